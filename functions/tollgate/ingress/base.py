@@ -33,7 +33,7 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
 
 
 class AwaitedMedia(Struct, frozen=True, kw_only=True):
-    """Media, named by URL or file id, that must be fetched before the cost can be estimated."""
+    """Media behind a URL or file id that must be fetched before the cost can be estimated."""
 
     source: MediaUrl | FileReference
     field: str

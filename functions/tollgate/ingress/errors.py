@@ -66,13 +66,13 @@ _TYPES: Final[Mapping[int, str]] = {
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
 # Statuses after which a retry of the same request would fail again.
 _PERMANENT: Final = frozenset({401, 402, 403})
-# If a retry makes sense only after a longer wait, a header tells SDKs not to retry.
+# SDKs may retry after a wait up to this limit; for a longer wait, a header tells them not to.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# Errors from planning and attempts name fields as chat completions does. This maps these names to
-# the names in another format.
+# A format's field names, by the names in chat completions, which errors from planning and attempts
+# use.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -177,20 +177,25 @@ def openai_reply(
 ) -> ErrorReply:
     """Render an error as an HTTP reply in OpenAI's envelope."""
     error_object = openai_error(error, request_id, names, upload_hint=upload_hint)
-    content: dict[str, JsonValue] = {"error": {**error_object}}
+    return error_reply(error, {"error": {**error_object}}, routed)
+
+
+def error_reply(
+    error: GatewayError, envelope: dict[str, JsonValue], routed: Routed | None
+) -> ErrorReply:
+    """Return an HTTP reply with an error's envelope, and the routing unless it is None."""
     if routed is not None:
-        content["tollgate_metadata"] = tollgate_metadata(routed)
+        envelope["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(
-        status=STATUS[error.code], body=to_json(content), headers=error_headers(error)
+        status=STATUS[error.code], body=to_json(envelope), headers=error_headers(error)
     )
 
 
 def openai_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return OpenAI's `x-ratelimit-…` headers for the limits of a key.
+    """Return OpenAI's `x-ratelimit-…` headers; resets are durations and do not need the id.
 
-    OpenAI's reset headers are durations, so `request_id` is not used.
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
     del request_id

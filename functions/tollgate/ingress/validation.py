@@ -124,27 +124,25 @@ def validate_body(model: type[_Model], body: bytes, hints: _Hints = _NO_HINTS) -
 
 
 def validate_object(
-    model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
+    model: type[_Model],
+    content: Mapping[str, JsonValue],
+    hints: _Hints = _NO_HINTS,
+    *,
+    strict: bool | None = None,
 ) -> _Model:
     """Validate a decoded body; raise RequestError with the first field at fault."""
-    return _validate(model, content, hints, strict=None)
+    try:
+        return model.model_validate(content, strict=strict)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise field_error(first, first["loc"], hints) from error
 
 
 def validate_texts(
     model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
 ) -> _Model:
     """Validate form fields, whose numbers and booleans are sent as text."""
-    return _validate(model, content, hints, strict=False)
-
-
-def _validate(
-    model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints, *, strict: bool | None
-) -> _Model:
-    try:
-        return model.model_validate(content, strict=strict)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise field_error(first, first["loc"], hints) from error
+    return validate_object(model, content, hints, strict=False)
 
 
 def field_error(

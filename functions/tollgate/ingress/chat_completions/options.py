@@ -9,7 +9,6 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.shared.media import field_refusal
 
@@ -17,21 +16,21 @@ _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"
 
 
-def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
+def parse_output_format(format_: wire.ResponseFormat | None) -> OutputFormat | None:
     """Return the requested output format; None for plain text."""
     match format_:
-        case None | option_models.TextFormat():
+        case None | wire.TextFormat():
             return None
-        case option_models.JsonObjectFormat(json_schema=schema):
+        case wire.JsonObjectFormat(json_schema=schema):
             name = _NAME_DEFAULT
             return JsonOutput() if schema is None else SchemaOutput(name=name, schema=schema)
-        case option_models.JsonSchemaFormat():
+        case wire.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
             assert_never(format_)
 
 
-def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
+def _schema_output(format_: wire.JsonSchemaFormat) -> SchemaOutput:
     stated = format_.json_schema
     if stated is None:
         if format_.bare_schema is None:
@@ -51,7 +50,7 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
     raise field_refusal(f"{_SCHEMA}.schema", "is required")
 
 
-def is_bare(schema: option_models.JsonSchema) -> bool:
+def is_bare(schema: wire.JsonSchema) -> bool:
     """Return True if the object is itself a schema, without the field `schema`."""
     keywords = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
     return schema.json_schema is None and not keywords.isdisjoint(schema.model_extra or ())
@@ -59,7 +58,7 @@ def is_bare(schema: option_models.JsonSchema) -> bool:
 
 def parse_reasoning(
     effort: Effort | None,
-    options: option_models.Reasoning | None,
+    options: wire.Reasoning | None,
     *,
     included: bool | None = None,
 ) -> ReasoningOptions | None:

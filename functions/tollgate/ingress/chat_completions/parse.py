@@ -23,7 +23,6 @@ from tollgate.ingress.chat_completions.tools import (
     unknown_tool_fields,
 )
 from tollgate.ingress.chat_completions.wire import messages as message_models
-from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.shared.fields import (
@@ -138,7 +137,7 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
 def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
     yield from extra_fields(chat.reasoning, "reasoning.")
     yield from extra_fields(chat.response_format, "response_format.")
-    if isinstance(chat.response_format, option_models.JsonSchemaFormat):
+    if isinstance(chat.response_format, wire.JsonSchemaFormat):
         schema = chat.response_format.json_schema
         if schema is not None and not is_bare(schema):
             yield from extra_fields(schema, "response_format.json_schema.")

@@ -118,7 +118,7 @@ def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
         if plugin.engine is not None and plugin.id != _PDF:
-            # For OpenRouter this is a search engine, which here routing.yaml selects.
+            # OpenRouter uses this field for the search engine, which routing.yaml selects here.
             yield "plugins[].engine"
         yield from extra_fields(plugin.user_location, "plugins[].user_location.")
     yield from extra_fields(fields.web_search_options, "web_search_options.")

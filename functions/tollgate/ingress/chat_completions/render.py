@@ -31,7 +31,7 @@ from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
 
-# OpenAI's values. Other providers' tiers are omitted, because clients validate this field.
+# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 

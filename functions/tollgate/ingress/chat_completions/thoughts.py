@@ -132,7 +132,7 @@ def _interleave(
         thought = waiting.popleft()
         cut = max(thought.text_length, at)
         if cut > at:
-            # A cache mark means the end of a part, so only the part's last piece gets the mark.
+            # The prompt is cached up to the end of a marked part, so the last piece gets the mark.
             yield Text(text=part.text[at - start : cut - start])
         yield thought.reasoning
         at = cut

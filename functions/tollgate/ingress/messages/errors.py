@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from pydantic_core import to_json
-
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
 from tollgate.core.ids import created_s
 from tollgate.core.json_value import JsonValue
@@ -18,12 +16,11 @@ from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import (
     STATUS,
-    error_headers,
+    error_reply,
     field_at_fault,
     openai_limit_headers,
     public_code,
     reached_limit,
-    tollgate_metadata,
 )
 
 _TYPES: Final[Mapping[int, str]] = {
@@ -52,7 +49,7 @@ _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
 }
 
 
-def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
+def _anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     """Return the `error` object, with both Anthropic's type and Tollgate's code."""
     status = STATUS[error.code]
     param, message = field_at_fault(error, _FIELDS)
@@ -95,12 +92,9 @@ def anthropic_reply(
     error: GatewayError, request_id: str, routed: Routed | None = None
 ) -> ErrorReply:
     """Render an error as an HTTP reply in Anthropic's envelope."""
-    content: dict[str, JsonValue] = {
-        "type": "error",
-        "error": anthropic_error(error),
-        "request_id": request_id,
-    }
-    if routed is not None:
-        content["tollgate_metadata"] = tollgate_metadata(routed)
-    headers = error_headers(error)
-    return ErrorReply(status=STATUS[error.code], body=to_json(content), headers=headers)
+    return error_reply(error, error_envelope(error, request_id), routed)
+
+
+def error_envelope(error: GatewayError, request_id: str) -> dict[str, JsonValue]:
+    """Return the envelope of an error, which replies and failed streams share."""
+    return {"type": "error", "error": _anthropic_error(error), "request_id": request_id}

@@ -33,7 +33,7 @@ from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
 from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
-from tollgate.ingress.messages.errors import anthropic_error
+from tollgate.ingress.messages.errors import error_envelope
 from tollgate.ingress.shared.accounts import ReplyAccounts
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
@@ -94,13 +94,7 @@ class MessageRenderer:
         return self._begin() + last + frame("message_stop", {})
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        head = to_json(
-            {
-                "type": "error",
-                "error": anthropic_error(error),
-                "request_id": self._served.generation_id,
-            }
-        )
+        head = to_json(error_envelope(error, self._served.generation_id))
         return b"event: error\ndata: %b,%b}\n\n" % (head[:-1], self._accounts.render(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:

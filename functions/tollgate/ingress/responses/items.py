@@ -294,7 +294,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
         return
     if id_ is None:
-        # Without an id, only one part can keep texts and encrypted content together.
+        # Without an id, separate parts could not be joined again, so one part has everything.
         provenance = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
         yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=provenance)
         return

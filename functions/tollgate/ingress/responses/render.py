@@ -32,7 +32,7 @@ from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
 from tollgate.ingress.shared.accounts import ReplyAccounts
 
-# OpenAI's values. Other providers' tiers are omitted, because clients validate this field.
+# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )

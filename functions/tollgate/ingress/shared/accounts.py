@@ -28,6 +28,11 @@ class ReplyAccounts(Struct, frozen=True):
     usage: Callable[[GenerationRecord], dict[str, JsonValue]]
     """The function that returns the usage object in the format of the reply."""
 
+    def render_failure(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render an error and the accounts as fields of a JSON object, without the outer braces."""
+        error_object = openai_error(error, self.served.generation_id)
+        return b'"error":%b,%b' % (to_json(error_object), self.render(record))
+
     def render(self, record: GenerationRecord) -> bytes:
         """Render the accounts as fields of a JSON object, without the outer braces."""
         facts: dict[str, JsonValue] = {
@@ -74,9 +79,7 @@ class CompletionFrames(ABC):
         The frame has no `choices`, because some clients ignore an error next to `choices` and show
         the partial answer as complete (C33).
         """
-        error_object = to_json(openai_error(error, self._served.generation_id))
-        accounts = self._accounts.render(record)
-        return b'%b,"error":%b,%b}\n\n%b' % (self._head, error_object, accounts, _DONE)
+        return b"%b,%b}\n\n%b" % (self._head, self._accounts.render_failure(error, record), _DONE)
 
     @abstractmethod
     def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:

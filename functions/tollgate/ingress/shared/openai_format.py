@@ -38,15 +38,13 @@ class WholeReplyRenderer(ABC):
         self._served = served
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return no bytes."""
+        """Return no bytes, like `close` and `fail`, because nothing is streamed."""
         return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return no bytes."""
         return b""
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return no bytes."""
         return b""
 
     @abstractmethod

@@ -21,7 +21,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.core.work.images import MASK_TYPE, ImagePiece, ImageRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
-from tollgate.ingress.errors import FieldNames, openai_error
+from tollgate.ingress.errors import FieldNames
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
@@ -43,33 +43,6 @@ from tollgate.ingress.work.images.models import (
 )
 
 _Body = TypeVar("_Body", bound=ImageOptions)
-
-
-def parse_generation(body: bytes) -> ParsedWork:
-    """Parse a request to generate images; raise RequestError with the field at fault."""
-    fields = _checked(validate_body(GenerationBody, body))
-    return _parsed(
-        fields, ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style)
-    )
-
-
-def parse_edit(body: bytes, content_type: str) -> ParsedWork:
-    """Parse a request to edit images; raise RequestError with the field at fault."""
-    if is_form(content_type):
-        return _parse_form_edit(parse_form(body, content_type))
-    fields = _checked(validate_body(EditBody, body))
-    mask = None
-    if fields.mask is not None:
-        mask = _check_mask(_referenced(fields.mask, "mask"), "mask.image_url")
-    request = ImageRequest(
-        **_options(fields),
-        images=tuple(
-            _referenced(picture, f"images[{index}]") for index, picture in enumerate(fields.images)
-        ),
-        mask=mask,
-        fidelity=fields.input_fidelity,
-    )
-    return _parsed(fields, request)
 
 
 def _parse_form_edit(form: Form) -> ParsedWork:
@@ -207,11 +180,8 @@ class ImageRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of a stream that failed after its first bytes were sent."""
-        error_object = to_json(openai_error(error, self._served.generation_id))
-        return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
-            error_object,
-            self._accounts.render(record),
-        )
+        failure = self._accounts.render_failure(error, record)
+        return b'event: error\ndata: {"type":"error",%b}\n\n' % failure
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a non-streamed reply."""
@@ -290,30 +260,44 @@ class ImageGenerations(OpenAIFormat):
     """The format of POST /v1/images/generations."""
 
     field_names: ClassVar[FieldNames] = {"messages": "prompt"}
+    _events: ClassVar[Literal["image_generation", "image_edit"]] = "image_generation"
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        return parse_generation(body)
+        fields = _checked(validate_body(GenerationBody, body))
+        return _parsed(
+            fields,
+            ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style),
+        )
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ImageRenderer:
-        return ImageRenderer(
-            call, served, events="image_generation", credits_per_usd=credits_per_usd
-        )
+        return ImageRenderer(call, served, events=self._events, credits_per_usd=credits_per_usd)
 
 
 class ImageEdits(ImageGenerations):
     """The format of POST /v1/images/edits."""
 
     field_names: ClassVar[FieldNames] = {"messages": "images"}
+    _events = "image_edit"
 
     @override
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a JSON body or a form; raise RequestError with the field at fault."""
-        return parse_edit(body, headers.get("content-type", ""))
-
-    @override
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ImageRenderer:
-        return ImageRenderer(call, served, events="image_edit", credits_per_usd=credits_per_usd)
+        content_type = headers.get("content-type", "")
+        if is_form(content_type):
+            return _parse_form_edit(parse_form(body, content_type))
+        fields = _checked(validate_body(EditBody, body))
+        mask = None
+        if fields.mask is not None:
+            mask = _check_mask(_referenced(fields.mask, "mask"), "mask.image_url")
+        request = ImageRequest(
+            **_options(fields),
+            images=tuple(
+                _referenced(picture, f"images[{index}]")
+                for index, picture in enumerate(fields.images)
+            ),
+            mask=mask,
+            fidelity=fields.input_fidelity,
+        )
+        return _parsed(fields, request)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
@@ -16,7 +15,6 @@ from tollgate.core.request import SoundFormat
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Renderer, ServedBy
-from tollgate.ingress.errors import openai_error
 from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
@@ -64,11 +62,7 @@ class SpeechEventsRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of audio that broke off."""
-        error_object = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (
-            error_object,
-            self._accounts.render(record),
-        )
+        return b'data: {"type":"error",%b}\n\n' % self._accounts.render_failure(error, record)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render all events."""

@@ -28,7 +28,7 @@ from tollgate.core.work.transcription import (
     TranscriptPreview,
 )
 from tollgate.ingress.base import NO_HEADERS, AwaitedMedia, ErrorReply, ParsedWork, Routed, ServedBy
-from tollgate.ingress.errors import openai_error, openai_reply, tollgate_metadata
+from tollgate.ingress.errors import openai_reply, tollgate_metadata
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
@@ -211,11 +211,7 @@ class TranscriptRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of a transcript that broke off."""
-        error_object = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (
-            error_object,
-            self._accounts.render(record),
-        )
+        return b'data: {"type":"error",%b}\n\n' % self._accounts.render_failure(error, record)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body in the requested format."""
