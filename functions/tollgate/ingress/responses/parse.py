@@ -42,8 +42,7 @@ _WIRE_FORMAT: Final = "openai_responses"
 _SESSION: Final = "session-id"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# Answers always have sources and encrypted reasoning, so these values of `include` are never
-# reported as ignored.
+# Answers always have sources and encrypted reasoning, so these `include` values are supported.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
