@@ -100,7 +100,7 @@ class Form(Struct, frozen=True, kw_only=True):
             if keys and not keys[-1]:
                 _place(values, field, keys[:-1], list(texts_sent))
             elif len(texts_sent) > 1:
-                raise field_refusal(name, "must be given once")
+                raise field_refusal(name, "must not be repeated")
             elif not keys and field in objects and texts_sent[0].lstrip().startswith("{"):
                 _place(values, field, (), _decoded(field, texts_sent[0]))
             else:
@@ -269,12 +269,12 @@ def _place(
     for key in outer:
         inner = container.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise field_refusal(field, "is given in two forms")
+            raise field_refusal(field, "conflicts with another field of the same name")
         container = inner
     before = container.get(last)
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
     elif last in container:
-        raise field_refusal(field, "is given in two forms")
+        raise field_refusal(field, "conflicts with another field of the same name")
     else:
         container[last] = value

@@ -71,20 +71,22 @@ def parse_reasoning(
             return None
         return ReasoningOptions(effort=effort, exclude=included is False)
     if included is not None and options.exclude not in (None, not included):
-        raise field_refusal("include_reasoning", "must not differ from reasoning.exclude")
+        raise field_refusal("include_reasoning", "must not contradict reasoning.exclude")
     exclude = bool(options.exclude) or included is False
     if effort is not None and options.effort not in (None, effort):
         raise field_refusal("reasoning.effort", "must not differ from reasoning_effort")
     effort = effort or options.effort
     tokens_max, enabled = options.max_tokens, options.enabled
     if effort is not None and tokens_max is not None:
-        raise field_refusal("reasoning.max_tokens", "must not be given with an effort")
+        raise field_refusal("reasoning.max_tokens", "must not be combined with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise field_refusal("reasoning.enabled", "must not be false with an effort or max_tokens")
+        raise field_refusal(
+            "reasoning.enabled", "must not be false if an effort or max_tokens is set"
+        )
     if enabled and off:
         raise field_refusal(
-            "reasoning.enabled", "must not be true with effort 'none' or max_tokens 0"
+            "reasoning.enabled", "must not be true if the effort is 'none' or max_tokens is 0"
         )
     if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
@@ -99,6 +101,6 @@ def parse_reasoning(
 def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
     """Return True or None for log probabilities, and the number of alternative tokens or None."""
     if chat.top_logprobs and not chat.logprobs:
-        raise field_refusal("top_logprobs", "needs logprobs: true")
+        raise field_refusal("top_logprobs", "requires logprobs: true")
     # False and 0 become None, because some providers refuse them.
     return chat.logprobs or None, chat.top_logprobs or None

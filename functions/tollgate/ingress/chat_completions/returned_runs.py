@@ -109,7 +109,7 @@ class _Words:
             piece = part.text[max(start - at, 0) : None if end is None else end - at]
             at += len(part.text)
             if piece:
-                # The prompt is cached up to the end of a marked part, so its last piece has the mark.
+                # The prompt is cached up to the end of a marked part, so its last piece is marked.
                 ends_here = end is None or at <= end
                 yield replace(part, text=piece, cache=part.cache if ends_here else None)
 

@@ -275,7 +275,7 @@ def _server_tool(tool: ServerToolType, id_: ServerToolId, path: str) -> ServerTo
     if tool.name not in (None, id_):
         raise field_refusal(f"{path}.name", f"must be '{id_}'")
     if tool.allowed_domains and tool.blocked_domains:
-        raise field_refusal(f"{path}.blocked_domains", "must not be given with allowed_domains")
+        raise field_refusal(f"{path}.blocked_domains", "must not be combined with allowed_domains")
     return ServerTool(
         id=id_,
         uses_max=tool.max_uses,

@@ -62,7 +62,7 @@ def parse_input(
         conversation.add(item, path)
     messages = conversation.finish()
     if not messages:
-        raise field_refusal("input", "must have an item that is not ignored")
+        raise field_refusal("input", "must contain an item that is not ignored")
     return (*first, *messages)
 
 

@@ -216,7 +216,9 @@ def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
     try:
         return StoredItems.model_validate(items).root
     except ValidationError as invalid:
-        raise field_refusal(path, "has stored items that are not supported") from invalid
+        raise field_refusal(
+            path, "refers to stored items that this version does not support"
+        ) from invalid
 
 
 def _not_stored(path: str) -> RequestError:

@@ -155,13 +155,13 @@ def _read_wav(content: bytes, field: str) -> Recording:
             )
         # A chunk of odd size is padded, because chunks start at even offsets.
         offset += size + size % 2
-    raise field_refusal(field, "is not a readable WAV file: its header is not complete")
+    raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
 
 
 def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
     """Return the bytes per second; the second value is True if the sample format implies them."""
     if len(chunk) < _FMT.size:
-        raise field_refusal(field, "is not a readable WAV file: its header is not complete")
+        raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
     tag, channels, rate, stated_rate, _, bits = _FMT.unpack_from(chunk)
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
