@@ -117,9 +117,9 @@ def test_c82_a_stated_length_beyond_all_measure_is_cut() -> None:
         (b"not a recording at all", "must be a recording"),
         ("Zwei Bytes zuvor".encode("utf-16"), "must be a recording"),
         (b"\xff\xf1\x50\x80" + bytes(400), "must be a recording"),  # AAC
-        (wav(16_000)[:12], "header is not complete"),
-        (wav(16_000)[:20], "header is not complete"),
-        (wav(16_000)[:40], "header is not complete"),
+        (wav(16_000)[:12], "header is incomplete"),
+        (wav(16_000)[:20], "header is incomplete"),
+        (wav(16_000)[:40], "header is incomplete"),
         (wav(16_000)[:44], "32,000 bytes of samples, the file has 0"),
         (wav(16_000)[:-1], "32,000 bytes of samples, the file has 31,999"),
         (wav(0), "has no samples"),

@@ -22,8 +22,9 @@ def parse_output_format(format_: wire.ResponseFormat | None) -> OutputFormat | N
         case None | wire.TextFormat():
             return None
         case wire.JsonObjectFormat(json_schema=schema):
-            name = _NAME_DEFAULT
-            return JsonOutput() if schema is None else SchemaOutput(name=name, schema=schema)
+            if schema is None:
+                return JsonOutput()
+            return SchemaOutput(name=_NAME_DEFAULT, schema=schema)
         case wire.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
@@ -81,9 +82,7 @@ def parse_reasoning(
         raise field_refusal("reasoning.max_tokens", "must not be combined with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise field_refusal(
-            "reasoning.enabled", "must not be false if an effort or max_tokens is set"
-        )
+        raise field_refusal("reasoning.enabled", "must not be false with an effort or max_tokens")
     if enabled and off:
         raise field_refusal(
             "reasoning.enabled", "must not be true if the effort is 'none' or max_tokens is 0"

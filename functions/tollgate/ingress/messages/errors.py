@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from tollgate.core.errors import ErrorCode, GatewayError, Overlength
+from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
@@ -54,7 +54,9 @@ def _anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     status = STATUS[error.code]
     param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
-        message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
+        over = error.overlength
+        lengths = f"{over.tokens} tokens > {over.tokens_max} maximum. " if over else ""
+        message = f"{_TOO_LONG}: {lengths}{message}"
     content: dict[str, JsonValue] = {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
@@ -65,10 +67,6 @@ def _anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     if details := _DETAILS.get(error.param or ""):
         content["details"] = details
     return content
-
-
-def _lengths(over: Overlength | None) -> str:
-    return "" if over is None else f"{over.tokens} tokens > {over.tokens_max} maximum. "
 
 
 def anthropic_limit_headers(
