@@ -36,8 +36,7 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.format_row import IngressFormat
-from tollgate.ingress.formats import FORMATS, RESPONSES
+from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.generation.entrance import Entrance, FormatEndpoint
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.generation.request_services import Gateways, RequestServices

@@ -9,8 +9,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tollgate.core.files.media_types import FORM
-from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
-from tollgate.ingress.formats import ANTHROPIC_VERSION, FORMATS, MESSAGES
+from tollgate.ingress.formats import (
+    ANTHROPIC_VERSION,
+    FORMATS,
+    MESSAGES,
+    FormatModels,
+    IngressFormat,
+    TokenCounting,
+)
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.sign_in.session_shapes import (

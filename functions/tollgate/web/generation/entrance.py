@@ -16,7 +16,7 @@ from tollgate.engine.gateway import Gateway
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.ingress.base import Ingress, ParsedCall
-from tollgate.ingress.format_row import IngressFormat
+from tollgate.ingress.formats import IngressFormat
 from tollgate.web.access import METERED
 from tollgate.web.auth import authenticate
 from tollgate.web.generation.request_services import Gateways, RequestServices

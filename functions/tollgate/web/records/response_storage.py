@@ -20,7 +20,6 @@ from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import EventSink
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.stored import (
     PREVIOUS,
@@ -31,6 +30,7 @@ from tollgate.ingress.responses.stored import (
     references_of,
     response_generation,
 )
+from tollgate.ingress.validation import decode_object
 from tollgate.stores.ports.base import Hold
 from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
 
