@@ -24,11 +24,10 @@ from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
 from tollgate.engine.meter import Meter
-from tollgate.engine.replies.delivery import deliver_metered, end_uncovered
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold

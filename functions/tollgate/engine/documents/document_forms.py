@@ -27,8 +27,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.engine.documents.known_documents import KnownDocument, takes_pictures
-from tollgate.engine.documents.recognition import Recognition
+from tollgate.engine.documents.recognition import KnownDocument, Recognition, takes_pictures
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.document_fees import page_fees
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN, PromptSize

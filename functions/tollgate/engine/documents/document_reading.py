@@ -27,8 +27,7 @@ from tollgate.core.files.media_types import PDF, decode_base64
 from tollgate.core.records.generation import PromptTokens, ReadSize
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms
-from tollgate.engine.documents.known_documents import KnownDocument
-from tollgate.engine.documents.recognition import Recognition
+from tollgate.engine.documents.recognition import KnownDocument, Recognition
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Gateway
 from tollgate.providers.ports.base import Target

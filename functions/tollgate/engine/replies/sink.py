@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from decimal import Decimal
+from math import inf
 from typing import Final, Protocol
 
 from tollgate.core.clock import Clock
@@ -12,12 +14,15 @@ from tollgate.core.events import ChosenGroup, ungroup
 from tollgate.core.money.amounts import credits_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
+from tollgate.core.routing.lifecycle import Lifecycle
 from tollgate.engine.gateway import StreamTiming
-from tollgate.engine.replies.ending import ending_headers
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.ports.base import Hold
 
 Headers = Mapping[str, str]
+
+# The format of RFC 9110, 5.6.7. Names are in English because the process sets no locale.
+_HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 class ClientGone(Exception):
@@ -342,5 +347,17 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
         headers["x-fallback-from"] = served.fallback_from
         headers["x-fallback-depth"] = str(served.fallback_depth)
     if served.ending is not None:
-        headers |= ending_headers(served.ending)
+        headers |= _ending_headers(served.ending)
     return headers | adapted_header((*parsed.ignored, *served.adapted))
+
+
+def _ending_headers(ending: Lifecycle) -> dict[str, str]:
+    """Return the headers that announce a model's end: RFC 9745, RFC 8594 and RFC 5829."""
+    headers = {}
+    if ending.deprecated_s != inf:
+        headers["deprecation"] = f"@{int(ending.deprecated_s)}"
+    if ending.retires_s != inf:
+        headers["sunset"] = datetime.fromtimestamp(ending.retires_s, UTC).strftime(_HTTP_DATE)
+    if ending.successor is not None:
+        headers["link"] = f'</v1/models/{ending.successor}>; rel="successor-version"'
+    return headers

@@ -24,10 +24,9 @@ from tollgate.core.response import Fold, GenerationResponse
 from tollgate.core.server_tools import Source
 from tollgate.core.usage import Usage
 from tollgate.engine.meter import Meter
-from tollgate.engine.replies.delivery import deliver
 from tollgate.engine.replies.sink import EventSink
 from tollgate.engine.rounds.citations import find_citations, sources_by_url
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.usage.coverage import Coverage, deliver
 
 
 class CoverEnded(Exception):

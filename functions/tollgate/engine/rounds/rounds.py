@@ -18,15 +18,13 @@ from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoic
 from tollgate.core.work.base import Work
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.files.media import RequestMedia
-from tollgate.engine.replies.delivery import end_uncovered
 from tollgate.engine.replies.sink import EventSink
-from tollgate.engine.rounds.argument_faults import read_arguments
 from tollgate.engine.rounds.citations import earlier_sources
 from tollgate.engine.rounds.native_tools import leave_fewer
 from tollgate.engine.rounds.round_relay import CoverEnded, OneAnswer, RoundRelay
 from tollgate.engine.rounds.tool_injection import CALLS_PER_ROUND_MAX, InjectedTools
-from tollgate.engine.rounds.tool_runs import EndedRun, ToolRuns
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.rounds.tool_runs import EndedRun, ToolRuns, read_arguments
+from tollgate.engine.usage.coverage import Coverage, end_uncovered
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
 

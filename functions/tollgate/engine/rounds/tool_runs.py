@@ -6,21 +6,22 @@ nothing in the result can end it.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic_core import from_json
 
 from tollgate.core.content import ResultContent, Text, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import RunRecord, total_nano_usd
+from tollgate.core.request import JsonObject
 from tollgate.core.server_tools import RunResult
 from tollgate.engine.attempts import AttemptContext
-from tollgate.engine.rounds.argument_faults import read_arguments
 from tollgate.engine.rounds.tool_injection import RUNS_PER_ROUND_MAX, Injected, InjectedTools
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN
 from tollgate.routing.price import bill_fees
@@ -29,6 +30,14 @@ from tollgate.tools.ports.base import RunReport
 _MARK_BYTES: Final = 12
 _HASH_LENGTH: Final = 16
 _NAME_LENGTH_MAX: Final = 32
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
@@ -183,3 +192,39 @@ def _wrap(
     if len(texts) == len(content):
         return (Text(text=before + "\n".join(texts) + after),)
     return (Text(text=before), *content, Text(text=after))
+
+
+def read_arguments(text: str, schema: JsonObject) -> dict[str, JsonValue] | str:
+    """Return the arguments of a call, or what is wrong with them, in words for the model.
+
+    Three rules of the schema are checked: `required`, and the `type` and `enum` of each property.
+    """
+    try:
+        arguments = from_json(text or "{}")
+    except ValueError:
+        return "The arguments are not JSON."
+    if not isinstance(arguments, dict):
+        return "The arguments must be a JSON object."
+    properties = schema.get("properties")
+    declared = properties if isinstance(properties, Mapping) else {}
+    required = schema.get("required")
+    for name in required if isinstance(required, list | tuple) else ():
+        if name not in arguments:
+            return f"The argument {name} is missing."
+    for name, value in arguments.items():
+        rule = declared.get(name)
+        if isinstance(rule, Mapping) and (fault := _find_fault(value, rule)):
+            return f"The argument {name} {fault}."
+    return arguments
+
+
+def _find_fault(value: JsonValue, rule: Mapping[str, JsonValue]) -> str | None:
+    kind = rule.get("type")
+    types = _TYPES.get(kind) if isinstance(kind, str) else None
+    is_truth = isinstance(value, bool) and kind != "boolean"
+    if types is not None and (is_truth or not isinstance(value, types)):
+        return f"must be of type {kind}"
+    listed = rule.get("enum")
+    if isinstance(listed, list | tuple) and value not in listed:
+        return f"must be one of {', '.join(map(str, listed))}"
+    return None

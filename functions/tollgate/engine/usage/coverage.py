@@ -10,14 +10,17 @@ from typing import Final
 from tollgate.core.errors import AccessError, LedgerError
 from tollgate.core.events import (
     Chosen,
+    ChosenGroup,
     Ended,
     PartDelta,
     PartEnd,
     PartStart,
     Started,
     StreamEvent,
+    ungroup,
 )
 from tollgate.engine.meter import Meter
+from tollgate.engine.replies.sink import EventSink
 from tollgate.stores.ports.base import Ledger
 
 # The bytes of delivered text between two calculations of the cost, each of which makes a whole
@@ -106,3 +109,42 @@ class Coverage:
             for index in parts:
                 yield choice, PartEnd(index=index)
             yield choice, Ended(finish="length")
+
+
+async def deliver_metered(
+    events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
+) -> bool:
+    """Send the events of one read through the meter; return whether more may follow."""
+    if coverage.watches:
+        return await deliver(metered(ungroup(events), meter), sink, coverage)
+    # Most answers need no watching: nothing can end them between two events.
+    for choice, event in events:
+        meter.observe(event, choice)
+    if events:
+        await sink.send(events)
+    return True
+
+
+async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
+    """Send the events of one read; return whether the answer may go on after them.
+
+    Events are taken one by one. If the answer may not go on, the remaining events are never taken.
+    """
+    for piece in coverage.cut(events):
+        await sink.send(piece)
+        if not await coverage.extend():
+            return False
+    return True
+
+
+def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
+    """Yield events of the attempt that serves, each after the meter has observed it."""
+    for chosen in events:
+        choice, event = chosen
+        meter.observe(event, choice)
+        yield chosen
+
+
+async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
+    """End an answer that the hold no longer covers, as if its output limit were reached."""
+    await sink.send([*metered(coverage.end_events(), meter)])

@@ -7,7 +7,7 @@ cost of a failed attempt.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import reduce
 from itertools import chain
 from typing import Any, Final
@@ -15,14 +15,22 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Chosen, Ended, Output, Started, StreamEvent, UsageReported
+from tollgate.core.events import (
+    Chosen,
+    ChosenGroup,
+    Ended,
+    Output,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
 from tollgate.core.usage import Usage
 from tollgate.core.work.base import InputWork, WorkResult
-from tollgate.engine.choices import Encoded, error_of, lacks_kind
-from tollgate.engine.work.streamed_work import encode_streamed
+from tollgate.engine.choices import Encoded, decode_frames, error_of, lacks_kind
 from tollgate.providers.ports.base import (
     BatchCodec,
     Provider,
+    StreamedWorkCodec,
     Transport,
     UpstreamRefused,
     WireRequest,
@@ -116,6 +124,46 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         )
 
 
+class EncodedStream(Struct, frozen=True, kw_only=True):
+    """The request of one attempt."""
+
+    codec: StreamedWorkCodec[Any]
+    transport: Transport
+    attempt: Attempt
+    work: InputWork
+    wire: WireRequest
+
+    @property
+    def streams(self) -> int:
+        """Always one stream."""
+        return 1
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """The caller's parameters that the provider does not support as they were set."""
+        return self.wire.adapted
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """The names of options that do not reach the provider as the caller sent them."""
+        return (*self.unsupported, *self.wire.unreadable)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
+        """Send the request and yield the stream of its events as they arrive."""
+        target = self.attempt.target
+        async with AsyncExitStack() as connection:
+            try:
+                frames = await connection.enter_async_context(
+                    self.transport.open(self.wire, self.attempt.timeouts)
+                )
+            except UpstreamRefused as refused:
+                raise error_of(refused, self.codec.error, target) from refused
+            decoder = self.codec.decoder(self.work, target)
+            events = decode_frames(frames, None, [decoder], self.attempt)
+            yield await connection.enter_async_context(aclosing(events))
+
+
 def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
     """Encode work; raise RequestError for inputs that the provider never accepts.
 
@@ -126,17 +174,29 @@ def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encode
     if load is None:
         if load_streamed is None:
             raise lacks_kind(attempt, work.kind)
-        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+        return _encode_streamed(load_streamed(), provider.transport, attempt, work)
     codec = load()
     batches = tuple(codec.split(work, attempt.target))
     if work.stream and load_streamed is not None and len(batches) == 1:
-        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+        return _encode_streamed(load_streamed(), provider.transport, attempt, work)
     return EncodedBatches(
         codec=codec,
         transport=provider.transport,
         attempt=attempt,
         batches=batches,
         wires=tuple(codec.encode(batch, attempt.target) for batch in batches),
+    )
+
+
+def _encode_streamed(
+    codec: StreamedWorkCodec[Any], transport: Transport, attempt: Attempt, work: InputWork
+) -> EncodedStream:
+    return EncodedStream(
+        codec=codec,
+        transport=transport,
+        attempt=attempt,
+        work=work,
+        wire=codec.encode(work, attempt.target),
     )
 
 

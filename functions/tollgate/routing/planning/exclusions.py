@@ -4,7 +4,7 @@ The checks run in a fixed order. If every candidate is excluded, the error is th
 check that any candidate reached, because the request came closest to being served there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, auto
@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money.amounts import nano_usd, usd_text
+from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -186,6 +188,43 @@ def find_forbidden(
         if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
             return cause
     return None
+
+
+def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
+    """Return a key's tier; raise AccessError if only other tiers are defined."""
+    if name is None:
+        return None
+    tier = catalog.key_tiers.get(name)
+    if tier is None and catalog.key_tiers:
+        raise AccessError(
+            ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shorten(name)} is not defined."
+        )
+    return tier
+
+
+def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
+    """Return the models that a caller may use under a name; without a key, all its models."""
+    models = _list_models_behind(catalog, name)
+    if principal is None:
+        return models
+    try:
+        tier = find_tier(catalog, principal.tier)
+    except AccessError:
+        return ()
+    allowed = AllowedModels(principal.models, principal.level_models)
+    return tuple(
+        slug for slug in models if find_forbidden(slug, name, allowed=allowed, tier=tier) is None
+    )
+
+
+def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
+    """Return the models that a name may lead to, in order; empty for an unknown name."""
+    target = catalog.target(name)
+    if target in catalog.models:
+        return (target,)
+    route = catalog.routes.get(target)
+    rules = route.all_rules if route is not None else ()
+    return tuple(dict.fromkeys(slug for rule in rules for step in rule.steps for slug in step))
 
 
 def _sizes(vectors: VectorsSection) -> str:

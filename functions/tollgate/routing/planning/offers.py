@@ -1,6 +1,9 @@
 """Chains of a catalog with prepared attempts, each built once."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -11,6 +14,7 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
+    ConditionSection,
     GuardrailSection,
     RetrySection,
     RouteSection,
@@ -19,8 +23,12 @@ from tollgate.routing.chains import (
 from tollgate.routing.lifecycle import list_redirects, list_successors, make_lifecycle
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt, Retry
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
+
+# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 stays below one.
+_BITS: Final = 52
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -191,3 +199,56 @@ def _retry(section: RetrySection) -> Retry:
             ErrorCode(code): most for code, most in section.retries_max_by_error.items()
         },
     )
+
+
+class SkippedRule(Struct, frozen=True):
+    """Rule that does not apply: its number from 1, and its first failed condition in words."""
+
+    number: int
+    reason: str
+
+
+def select_rule(
+    rules: Sequence[RuleSection], wanted: PlanningRequest
+) -> tuple[int | None, tuple[SkippedRule, ...]]:
+    """Return the number of the rule that applies, from 1, and the rules before it.
+
+    The number is None if no rule applies.
+    """
+    skipped: list[SkippedRule] = []
+    for number, rule in enumerate(rules, start=1):
+        reason = None if rule.condition is None else _failed_condition(rule.condition, wanted)
+        if reason is None:
+            return number, tuple(skipped)
+        skipped.append(SkippedRule(number, reason))
+    return None, tuple(skipped)
+
+
+def _failed_condition(condition: ConditionSection, wanted: PlanningRequest) -> str | None:
+    """Return the first condition that does not hold, in words."""
+    if condition.key_tier is not None and wanted.tier != condition.key_tier:
+        return f"tier is {wanted.tier or 'none'}, not {condition.key_tier}"
+    for name, value in condition.metadata.items():
+        if wanted.metadata.get(name) != value:
+            return f"metadata {name} is not {value}"
+    if condition.input_has is not None and condition.input_has not in wanted.modalities:
+        return f"no {condition.input_has} in the input"
+    over = condition.prompt_tokens_over
+    if over is not None and wanted.input_tokens <= over:
+        return f"about {wanted.input_tokens} prompt tokens, not over {over}"
+    if condition.capability is not None and condition.capability not in wanted.capabilities:
+        return f"{condition.capability} not requested"
+    return None
+
+
+def score(scope: str, key_hash: str, name: str, weight: int) -> float:
+    """Return a name's score (at least 0); the highest wins, with odds in proportion to weights."""
+    digest = blake2b(f"{scope}\0{key_hash}\0{name}".encode(), digest_size=8).digest()
+    uniform = ((int.from_bytes(digest, "big") >> (64 - _BITS)) + 0.5) / (1 << _BITS)
+    return -weight / math.log(uniform)
+
+
+def rank(scope: str, key_hash: str, weights: Mapping[str, int]) -> list[tuple[str, float]]:
+    """Return the names with their scores, highest score first; names of weight 0 come last."""
+    scores = [(name, score(scope, key_hash, name, weight)) for name, weight in weights.items()]
+    return sorted(scores, key=lambda scored: (-scored[1], scored[0]))

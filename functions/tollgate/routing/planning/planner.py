@@ -7,12 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
     Cause,
     Check,
@@ -21,14 +20,14 @@ from tollgate.routing.planning.exclusions import (
     exclude_endpoint,
     exclude_model,
     exclude_retired,
+    find_tier,
     refusal,
     shorten,
 )
-from tollgate.routing.planning.offers import Chain, Chains, Offer
+from tollgate.routing.planning.offers import Chain, Chains, Offer, SkippedRule, rank, select_rule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
-from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.schema import KeyTierSection
 
 # Resolved at first use, since most processes never serve a request with a document.
@@ -46,7 +45,7 @@ _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """Endpoint that was considered, with its draws, which are scores (see `draw.py`)."""
+    """Endpoint that was considered, with its draws, which are scores (see `offers.rank`)."""
 
     attempt: Attempt
     cost_max_nano_usd: int
@@ -289,18 +288,6 @@ class Planner:
             )
             for prompt in wanted.each_prompt
         )
-
-
-def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
-    """Return a key's tier; raise AccessError if only other tiers are defined."""
-    if name is None:
-        return None
-    tier = catalog.key_tiers.get(name)
-    if tier is None and catalog.key_tiers:
-        raise AccessError(
-            ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shorten(name)} is not defined."
-        )
-    return tier
 
 
 def _rank_models(

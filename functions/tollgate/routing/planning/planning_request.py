@@ -1,6 +1,7 @@
 """Input of a plan from a request and its key, or from a record that is planned again."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final, Self
 
 from msgspec import Struct, field
@@ -14,8 +15,14 @@ from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
-from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.prompt_size import PromptSize
+
+_KEY_LENGTH: Final = 16
+
+
+def draw_key_hash(draw_key: str) -> str:
+    """Hash the id of a session or request; the hash is the key of its draws and is recorded."""
+    return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):

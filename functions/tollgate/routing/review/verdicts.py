@@ -15,10 +15,10 @@ from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import select_rule
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import select_rule
 from tollgate.routing.price import Price, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
