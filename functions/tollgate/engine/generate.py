@@ -1,4 +1,4 @@
-"""One generation from plan to settlement; every exit after the hold settles."""
+"""Serves one generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -35,7 +35,7 @@ from tollgate.stores.ports.base import Hold
 if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
-# Imported at first use, because most processes never serve requests that need these.
+# Imported at first use, because most processes never serve such requests.
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
 )
@@ -52,18 +52,17 @@ _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds.rounds:stream_rounds")
 
-# The time for deciding and settling: a few DynamoDB calls, each with a timeout of 1 s.
+# Time reserved for settling: a few DynamoDB calls, each with a timeout of 1 s.
 SETTLE_BUDGET_S: Final = 8.0
 
 _Result = TypeVar("_Result")
 
 
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
-    """Serve one generation. Once money is held, every exit settles unless the process dies.
+    """Serve one generation; once money is held, every exit settles unless the process dies.
 
-    Raises refusals that precede the hold; after the hold, errors go to the sink. The generation is
-    settled before the last byte is sent, because the platform may freeze the process right after
-    that byte.
+    Errors before the hold are raised; later errors are sent to the sink. The generation is settled
+    before the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
@@ -108,7 +107,7 @@ async def _answer(
     tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
-    """Stream the answer that money is held for, and settle the hold on every exit.
+    """Stream the answer, and settle the hold on every exit.
 
     `cancelled` is a cancellation that arrived during the hold.
     """
@@ -139,7 +138,7 @@ async def _answer(
 
 
 def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningRequest:
-    """Return the planner's input for a call; `rounds` bounds the rounds of server tools."""
+    """Return the planner's input for a call; `rounds` limits the rounds with server tools."""
     return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
@@ -176,7 +175,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
 async def _stream_within_deadline(
     context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
 ) -> None:
-    """Stream until the answer ends, fails or reaches the deadline; tell the meter which."""
+    """Stream until the answer ends, fails or reaches the deadline, and record a failure."""
     meter = context.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
@@ -201,10 +200,10 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money, and meanwhile read the cooldowns and speeds of the plan's endpoints.
+    """Hold money while the cooldowns and speeds of the plan's endpoints are read.
 
-    Returns the plan in its final order: fast endpoints first if the request asks for that, resting
-    ones last.
+    Returns the plan in its final order: fast endpoints first if the request asks for that, and
+    endpoints in cooldown last.
     """
     holding = gateway.ledger.hold(
         call.principal,
@@ -215,7 +214,7 @@ async def _hold(
         tier=plan.tier,
         meanwhile=meanwhile,
     )
-    # A single endpoint is tried even during its cooldown, so its state need not be read.
+    # A single endpoint is tried even in its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
@@ -229,10 +228,9 @@ async def _hold(
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
-    """Settle the generation; return the final record, and an error if it could not be written.
+    """Settle the generation; return its record, and an error if the record could not be written.
 
-    A record that cannot be settled now, for whatever reason, is logged in full; the sweeper
-    resolves its hold.
+    A record that cannot be written now is logged in full, and the sweeper releases its hold.
     """
     gateway = context.gateway
     hold, record = context.meter.hold, context.meter.record()
@@ -264,16 +262,15 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
 async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Run the work to its end even if this task is cancelled meanwhile.
+    """Finish the work even if this task is cancelled meanwhile.
 
-    Returns the result and the cancellation, if there was one; the caller must raise the
-    cancellation as soon as it can. If the work fails after a cancellation, the cancellation is
-    raised.
+    Returns the result and the cancellation, if any, which the caller must raise as soon as
+    possible. If the work fails after a cancellation, the cancellation is raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        # This waits for one task like `asyncio.wait`, at a third of its cost.
+        # Waiting for a future costs a third of `asyncio.wait`.
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         wake = partial(_end, ended)
         task.add_done_callback(wake)

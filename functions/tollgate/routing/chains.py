@@ -1,7 +1,7 @@
 """The routes of routing.yaml: rules, weighted steps, promises, retries and guardrails."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -41,15 +41,7 @@ NextOn = Literal[
     "context_length_exceeded",
     "content_filter",
 ]
-NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = (
-    "provider_rate_limit",
-    "provider_overloaded",
-    "provider_unavailable",
-    "provider_timeout",
-    "provider_auth",
-    "context_length_exceeded",
-    "content_filter",
-)
+NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = get_args(NextOn)
 # Other errors are not retried, since the same endpoint would fail in the same way again.
 RetriedError = Literal["provider_rate_limit", "provider_overloaded", "provider_unavailable"]
 Retries = Annotated[int, Field(ge=0, le=2)]
@@ -71,6 +63,11 @@ class RetrySection(Strict):
         description="Longest pause before any retry; if a provider asks for more, no retry is "
         "made.",
     )
+
+    def retries_max_on(self, code: str) -> int:
+        """Return how often one endpoint is retried after this error."""
+        by_error = self.retries_max_by_error.items()
+        return next((most for name, most in by_error if name == code), self.retries_max)
 
 
 class GuardrailSection(Strict):

@@ -1,14 +1,14 @@
 """Days on which models and endpoints end, as routing.yaml states them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from math import inf
 from typing import Final, Literal
 
 from pydantic import Field
 
 from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
-from tollgate.routing.scalars import Day, ModelSlug, Strict
+from tollgate.routing.scalars import Day, ModelSlug, Strict, midnight_s
 
 # Replies and the check announce an end this long before, so that people can move to a successor.
 NOTICE: Final = timedelta(days=90)
@@ -68,21 +68,10 @@ def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
 def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[float, str]]:
     """Return the time of the change and the successor, by slug of each model with one."""
     return {
-        slug: (_midnight_s(model.retires), model.successor)
+        slug: (midnight_s(model.retires), model.successor)
         for slug, model in models.items()
         if model.after_retirement == "successor" and model.retires and model.successor
     }
-
-
-def list_successors(slug: str, models: Mapping[str, SuccessionSection]) -> Iterator[str]:
-    """Yield a model's chain of successors, until one repeats or has no successor."""
-    met = {slug}
-    while (model := models.get(slug)) is not None and model.successor is not None:
-        slug = model.successor
-        yield slug
-        if slug in met:
-            return
-        met.add(slug)
 
 
 def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> Iterator[str]:
@@ -97,8 +86,4 @@ def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> It
 
 
 def _first(*days: date | None) -> float:
-    return min((_midnight_s(day) for day in days if day is not None), default=inf)
-
-
-def _midnight_s(day: date) -> float:
-    return datetime.combine(day, time(), UTC).timestamp()
+    return min((midnight_s(day) for day in days if day is not None), default=inf)

@@ -12,6 +12,7 @@ from tollgate.routing.scalars import (
     Day,
     Dollars,
     KeySection,
+    Private,
     Region,
     RunSeconds,
     Sentence,
@@ -75,11 +76,7 @@ class OcrSection(Strict):
     base_url: BaseUrl | None = Field(
         default=None, description="Address of the service; defaults to its public address."
     )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
+    private: Private = None
     key: KeySection | None = Field(default=None, description="Key for the service.")
     price: OcrPriceSection = Field(
         description="Price of a recognized page, charged instead of its `text` price."

@@ -1,6 +1,5 @@
 """Prices of routing.yaml: rates with their source, and overrides that replace rates."""
 
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self, get_args
 
@@ -17,6 +16,7 @@ from tollgate.routing.scalars import (
     Strict,
     Tokens,
     UtcWindow,
+    midnight_s,
 )
 
 
@@ -181,8 +181,8 @@ class OverrideSection(Strict):
         """Override in the type that bills use."""
         window, days = self.when.utc_window, self.when.utc_days
         return PriceOverride(
-            since_s=_midnight_s(self.when.since),
-            until_s=_midnight_s(self.when.until),
+            since_s=midnight_s(self.when.since) if self.when.since else None,
+            until_s=midnight_s(self.when.until) if self.when.until else None,
             prompt_tokens_over=self.when.prompt_tokens_over,
             utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
             utc_weekdays=None if days is None else frozenset(map(WEEKDAYS.index, days)),
@@ -191,10 +191,6 @@ class OverrideSection(Strict):
             image_quality=self.when.image_quality,
             rates={name: rate for name, rate in self.price if rate is not None},
         )
-
-
-def _midnight_s(day: date | None) -> int | None:
-    return None if day is None else int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def _minute(clock: str) -> int:

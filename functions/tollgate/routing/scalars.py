@@ -4,7 +4,7 @@ Units are part of a key's name. A function reads thousands of decimals and dates
 pydantic's core reads these values of the compiled form without calling Python.
 """
 
-from datetime import date
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Final, TypeVar
 
@@ -62,6 +62,11 @@ def _date(value: object) -> object:
         return date.fromisoformat(value) if isinstance(value, str) else value
     except ValueError as unreadable:
         raise ValueError("must be a date such as 2026-11-21") from unreadable
+
+
+def midnight_s(day: date) -> int:
+    """Return the Unix time at which a UTC day begins."""
+    return int(datetime.combine(day, time(), UTC).timestamp())
 
 
 class _InJson(Struct, frozen=True, eq=False):
@@ -125,6 +130,12 @@ BaseUrl = Annotated[
 ]
 Domain = Annotated[str, StringConstraints(pattern=DOMAIN, max_length=DOMAIN_CHARACTERS_MAX)]
 Domains = Annotated[tuple[Domain, ...], Field(max_length=256)]
+Private = Annotated[
+    bool | None,
+    Field(
+        description="True if `base_url` is in your own network, where a key may be sent over http."
+    ),
+]
 # Half-open window: the end is not included. The window spans midnight if its end is before its
 # start.
 UtcWindow = Annotated[

@@ -37,6 +37,7 @@ from tollgate.routing.scalars import (
     ModelSlug,
     Name,
     Percent,
+    Private,
     Region,
     Sentence,
     Slug,
@@ -76,11 +77,7 @@ class ProviderSection(Strict):
     base_url: BaseUrl | None = Field(
         default=None, description="Address for `http_sse`, to which paths are appended."
     )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
+    private: Private = None
     region: Region | None = Field(default=None, description="AWS region, for AWS transports.")
     key: KeySection | None = None
     auth: Auth = Field(

@@ -15,6 +15,7 @@ from tollgate.routing.scalars import (
     ImageSize,
     KeySection,
     ModelSlug,
+    Private,
     RunSeconds,
     Sentence,
     Slug,
@@ -84,11 +85,7 @@ class WebSearchSection(_WebSection):
     base_url: BaseUrl | None = Field(
         default=None, description="Address of the engine; defaults to its public address."
     )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
+    private: Private = None
     key: KeySection | None = None
     price: ToolPriceSection | None = Field(
         default=None, description="Price of a search by the engine; required with an engine."

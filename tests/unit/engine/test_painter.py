@@ -97,7 +97,7 @@ async def test_another_endpoint_paints_where_the_first_one_fails() -> None:
 
 async def test_no_picture_is_a_failed_tool() -> None:
     home = await home_of_painters(refuses(400))
-    with pytest.raises(RunFailure, match="no picture could be made") as failure:
+    with pytest.raises(RunFailure, match="no image could be generated") as failure:
         await painted(home)
     assert failure.value.fault == "unavailable"
 

@@ -1,4 +1,4 @@
-"""The recognition of scanned pages, which costs the operator money: run once, after the hold."""
+"""Runs OCR on scanned pages once per request, after the hold because OCR costs money."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,35 +19,35 @@ from tollgate.core.files.media_types import PDF
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# Replaces an empty text, so that the page is not recognized again when the caller returns it.
+# Replaces empty text, so that the page is not sent to OCR again when the caller returns it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 
 
 class KnownDocument(Struct, frozen=True, kw_only=True):
-    """A document of a request, as it was read."""
+    """Document in a request, with its extracted pages."""
 
     content: InlineMedia
     read: ReadDocument
     sha256: str
     name: str = ""
     is_new: bool = True
-    """False if the caller returned the pages of an earlier answer, which are free of charge."""
+    """False if the caller sent back pages from an earlier answer, which are free."""
 
     @property
     def media_type(self) -> str:
-        """The media type of the content."""
+        """Media type of the content."""
         return self.content.media_type
 
     @property
     def textless(self) -> frozenset[int]:
-        """The numbers of the pages of a PDF that have no text."""
+        """Numbers of the PDF pages without text."""
         if self.media_type != PDF:
             return frozenset()
         return frozenset(page.number for page in self.read.pages if not page.text)
 
     def without_text(self) -> Self:
-        """Return a new PDF without text, so that all pages are recognized; others unchanged."""
+        """Return a new PDF without its text, so that OCR runs on all pages; keep others."""
         if self.media_type != PDF or not self.is_new:
             return self
         pages = tuple(replace(page, text="") for page in self.read.pages)
@@ -55,19 +55,19 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def has_text(self) -> bool:
-        """True if a model that takes no pictures gets some of the document's content."""
+        """True if any page has text, so that a model without image input gets some content."""
         return any(page.text for page in self.read.pages)
 
 
 def takes_pictures(target: Target) -> bool:
-    """Return whether an endpoint takes pictures."""
+    """Return True if an endpoint takes images."""
     return "image" in target.input
 
 
 class Recognition:
-    """The recognition of the pages without text in one request.
+    """OCR for the pages without text in one request.
 
-    `everywhere` recognizes them even for models that take pictures.
+    With `everywhere`, OCR also serves models that take images.
     """
 
     def __init__(
@@ -81,30 +81,30 @@ class Recognition:
         self.section = section
         self.pages = {source: each.textless for source, each in known.items()}
         self.found: dict[MediaSource, KnownDocument] = {}
-        """The documents with recognized text; empty before `run`."""
+        """Documents with the text from OCR; empty before `run`."""
         self._recognizer = recognizer
         self._known = known
         self._everywhere = everywhere
 
     @property
     def pages_total(self) -> int:
-        """The number of pages to recognize."""
+        """Number of pages without text."""
         return sum(map(len, self.pages.values()))
 
     @property
     def fits(self) -> bool:
-        """True if there are no more pages than are recognized for one request."""
+        """True if the number of pages is within the limit for one request."""
         return self.pages_total <= self.section.pages_max
 
     def serves(self, target: Target) -> bool:
-        """Return whether an endpoint that the gateway reads for gets recognized text."""
+        """Return True if an endpoint gets text from OCR for documents that the gateway reads."""
         return self._everywhere or not takes_pictures(target)
 
     async def run(self) -> None:
-        """Find the text of all pages, unless it is known.
+        """Run OCR on all pages without text; a second call does nothing.
 
-        Raises GatewayError if the service fails, which ends the request: no endpoint is at fault,
-        so that a retry or fallback would not help, and recognized pages are paid for.
+        Raises GatewayError if the service fails, which ends the request. No endpoint is at fault,
+        so a retry or fallback would not help, and pages that OCR has finished must be paid for.
         """
         if self.found:
             return

@@ -1,8 +1,8 @@
-"""A generation in rounds: the model calls server tools, gets their results, and goes on.
+"""Runs a generation in rounds: the model calls server tools, gets the results, and continues.
 
-The caller sees one answer: parts are numbered through all rounds, there is one `Started` and one
-`Ended`, usage is added up, and runs appear in place of the calls. Only the first round may fall
-back to another endpoint: later rounds continue what that endpoint has written.
+The caller gets one answer: part numbers continue through all rounds, there is one `Started` and one
+`Ended`, usage is added up, and tool runs replace the calls. Only the first round may fall back to
+another endpoint, because later rounds continue that endpoint's answer.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from tollgate.engine.usage.coverage import Coverage, end_uncovered
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
 
-# Providers refuse a limit that is too low for any answer: OpenAI's minimum is 16
+# Minimum that providers accept as an output limit: 16 at OpenAI
 # (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
 _OUTPUT_TOKENS_MIN: Final = 16
 _UNREADABLE: Final = "{}"
@@ -37,7 +37,7 @@ _UNREADABLE: Final = "{}"
 async def stream_rounds(
     context: AttemptContext, sink: EventSink, coverage: Coverage, injected: InjectedTools
 ) -> None:
-    """Stream an answer to its end, in as many rounds as the model requests and the bound allows."""
+    """Stream an answer in as many rounds as the model needs and the limit allows."""
     meter = context.meter
     try:
         ended = await _Rounds(context, sink, coverage, injected).converse()
@@ -49,7 +49,7 @@ async def stream_rounds(
 
 
 class _Rounds:
-    """The rounds of one generation, and the conversation so far."""
+    """Rounds of one generation, with the conversation so far."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class _Rounds:
         }
 
     async def converse(self) -> Ended:
-        """Run rounds until the model answers without server tools; return the end of its answer."""
+        """Run rounds until the model calls no server tool; return the end of its answer."""
         number, rounds_max = 1, self._injected.bound.rounds_max
         while True:
             relay = await self._ask()
@@ -92,7 +92,7 @@ class _Rounds:
                 return ended
             is_over = number == rounds_max or not self._has_room()
             if is_over and not relay.has_callers_calls:
-                # No round can follow, so that tools are not run: nobody would read their results.
+                # This is the last round: nobody would read the results, so the tools are not run.
                 return replace(ended, finish="length")
             results = await self._run(original_calls, calls)
             if relay.has_callers_calls:
@@ -102,7 +102,7 @@ class _Rounds:
             await self._continue(message, results, is_last=number == rounds_max)
 
     async def _ask(self) -> RoundRelay:
-        """Send the conversation so far, and pass the model's answer on."""
+        """Send the conversation so far, and forward the model's answer."""
         context, relay = self._context, RoundRelay(self._answer, self._is_own)
         attempt = await commit_first(context)
         async with attempt.connection:
@@ -122,10 +122,10 @@ class _Rounds:
     async def _run(
         self, original_calls: Sequence[ToolCall], calls: Sequence[ToolCall]
     ) -> tuple[ToolMessage, ...]:
-        """Run the tools, show their runs, and return the results as the model gets them.
+        """Run the tools, send their runs to the caller, and return the results for the model.
 
-        `original_calls` are the calls as the model made them; `calls` are the same calls as the
-        answer and later prompts contain them.
+        `original_calls` are the model's calls; `calls` are the same calls with unique ids and valid
+        arguments.
         """
         answer, places = self._answer, {}
         begun: list[StreamEvent] = []
@@ -161,9 +161,9 @@ class _Rounds:
     async def _continue(
         self, message: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
     ) -> None:
-        """Prepare the next round; raise CoverEnded if the hold cannot be extended to cover it."""
+        """Prepare the next round; raise CoverEnded if the hold cannot be extended for it."""
         context, target = self._context, self._target
-        # Media that were fetched for the first round are part of every later round.
+        # Media fetched for the first round are sent in every later round, too.
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
@@ -178,7 +178,7 @@ class _Rounds:
             server_tools=leave_fewer(
                 self._request.server_tools, self._answer.usage.web_searches or 0
             ),
-            # The serving endpoint goes on, whatever parameters it leaves out.
+            # The endpoint was chosen in the first round, so its parameters are not checked again.
             preferences=replace(request.preferences, require_parameters=False),
             **self._offer(request, is_last=is_last),
         )
@@ -191,7 +191,7 @@ class _Rounds:
         )
 
     def _output_left(self) -> int | None:
-        """Return the tokens left of the caller's output limit; None without a limit."""
+        """Return the rest of the caller's output limit, in tokens; None without a limit."""
         limit = self._request.output_tokens_max
         return None if limit is None else limit - self._context.meter.output_tokens
 
@@ -200,9 +200,9 @@ class _Rounds:
         return left is None or left >= _OUTPUT_TOKENS_MIN
 
     def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
-        """Return the tools and the tool choice of a later round; a forced call is forced only once.
+        """Return the tools and tool choice for a later round; a forced call is forced only once.
 
-        The last round has only the caller's tools; if there are none, the model may call nothing.
+        The last round has only the caller's tools; without any, the model may call nothing.
         """
         choice = request.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
@@ -216,7 +216,7 @@ class _Rounds:
         return {"tools": tools, "tool_choice": choice}
 
     def _is_own(self, name: str) -> bool:
-        """Return whether the gateway answers a call: of a server tool, or of an unknown name."""
+        """Return True if the gateway answers calls to this name: a server tool, or unknown."""
         if name in self._injected.by_name:
             return True
         native = self._request.native
@@ -225,7 +225,7 @@ class _Rounds:
         return all(tool.name != name for tool in self._request.tools)
 
     def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Return calls with readable arguments, and with ids unique in the conversation."""
+        """Return calls with valid arguments and with ids that are unique in the conversation."""
         apart: list[ToolCall] = []
         for call in calls:
             id_, number = call.id, 1
@@ -233,7 +233,7 @@ class _Rounds:
                 number += 1
                 id_ = f"{call.id or 'call'}-{number}"
             self._call_ids.add(id_)
-            # Formats and providers require a JSON object, so that anything else is replaced.
+            # Formats and providers require a JSON object, so invalid arguments become an empty one.
             is_readable = not isinstance(read_arguments(call.arguments, {}), str)
             apart.append(
                 replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)

@@ -1,7 +1,6 @@
-"""Runs the tools that one answer of a model calls, concurrently, and words their results.
+"""Runs a round's tool calls concurrently, and writes their results for the model.
 
-A result is untrusted text: the model gets it between two marks that nobody can guess, so that
-nothing in the result can end it.
+A result is untrusted, so it is enclosed in two random marks, which its text cannot imitate.
 """
 
 import asyncio
@@ -41,14 +40,14 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
-    """A finished run, by the index of its call in the round."""
+    """Finished run, with the index of its call in the round."""
 
     place: int
     report: RunReport
 
 
 class ToolRuns:
-    """The runs of one generation; each tool runs at most `uses_max` times in total."""
+    """Tool runs of one generation; each tool runs at most `uses_max` times."""
 
     def __init__(self, context: AttemptContext, injected: InjectedTools) -> None:
         self._context = context
@@ -57,13 +56,13 @@ class ToolRuns:
         self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
-        """Return the tool with a name; None for a name that the model invented."""
+        """Return the tool with a name; None for an unknown name."""
         return self._injected.by_name.get(name)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[EndedRun, None]:
-        """Run the calls of one round, and yield each run as it ends, charged and recorded.
+        """Run the calls of one round; charge, record and yield each run as it ends.
 
-        Closing the generator early cancels the other runs, which are recorded as cancelled.
+        Closing the generator early cancels the remaining runs, which are recorded as cancelled.
         """
         clock = self._context.gateway.clock
         began_s = clock.monotonic_s()
@@ -87,7 +86,7 @@ class ToolRuns:
                 self._note(calls[place], _report_of(task), began_s)
 
     def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
-        """Charge and record a run of one of the gateway's tools."""
+        """Charge and record a run; calls to unknown tools are ignored."""
         injected = self.find(call.name)
         if injected is None:
             return
@@ -139,7 +138,7 @@ class ToolRuns:
                 injected.tool, arguments, remaining_s=context.deadline.remaining_s()
             )
         except GatewayError:
-            # The tool is one without which routing.yaml wants no answer.
+            # routing.yaml requires this tool, so its failure ends the request.
             raise
         except Exception as unexpected_error:
             context.gateway.journal.unexpected_error(unexpected_error, context.meter.generation_id)
@@ -147,7 +146,7 @@ class ToolRuns:
 
 
 def _report_of(task: asyncio.Task[RunReport]) -> RunReport:
-    """Return the report of a finished task, however it ended."""
+    """Return the report of a task that finished, failed or was cancelled."""
     if task.cancelled():
         return RunReport(result=RunResult(error="cancelled"), engine="")
     failure = task.exception()
@@ -162,7 +161,7 @@ def _refuse(code: str, words: str) -> RunReport:
 
 
 def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
-    """Return a result without the text beyond its bound, for which no money is held."""
+    """Return a result cut to its token limit, since no money is held for more."""
     left = BYTES_PER_TOKEN_MIN * tokens_max
     parts: list[ResultContent] = []
     for part in content:
@@ -177,7 +176,7 @@ def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultCon
 def _wrap(
     content: tuple[ResultContent, ...], name: str, ids: IdSource
 ) -> tuple[ResultContent, ...]:
-    """Return a result between two marks that declare it as data; empty if it has no content."""
+    """Return a result between two marks that declare it as data; empty for an empty result."""
     if not content:
         return ()
     texts = [part.text for part in content if isinstance(part, Text)]
@@ -195,9 +194,9 @@ def _wrap(
 
 
 def read_arguments(text: str, schema: JsonObject) -> dict[str, JsonValue] | str:
-    """Return the arguments of a call, or what is wrong with them, in words for the model.
+    """Return the arguments of a call, or a text for the model that says what is wrong with them.
 
-    Three rules of the schema are checked: `required`, and the `type` and `enum` of each property.
+    Checked are `required`, and the `type` and `enum` of each property.
     """
     try:
         arguments = from_json(text or "{}")

@@ -1,7 +1,7 @@
-"""Keeps a covered hold above its generation's cost, or ends the generation while it is paid for.
+"""Extends a covered hold as a generation's cost grows, or ends the generation in time.
 
-This is needed only if the caller set no output limit: with a limit, the hold covers the most that
-the generation can cost.
+This is needed only without an output limit: with a limit, the hold covers the highest possible
+cost.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,27 +23,26 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import EventSink
 from tollgate.stores.ports.base import Ledger
 
-# The bytes of delivered text between two calculations of the cost, each of which makes a whole
-# bill.
+# Bytes of delivered text between two calculations of the cost, each of which computes a whole bill.
 _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """The cover of one generation; every event that the caller gets passes through `cut`."""
+    """Cover of one generation; every event for the caller passes through `cut`."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
-        # True if the answer may have to end between two events.
+        # True if the held money may run out, so that the answer may end between two events.
         self.watches = meter.hold.covered and not output_limited
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield the events of one read in pieces; each piece must be sent before `extend` runs.
+        """Yield the events of one read in pieces; `extend` must be called after sending each piece.
 
-        An event is taken from `events` only once the piece before it has been used.
+        An event is taken from `events` only once the previous piece was sent.
         """
         piece: list[Chosen] = []
         if not self.watches:
@@ -59,9 +58,9 @@ class Coverage:
             yield piece
 
     async def extend(self) -> bool:
-        """Return whether the generation may go on after a piece; top up its hold if needed.
+        """Top up the hold if needed; return False if the generation must end.
 
-        The cost of delivered text is an estimate, so the hold grows once half of it is used.
+        The cost of delivered text is an estimate, so the hold is topped up once half of it is used.
         """
         if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
@@ -84,14 +83,17 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Return whether a round may begin whose prompt is this much longer than the first."""
+        """Top up the hold for a round with a longer prompt; return False if no round may begin.
+
+        `prompt_growth_tokens` is the growth since the first round.
+        """
         if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Return whether the hold is large enough, after topping it up if needed."""
+        """Top up the hold if needed; return False if it stays too small."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:
@@ -104,7 +106,7 @@ class Coverage:
         return True
 
     def end_events(self) -> Iterator[Chosen]:
-        """Yield the events that end each open choice, as if its output limit were reached."""
+        """Yield the events that end each open choice with `length`."""
         for choice, parts in self._open.items():
             for index in parts:
                 yield choice, PartEnd(index=index)
@@ -114,10 +116,10 @@ class Coverage:
 async def deliver_metered(
     events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
 ) -> bool:
-    """Send the events of one read through the meter; return whether more may follow."""
+    """Meter and send the events of one read; return False if the answer must end."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
-    # Most answers need no watching: nothing can end them between two events.
+    # Most answers have enough money held: nothing can end them between two events.
     for choice, event in events:
         meter.observe(event, choice)
     if events:
@@ -126,9 +128,9 @@ async def deliver_metered(
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
-    """Send the events of one read; return whether the answer may go on after them.
+    """Send the events of one read; return False if the answer must end.
 
-    Events are taken one by one. If the answer may not go on, the remaining events are never taken.
+    Events are taken one by one: once the answer must end, no further event is taken.
     """
     for piece in coverage.cut(events):
         await sink.send(piece)
@@ -138,7 +140,7 @@ async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage)
 
 
 def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
-    """Yield events of the attempt that serves, each after the meter has observed it."""
+    """Yield events, each after metering it."""
     for chosen in events:
         choice, event = chosen
         meter.observe(event, choice)

@@ -1,8 +1,8 @@
-"""Work on inputs at one endpoint: batches that its provider accepts, joined in their order.
+"""Runs work on inputs at one endpoint, in batches that the provider accepts or as one stream.
 
-Nothing commits before every batch is answered, so that a failure of any batch may still be retried
-or served elsewhere. The usage of the batches answered until then is reported, as the operator's
-cost of a failed attempt.
+An attempt with batches commits only once every batch is answered, so that a failure of any batch
+can be retried or served elsewhere. On a failure, the usage of the answered batches is reported as
+the operator's cost.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ from tollgate.providers.ports.base import (
 )
 from tollgate.routing.planning.plan import Attempt
 
-# The most requests of one attempt that run at the same time.
+# Maximum number of concurrent requests in one attempt.
 _BATCHES_AT_ONCE: Final = 8
-# The most bytes of results that are held in memory, for all batches together.
+# Maximum size in bytes of all results of an attempt, which are held in memory.
 RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
 
 
 class EncodedBatches(Struct, frozen=True, kw_only=True):
-    """The requests of one attempt, one for each batch."""
+    """Requests of one attempt, one per batch."""
 
     codec: BatchCodec[Any]
     transport: Transport
@@ -54,7 +54,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """Always one stream, with the usage of all batches."""
+        """Always 1: one stream has the usage of all batches."""
         return 1
 
     @property
@@ -69,7 +69,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
-        """Yield the stream of the one answer; reading it sends the requests."""
+        """Yield the answer as one stream; reading from it sends the requests."""
         async with aclosing(self._events()) as events:
             yield events
 
@@ -104,7 +104,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
     async def _ask(
         self, place: int, slots: asyncio.Semaphore
     ) -> tuple[int, WorkResult | Exception]:
-        """Return the place of a batch with its result, or with the failure that ended it."""
+        """Return the index of a batch with its result, or with the exception that ended it."""
         try:
             async with slots:
                 return place, await self._result(place)
@@ -125,7 +125,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
 
 class EncodedStream(Struct, frozen=True, kw_only=True):
-    """The request of one attempt."""
+    """Request of one attempt whose result is streamed, such as audio or a transcript."""
 
     codec: StreamedWorkCodec[Any]
     transport: Transport
@@ -135,7 +135,7 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """Always one stream."""
+        """Always 1."""
         return 1
 
     @property
@@ -167,7 +167,7 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
     """Encode work; raise RequestError for inputs that the provider never accepts.
 
-    Work that fits into one request is streamed, if the caller wants that and the provider can.
+    Work that fits into one request is streamed if the caller wants that and the provider can.
     """
     load = provider.batch_codecs.get(work.kind)
     load_streamed = provider.stream_codecs.get(work.kind)
@@ -201,7 +201,7 @@ def _encode_streamed(
 
 
 def _choose(*events: StreamEvent) -> list[Chosen]:
-    """Return events as those of the only choice."""
+    """Return events with the index of the only choice."""
     return [(0, event) for event in events]
 
 
@@ -211,7 +211,7 @@ def _started(results: Mapping[int, WorkResult]) -> Started:
 
 
 def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
-    """Return the sum of the batches; a class that any batch does not report is unknown."""
+    """Return the sum over all batches; a field is unknown if any batch does not report it."""
     usages = [result.usage for result in results.values()]
     known = {
         name
@@ -227,7 +227,7 @@ def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
 
 
 def _find_excess(size: int) -> UpstreamError | None:
-    """Return the error of a result that is too large to hold; None if it may be held."""
+    """Return an error if results are too large to hold in memory; None otherwise."""
     if size <= RESULT_BYTES_MAX:
         return None
     return UpstreamError(

@@ -11,7 +11,7 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
-from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.document import Where
 from tollgate.routing.file.kind_checks import (
     check_dialect,
     check_guardrail,
@@ -20,8 +20,8 @@ from tollgate.routing.file.kind_checks import (
     check_route_kind,
     check_successor,
 )
-from tollgate.routing.file.known_names import KnownNames
-from tollgate.routing.file.lifecycle_checks import check_lifecycle, find_succession_circles
+from tollgate.routing.file.known_names import KnownNames, LoadedFile, find_circles
+from tollgate.routing.file.lifecycle_checks import check_lifecycle
 from tollgate.routing.file.policy_checks import (
     check_heir_policy,
     check_model_policy,
@@ -39,7 +39,6 @@ from tollgate.routing.file.promise_checks import (
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.schema import (
     EndpointSection,
-    IncludedFile,
     ModelSection,
     ProviderSection,
 )
@@ -59,18 +58,6 @@ _KINDS: Final[Mapping[tuple[str, ...], str]] = {
     ("key_tiers",): "a key tier",
     ("models",): "a model",
 }
-
-
-class LoadedFile(Struct, frozen=True):
-    """File of the routing: its document, and its entries without errors."""
-
-    document: YamlDocument
-    content: IncludedFile
-
-    def names(self, section: str) -> frozenset[str]:
-        """Return every name in a section, including entries with errors."""
-        entries = self.document.value((section,))
-        return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
 def crosscheck(
@@ -131,12 +118,7 @@ class _Scope(Struct, frozen=True):
 class _Checker:
     """Checks one file against those it may refer to."""
 
-    def __init__(
-        self,
-        part: LoadedFile,
-        scope: _Scope,
-        rules: KeyRules,
-    ) -> None:
+    def __init__(self, part: LoadedFile, scope: _Scope, rules: KeyRules) -> None:
         self._document = part.document
         self._content = part.content
         self._visible = scope.visible
@@ -145,7 +127,9 @@ class _Checker:
         self._names_left_out = scope.names_left_out
         self._key_rules = rules
         self._all_models = scope.models
-        self._circles = find_succession_circles(scope.models)
+        self._circles = find_circles(
+            {slug: model.successor for slug, model in scope.models.items() if model.successor}
+        )
         self._policies = {
             slug: row.data_policy
             for each in (*scope.visible, *scope.included)
@@ -262,12 +246,10 @@ class _Checker:
         slugs = {each for slug in named for each in (slug, *placed_heirs(slug, models))}
         for slug in sorted(slugs & models.keys()):
             for endpoint in models[slug].section.endpoints:
-                if not self._may_guard(endpoint.provider):
+                formats = self._formats_of(endpoint.provider)
+                if not all(each.applies_guardrails for each in formats):
                     message = f"{slug} at {endpoint.provider} cannot apply a guardrail"
                     yield self._document.at_value((*where, "guardrail"), "R053", message)
-
-    def _may_guard(self, provider: str) -> bool:
-        return all(each.applies_guardrails for each in self._formats_of(provider))
 
     def _rows_of(self, provider: str) -> list[ProviderSection]:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]

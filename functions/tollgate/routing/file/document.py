@@ -161,7 +161,10 @@ class YamlDocument(Struct):
     def conceal(self) -> None:
         """Rebuild all excerpts, since some were built before every secret of the file was found."""
         if self.unreadable:
-            self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
+            self.lines = [
+                _AFTER_SECRET_KEY.sub(lambda found: found[1] + hide_secret(found[2]), line)
+                for line in self.lines
+            ]
         self.problems = [
             replace(problem, excerpt=self._excerpt(problem.line)) for problem in self.problems
         ]
@@ -280,10 +283,6 @@ def scalar(text: str) -> Plain:
     if _DECIMAL.fullmatch(text):
         return Decimal(text)
     return text
-
-
-def _hidden_value(match: re.Match[str]) -> str:
-    return match[1] + hide_secret(match[2])
 
 
 def _place_of(node: yaml.Node) -> SourcePosition:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
+from msgspec import Struct
+
+from tollgate.routing.file.document import YamlDocument
 from tollgate.routing.schema import IncludedFile
 
 # Comparing a name with 20,000 names takes a second, and one removed model may break that many
@@ -12,21 +15,22 @@ from tollgate.routing.schema import IncludedFile
 _SUGGESTIONS_MAX: Final = 20
 
 
-class NamedFile(Protocol):
-    """File of the routing, with the names in its sections."""
+class LoadedFile(Struct, frozen=True):
+    """File of the routing: its document, and its entries without errors."""
 
-    @property
-    def content(self) -> IncludedFile:
-        """Entries without errors."""
+    document: YamlDocument
+    content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
         """Return every name in a section, including entries with errors."""
+        entries = self.document.value((section,))
+        return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
 class KnownNames:
     """Names and alias circles of files that may refer to each other."""
 
-    def __init__(self, files: Sequence[NamedFile]) -> None:
+    def __init__(self, files: Sequence[LoadedFile]) -> None:
         self._files = files
         self._names: dict[tuple[str, ...], frozenset[str]] = {}
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}

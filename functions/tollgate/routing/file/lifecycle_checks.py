@@ -5,17 +5,9 @@ from datetime import date
 from itertools import pairwise
 
 from tollgate.routing.file.document import Where, YamlDocument
-from tollgate.routing.file.known_names import find_circles
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.lifecycle import EndSection
 from tollgate.routing.schema import ModelSection
-
-
-def find_succession_circles(models: Mapping[str, ModelSection]) -> dict[str, list[str]]:
-    """Return each circle of successors by its alphabetically first model."""
-    return find_circles(
-        {slug: model.successor for slug, model in models.items() if model.successor is not None}
-    )
 
 
 def check_lifecycle(

@@ -10,9 +10,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
-from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
+from tollgate.routing.file.crosscheck import crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
+from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.tool_checks import check_ocr, check_server_tools

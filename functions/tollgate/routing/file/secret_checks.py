@@ -77,7 +77,9 @@ def check_host(
         case "private" if row.sends_credentials and not row.private:
             message = f"{host} is in a private network, and would get a key"
             yield document.at_value(where, "R045", message, hint="write private: true")
-        case "public" | "private" if row.sends_credentials and not _is_encrypted(row.base_url):
+        case "public" | "private" if row.sends_credentials and not row.base_url.startswith(
+            "https://"
+        ):
             yield from _plain_text(document, where, row, host)
 
 
@@ -93,10 +95,6 @@ def check_pins(
             hint = "if intended, run `tollgate permissions` and deploy before publishing"
             place = (*where, "base_url")
             yield document.at_value(place, "R046", message, hint=hint, severity="warning")
-
-
-def _is_encrypted(base_url: str) -> bool:
-    return base_url.startswith("https://")
 
 
 def _plain_text(

@@ -16,13 +16,12 @@ from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
     ConditionSection,
     GuardrailSection,
-    RetrySection,
     RouteSection,
     RuleSection,
 )
-from tollgate.routing.lifecycle import list_redirects, list_successors, make_lifecycle
+from tollgate.routing.lifecycle import list_heirs, list_redirects, make_lifecycle
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.plan import Attempt, Retry
+from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
@@ -122,13 +121,13 @@ def _all_offers(
 
 def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:
     """Return the redirects of models and of their successors."""
-    every = {each for slug in slugs for each in (slug, *list_successors(slug, catalog.models))}
+    every = {each for slug in slugs for each in (slug, *list_heirs(slug, catalog.models.get))}
     return list_redirects({slug: catalog.models[slug] for slug in every})
 
 
 def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
     model = catalog.models[slug]
-    retry = _retry(merge_section(catalog.defaults.retry, route.retry if route else None))
+    retry = merge_section(catalog.defaults.retry, route.retry if route else None)
     return tuple(
         Offer(
             attempt=Attempt(
@@ -188,17 +187,6 @@ def _target(
 def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
     return dialect.met | dialect.met_by_work | makes | {"conversation"}
-
-
-def _retry(section: RetrySection) -> Retry:
-    return Retry(
-        retries_max=section.retries_max,
-        backoff_min_s=section.backoff_min_s,
-        backoff_max_s=section.backoff_max_s,
-        retries_max_by_error={
-            ErrorCode(code): most for code, most in section.retries_max_by_error.items()
-        },
-    )
 
 
 class SkippedRule(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
@@ -12,20 +12,8 @@ from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
 from tollgate.core.routing.speed import Speed
 from tollgate.providers.ports.base import Target, Timeouts
+from tollgate.routing.chains import RetrySection
 from tollgate.routing.price import PriceSchedule
-
-
-class Retry(Struct, frozen=True, kw_only=True):
-    """Retries of one endpoint and the pauses between them."""
-
-    retries_max: int = 2
-    backoff_min_s: float = 0.25
-    backoff_max_s: float = 4.0
-    retries_max_by_error: Mapping[ErrorCode, int] = field(default_factory=dict)
-
-    def retries_max_on(self, code: ErrorCode) -> int:
-        """Return how often one endpoint is retried after this error."""
-        return self.retries_max_by_error.get(code, self.retries_max)
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -36,7 +24,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """Most tokens that the prompt and the answer may have together."""
     prices: PriceSchedule
     timeouts: Timeouts
-    retry: Retry
+    retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
 
 

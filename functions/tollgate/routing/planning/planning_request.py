@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from tollgate.core.principal import Principal
@@ -89,7 +89,6 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         """Describe a request for the planner; draws use the session's id or else the request's."""
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
-        must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
             draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
@@ -107,7 +106,10 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             prompts=tuple(PromptTokens(estimate=size.estimate, most=size.most) for size in sizes)
             if len(sizes) > 1
             else (),
-            parameters=_parameters(request) if must_fit else frozenset(),
+            # Work on inputs states its parameters as needs.
+            parameters=frozenset(effective_parameters(request))
+            if request.preferences.require_parameters and not isinstance(request, InputWork)
+            else frozenset(),
             kind=request.kind,
             inputs=work.inputs if work else 0,
             dimensions=work.dimensions if work else None,
@@ -127,35 +129,14 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
         A record contains only metadata that a rule of the route read at the time.
         """
-        return cls(
-            model=trace.requested_model,
-            draw_key_hash=trace.draw_key_hash,
-            tier=trace.tier,
-            key_models=trace.key_models,
-            level_models=trace.level_models,
-            capabilities=frozenset(trace.capabilities),
-            modalities=frozenset(trace.modalities),
-            needs=frozenset(trace.needs),
-            input_tokens_min=trace.input_tokens_min,
-            input_tokens=trace.estimated_input_tokens,
-            input_tokens_max=trace.input_tokens_max,
-            output_tokens_max=trace.output_tokens_max,
-            choices=trace.choices,
-            prompts=trace.prompts,
-            parameters=frozenset(trace.parameters),
-            kind=trace.kind,
-            inputs=trace.inputs,
-            dimensions=trace.dimensions,
-            units=trace.units,
-            units_max=trace.units_max,
-            picture=trace.picture,
-            rounds=trace.rounds,
-            documents=trace.documents,
-            reads_documents=trace.reads_documents,
-            metadata=trace.metadata,
-            preferences=trace.preferences or RoutingPreferences(),
-            fallbacks=trace.fallbacks,
-        )
+        shared = {
+            name: getattr(trace, name)
+            for name in RoutingTrace.__struct_fields__
+            if name in cls.__struct_fields__
+        }
+        names = {"model": trace.requested_model, "input_tokens": trace.estimated_input_tokens}
+        preferences = trace.preferences or RoutingPreferences()
+        return convert({**shared, **names, "preferences": preferences}, cls)
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:
@@ -200,21 +181,12 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             reads_documents=self.reads_documents,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
-            preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
+            # The record has the hash of the session's id instead of the id.
+            preferences=None
+            if preferences == _NO_PREFERENCES
+            else replace(preferences, session_id=None),
             fallbacks=self.fallbacks,
         )
 
 
-def _parameters(work: Work) -> frozenset[str]:
-    """Return the parameters of a generation; other kinds of work state theirs as needs."""
-    return frozenset(() if isinstance(work, InputWork) else effective_parameters(work))
-
-
 _NO_PREFERENCES: Final = RoutingPreferences()
-
-
-def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
-    """Return the preferences without the session's id, since the record has its hash."""
-    if preferences.session_id is None:
-        return preferences
-    return replace(preferences, session_id=None)

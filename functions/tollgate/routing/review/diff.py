@@ -176,7 +176,11 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
         for each in (before, after)
     )
     for change in _compare_sections("plugin", old, new, list_facts):
-        rates = tuple(fact for fact in change.facts if _is_page_price(fact.name))
+        rates = tuple(
+            fact
+            for fact in change.facts
+            if fact.name.startswith("price.") or fact.name == "ocr.price.page"
+        )
         if change.kind != "changed" or not rates:
             yield change
             continue
@@ -184,18 +188,13 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
             yield replace(change, facts=others)
         # Prices by the item names in bills.
         for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
-            named = tuple(fact for fact in rates if fact.name.startswith(prefix))
-            facts = tuple(_page_rate(fact, prefix) for fact in named)
+            facts = tuple(
+                _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
+                for fact in rates
+                if fact.name.startswith(prefix)
+            )
             if facts:
                 yield Change(kind="changed", what="price", subject=item, facts=facts)
-
-
-def _page_rate(fact: Fact, prefix: str) -> Fact:
-    return _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
-
-
-def _is_page_price(name: str) -> bool:
-    return name.startswith("price.") or name == "ocr.price.page"
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:

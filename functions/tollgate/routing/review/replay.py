@@ -5,7 +5,7 @@ Only sums are stored, so that memory does not grow with the number of requests.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from tollgate.routing.review.verdicts import (
     WouldRefuse,
     WouldServe,
 )
+from tollgate.routing.scalars import midnight_s
 
 
 class Flow(Struct):
@@ -182,16 +183,12 @@ def replay_traffic(
         after = before if base.sha == head.sha else head_planner.predict(request)
         counted.note(request, before, after)
         for day, flow in counted.later.items():
-            when_s = _same_time_on(day, request.created_s)
+            when_s = midnight_s(day) + request.created_s % DAY_S
             before = base_planner.predict(request, when_s=when_s)
             after = head_planner.predict(request, when_s=when_s)
             if isinstance(before, WouldServe) and isinstance(after, WouldServe):
                 flow.add(before.cost_nano_usd, after.cost_nano_usd)
     return counted
-
-
-def _same_time_on(day: date, created_s: int) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp()) + created_s % DAY_S
 
 
 def _is_as_recorded(request: RecordedRequest, verdict: ReplayVerdict) -> bool:
