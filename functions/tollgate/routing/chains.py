@@ -1,4 +1,4 @@
-"""The routes of routing.yaml: rules, weighted steps, promises, retries and guardrails."""
+"""Routes in routing.yaml: rules, weighted steps, promises, retries and guardrails."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self, get_args
@@ -29,7 +29,7 @@ from tollgate.routing.scalars import (
 
 _CERTAIN: Final = 100
 
-# Tools whose domains a route can limit.
+# Server tools whose domains a route can limit.
 ToolOfWeb = Literal["web_search", "web_fetch"]
 
 NextOn = Literal[
@@ -42,36 +42,36 @@ NextOn = Literal[
     "content_filter",
 ]
 NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = get_args(NextOn)
-# Other errors are not retried, since the same endpoint would fail in the same way again.
+# Other errors are not retried, since the endpoint would fail in the same way again.
 RetriedError = Literal["provider_rate_limit", "provider_overloaded", "provider_unavailable"]
 Retries = Annotated[int, Field(ge=0, le=2)]
 
 
 class RetrySection(Strict):
-    """Retries of one endpoint before the next endpoint is tried."""
+    """Retries of an endpoint before the next one is tried."""
 
-    retries_max: Retries = Field(default=2, description="Retries of one endpoint.")
+    retries_max: Retries = Field(default=2, description="Maximum number of retries per endpoint.")
     retries_max_by_error: Mapping[RetriedError, Retries] = Field(
-        default={}, description="Retries by error code, instead of `retries_max`."
+        default={}, description="Maximum number of retries by error code, instead of `retries_max`."
     )
     backoff_min_s: Seconds = Field(
         default=0.25,
-        description="Longest pause before the first retry; doubled for each further retry.",
+        description="Maximum pause before the first retry; doubled for each further retry.",
     )
     backoff_max_s: Seconds = Field(
         default=4.0,
-        description="Longest pause before any retry; if a provider asks for more, no retry is "
-        "made.",
+        description="Maximum pause before any retry. If a provider asks for a longer pause, there "
+        "is no retry.",
     )
 
     def retries_max_on(self, code: str) -> int:
-        """Return how often one endpoint is retried after this error."""
+        """Return the maximum number of retries per endpoint after this error."""
         by_error = self.retries_max_by_error.items()
         return next((most for name, most in by_error if name == code), self.retries_max)
 
 
 class GuardrailSection(Strict):
-    """Guardrail of Amazon Bedrock, by id and version."""
+    """Guardrail in Amazon Bedrock, by id and version."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)] = Field(
         description="Id or ARN."
@@ -85,7 +85,7 @@ def _weighted(value: object) -> object:
     return {value: _CERTAIN} if isinstance(value, str) else value
 
 
-# One model, or models by weight: one is drawn first, the rest of the step follows.
+# One model, or several with weights: one is drawn and tried first, then the others.
 Step = Annotated[
     Mapping[ModelSlug, Percent],
     Field(min_length=1, max_length=16),
@@ -108,18 +108,19 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=16)]
 
 
 class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
-    """The conditions of a rule, all of which must hold."""
+    """Conditions of a rule, all of which must hold."""
 
-    key_tier: Slug | None = Field(default=None, description="Tier of the key.")
+    key_tier: Slug | None = Field(default=None, description="Tier that the key must have.")
     metadata: Mapping[str, str] = Field(
         default={}, description="Metadata that the request must have, by name."
     )
     input_has: Modality | None = Field(
-        default=None, description="Modality that some part of the request must have."
+        default=None, description="Modality that the request's input must contain."
     )
     prompt_tokens_over: Tokens | None = Field(
         default=None,
-        description="Prompt tokens that must be exceeded, as estimated from the request's bytes.",
+        description="Number of prompt tokens that must be exceeded, estimated from the request's "
+        "size.",
     )
     capability: Capability | None = Field(
         default=None, description="Capability that the request must need."
@@ -136,39 +137,44 @@ _NO_CONDITION: Final = ConditionSection.model_construct()
 
 
 class RuleSection(Strict):
-    """A chain of models, with the conditions under which it is tried."""
+    """Chain of models, with the conditions under which it is tried."""
 
     condition: ConditionSection | None = Field(
         default=None, alias="if", description="Conditions; without them the rule always applies."
     )
-    steps: Steps = Field(alias="try", description="Models in order; of a map one is drawn.")
+    steps: Steps = Field(
+        alias="try",
+        description="Models in order; a map of weights is one step, in which a model is drawn.",
+    )
 
 
 class PromiseSection(Strict):
-    """Properties of every model that a route may lead to, which `tollgate check` enforces."""
+    """Properties that every model of a route must have, enforced by `tollgate check`."""
 
     supports: tuple[Capability, ...] = ()
     context_min: Tokens | None = None
     input_price_max: Dollars | None = Field(
-        default=None, description="Most dollars per million input tokens at any endpoint."
+        default=None,
+        description="Maximum price in dollars per million input tokens, at any endpoint.",
     )
     output_price_max: Dollars | None = Field(
-        default=None, description="Most dollars per million output tokens at any endpoint."
+        default=None,
+        description="Maximum price in dollars per million output tokens, at any endpoint.",
     )
 
 
 class RouteDomainsSection(Strict):
-    """Domains of a tool on a route; each list replaces the list of the tool."""
+    """Domains for a server tool on a route; each list replaces the tool's own list."""
 
     allowed_domains: Domains | None = Field(
-        default=None, description="The only domains that are searched or fetched; empty for any."
+        default=None, description="Domains that may be searched or fetched; empty for all domains."
     )
     blocked_domains: Domains | None = Field(
         default=None, description="Domains that are neither searched nor fetched."
     )
 
     def merge(self, rules: DomainRules) -> DomainRules:
-        """Return the domain rules with the lists that this section states."""
+        """Return the rules, with each list that this section states replaced."""
         allowed, blocked = self.allowed_domains, self.blocked_domains
         return DomainRules(
             allowed=rules.allowed if allowed is None else allowed,
@@ -179,11 +185,13 @@ class RouteDomainsSection(Strict):
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """Chain of models, or rules with a chain each; the first rule that applies is used."""
+    """Chain of models, or rules with chains, of which the first that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(
-        default=None, alias="try", description="Models in order; of a map one is drawn."
+        default=None,
+        alias="try",
+        description="Models in order; a map of weights is one step, in which a model is drawn.",
     )
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
     next_on: tuple[NextOn, ...] = Field(
@@ -191,15 +199,15 @@ class RouteSection(
         description="Errors after which the next endpoint or model is tried.",
     )
     retry: Annotated[RetrySection, Stated] | None = Field(
-        default=None, description="Overrides of single keys of `defaults.retry`."
+        default=None, description="Keys that override those in `defaults.retry`."
     )
     promise: PromiseSection | None = None
     guardrail: GuardrailSection | None = Field(
         default=None,
-        description="Guardrail for every endpoint of the route that does not state one.",
+        description="Guardrail for the route's endpoints that do not state their own.",
     )
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(
-        default={}, description="Domains of server tools on this route, by tool."
+        default={}, description="Domains for server tools on this route, by tool."
     )
 
     @model_validator(mode="after")

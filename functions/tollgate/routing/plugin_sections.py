@@ -1,4 +1,4 @@
-"""Plugins of routing.yaml: what the gateway does to a request before a model gets it."""
+"""Plugins in routing.yaml, which change a request before a model gets it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -23,18 +23,18 @@ OcrEngine = Literal["mistral", "textract"]
 
 
 class OcrService(Struct, frozen=True, kw_only=True):
-    """Service that recognizes text: its address, credentials, and the form of its pages."""
+    """OCR service: its address, credentials and input."""
 
     base_url: str | None
-    """Public address; None for an AWS service, which has one in each region."""
+    """Public address; None for an AWS service, whose address depends on the region."""
     aws_service: str | None
-    """AWS service name for signed requests; None for a service with a key and models."""
+    """Name of the AWS service for signed requests; None for a service with a key and models."""
     reads_pictures: bool
-    """True if the service gets a picture of each page instead of the file."""
+    """True if the service gets an image of each page instead of the file."""
 
     @property
     def has_key(self) -> bool:
-        """True if the service needs a key and the name of a model."""
+        """True if the service needs a key and a model name."""
         return self.aws_service is None
 
 
@@ -47,28 +47,28 @@ OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
 
 
 class PagePricesSection(Strict):
-    """Dollars per PDF page that the gateway reads, by the form in which it is sent."""
+    """Price in dollars per PDF page that the gateway reads, by the form that the model gets."""
 
-    text: Dollars = Field(default=Decimal(0), description="Page that is sent as text.")
+    text: Dollars = Field(default=Decimal(0), description="Price of a page that is sent as text.")
     images: Dollars = Field(
-        default=Decimal(0), description="Page that is sent as text and a picture."
+        default=Decimal(0), description="Price of a page that is sent as text and image."
     )
 
 
 class OcrPriceSection(Strict):
-    """Price of a recognized page, and its source."""
+    """Price per page of OCR, and its source."""
 
-    page: Dollars = Field(description="Dollars per recognized page.")
-    source: Sentence = Field(description="Page that publishes the price.")
+    page: Dollars = Field(description="Price in dollars per page of OCR.")
+    source: Sentence = Field(description="Web page with the price.")
     checked: Day = Field(description="Day on which the source was read.")
 
 
 class OcrSection(Strict):
-    """Recognition of scanned pages by a paid service, for models without image input."""
+    """OCR of scanned pages by a paid service, for models without image input."""
 
-    engine: OcrEngine = Field(description="Service that recognizes.")
+    engine: OcrEngine = Field(description="OCR service.")
     model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = Field(
-        default=None, description="Model name at the service, if it has several."
+        default=None, description="Name of the model at the service, if there are several."
     )
     region: Region | None = Field(
         default=None, description="AWS region of `textract`; defaults to the stack's region."
@@ -79,48 +79,52 @@ class OcrSection(Strict):
     private: Private = None
     key: KeySection | None = Field(default=None, description="Key for the service.")
     price: OcrPriceSection = Field(
-        description="Price of a recognized page, charged instead of its `text` price."
+        description="Price per page of OCR, charged instead of its `text` price."
     )
     pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=50, description="Most pages to recognize in one request; more are refused."
+        default=50,
+        description="Maximum number of pages for OCR in one request; requests with more are "
+        "refused.",
     )
     text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
-        default=12_000, description="Most bytes of text from one page; the rest is cut off."
+        default=12_000, description="Maximum text per page in bytes; the rest is cut off."
     )
-    timeout_s: RunSeconds = Field(default=60.0, description="Time for one document.")
+    timeout_s: RunSeconds = Field(
+        default=60.0,
+        description="Time limit for one document, in seconds.",
+    )
 
     @property
     def service(self) -> OcrService:
-        """Service of the engine."""
+        """OCR service that `engine` names."""
         return OCR_SERVICES[self.engine]
 
     @property
     def address(self) -> str | None:
-        """Address of the service; None for the AWS address in the region."""
+        """Address of the service; None for an AWS service."""
         return self.service.base_url if self.base_url is None else self.base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True, since each service gets a key or a signature by the role."""
+        """Always True: each service gets a key, or a signature by the role."""
         return True
 
 
 class PdfSection(Strict):
-    """Reading of documents for models and providers that do not read them."""
+    """Reading of documents for endpoints that cannot read these themselves."""
 
     engine: Literal["text", "images"] = Field(
         default="images",
-        description="`images` sends text and a picture of each page to models with image "
-        "input; `text` sends "
-        "a picture only of pages without text. Other models always get text.",
+        description="`images` sends text and an image of each page to models with image input; "
+        "`text` sends images only of pages without text. Other models always get text.",
     )
     pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=100, description="Most pages of one PDF; a longer PDF is refused."
+        default=100, description="Maximum number of pages in a PDF; a longer PDF is refused."
     )
-    price: PagePricesSection = Field(description="Price of a page by the form in which it is sent.")
+    price: PagePricesSection = Field(description="Price per page, by the form that the model gets.")
     ocr: OcrSection | None = Field(
         default=None,
-        description="Recognition of scans; without it, scans need a model with image input.",
+        description="OCR of scanned pages; without OCR, scans need a model with image input.",
     )
 
 
@@ -128,5 +132,6 @@ class PluginsSection(Strict):
     """Plugins that requests may use."""
 
     pdf: PdfSection | None = Field(
-        default=None, description="Reading of documents; without it, only models read documents."
+        default=None,
+        description="Reading of documents by the gateway; by default, only models read documents.",
     )

@@ -1,4 +1,4 @@
-"""Prices of routing.yaml: rates with their source, and overrides that replace rates."""
+"""Prices in routing.yaml: rates with their source, and overrides that replace rates."""
 
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self, get_args
@@ -21,12 +21,12 @@ from tollgate.routing.scalars import (
 
 
 class PriceSection(Strict):
-    """Rates in dollars and their source; a class of tokens without a rate is never free."""
+    """Rates in dollars, and their source; a class of tokens without a rate is not free."""
 
-    input: Dollars = Field(description="Per million prompt tokens.")
+    input: Dollars = Field(description="Price per million prompt tokens.")
     output: Dollars = Field(
         default=Decimal(0),
-        description="Per million reply tokens; required for chat only.",
+        description="Price per million reply tokens; required for kind chat.",
     )
     cache_read: Dollars | None = Field(
         default=None, description="Per million cached tokens; defaults to `input`."
@@ -48,7 +48,7 @@ class PriceSection(Strict):
     cache_read_audio: Dollars | None = Field(
         default=None, description="Per million cached audio tokens; defaults to `cache_read`."
     )
-    request: Dollars | None = Field(default=None, description="Per request.")
+    request: Dollars | None = Field(default=None, description="Price per request.")
     image_input: Dollars | None = Field(
         default=None, description="Per million image tokens in the prompt; defaults to `input`."
     )
@@ -57,8 +57,8 @@ class PriceSection(Strict):
     )
     image: Dollars | None = Field(
         default=None,
-        description="Per generated or moderated image, in addition to its tokens; "
-        "overrides can set sizes and qualities.",
+        description="Price per generated or moderated image, in addition to its tokens. Overrides "
+        "can depend on size and quality.",
     )
     audio_hour: Dollars | None = Field(
         default=None, description="Per hour of audio input, billed by the second."
@@ -68,15 +68,15 @@ class PriceSection(Strict):
     )
     text_units: Dollars | None = Field(
         default=None,
-        description="Per thousand units of 1,000 characters that a guardrail reads; "
-        "the sum of its policies' prices.",
+        description="Price per thousand units of 1,000 characters that a guardrail reads: the sum "
+        "of its policies' prices.",
     )
     web_search: Dollars | None = Field(
-        default=None, description="Per web search that the provider runs."
+        default=None, description="Price per web search that the provider runs."
     )
     search: Dollars | None = Field(default=None, description="Per search unit, for kind rerank.")
-    source: Sentence = Field(description="Web page or package that publishes the price.")
-    checked: Day = Field(description="Day on which somebody last read the source.")
+    source: Sentence = Field(description="Web page or package with the price.")
+    checked: Day = Field(description="Day on which the source was last read.")
 
     @property
     def price(self) -> Price:
@@ -89,7 +89,7 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
 
 
 def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    """Sort days from Monday without repeats, since spelling must not change the catalog's hash."""
+    """Return unique days sorted from Monday, so that their order does not change the hash."""
     return tuple(day for day in WEEKDAYS if day in days)
 
 
@@ -97,32 +97,34 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     """Conditions of an override, all of which must hold."""
 
     since: Day | None = Field(
-        default=None, alias="from", description="First UTC day of the override."
+        default=None, alias="from", description="First UTC day on which the override applies."
     )
     until: Day | None = Field(
-        default=None, description="UTC day after the last day of the override."
+        default=None, description="First UTC day on which the override no longer applies."
     )
     prompt_tokens_over: Tokens | None = Field(
-        default=None, description="Prompt tokens, cached ones included, that must be exceeded."
+        default=None,
+        description="Number of prompt tokens that must be exceeded, including cached tokens.",
     )
     utc_window: UtcWindow | None = Field(
-        default=None, description="Time of day such as 16:30-00:30; the end is not included."
+        default=None,
+        description="Time of day in UTC, such as 16:30-00:30; the end is not included.",
     )
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
     ) = Field(
         default=None,
-        description="Days of the week; a window that spans midnight belongs to the day on "
+        description="Days of the week in UTC; a window that spans midnight belongs to the day on "
         "which it begins.",
     )
     image_size: ImageSize | None = Field(
-        default=None, description="Size that a request for images must state, such as 1024x1024."
+        default=None, description="Size that an image request must state, such as 1024x1024."
     )
     image_over: ImageSize | None = Field(
-        default=None, description="Size that stated images must exceed in width or height."
+        default=None, description="Size that must be exceeded in width or height."
     )
     image_quality: Slug | None = Field(
-        default=None, description="Quality that a request for images must state."
+        default=None, description="Quality that an image request must state."
     )
 
     @model_validator(mode="after")
@@ -140,7 +142,7 @@ _NO_CONDITION: Final = WhenSection.model_construct()
 
 
 class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
-    """Rates that an override replaces, with the names and units of `price`."""
+    """Rates that an override replaces, with the same names and units as in `price`."""
 
     input: Dollars | None = None
     output: Dollars | None = None

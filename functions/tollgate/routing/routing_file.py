@@ -1,4 +1,4 @@
-"""Complete routing.yaml as the command line reads it; functions read its compiled form.
+"""Schema of the complete routing.yaml, which only the command line reads.
 
 `python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema with
 which editors check and complete the file.
@@ -19,7 +19,7 @@ from tollgate.routing.tool_sections import ServerToolsSection
 
 
 class DevSection(Strict):
-    """Files for `tollgate dev` and `tollgate check`, which production leaves out."""
+    """Files for `tollgate dev` and `tollgate check`, which production does not use."""
 
     include: tuple[FileGlob, ...] = Field(
         default=(), description="Globs of files, relative to this file and in the same repository."
@@ -27,19 +27,19 @@ class DevSection(Strict):
 
 
 class Routing(MainFile):
-    """Complete file, or its compiled form, in which all defaults are written out."""
+    """Complete file, or its compiled form with all defaults."""
 
     plugins: PluginsSection | None = Field(
-        default=None, description="Processing of requests before a model gets them."
+        default=None, description="Changes to requests before a model gets these."
     )
     server_tools: ServerToolsSection = Field(
         default_factory=ServerToolsSection,
-        description="Tools that the gateway runs within a request that offers them.",
+        description="Tools that the gateway runs for requests that offer these tools.",
     )
 
     @property
     def ocr(self) -> OcrSection | None:
-        """Recognition of scanned pages; None if it is not configured."""
+        """OCR of scanned pages; None if OCR is not configured."""
         pdf = self.plugins.pdf if self.plugins else None
         return pdf.ocr if pdf else None
 
@@ -64,7 +64,7 @@ class _WithoutTitles(GenerateJsonSchema):
 
 
 def json_schema_text() -> str:
-    """Return the content of the schema file. Only `tollgate check` resolves references."""
+    """Return the JSON Schema; references between sections are checked by `tollgate check` only."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **RoutingFile.model_json_schema(by_alias=True, schema_generator=_WithoutTitles),

@@ -1,8 +1,7 @@
-"""Sections of routing.yaml and of its compiled form, as one set of strict models.
+"""Sections of routing.yaml and of its compiled form, as strict models.
 
-No file is read here: `file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads
-the compiled form in a function. Descriptions of fields are shown by editors, through the published
-JSON Schema.
+`file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads the compiled form in a
+function. Editors show the descriptions of fields through the published JSON Schema.
 """
 
 from collections.abc import Mapping
@@ -54,12 +53,12 @@ def _check_positive(dollars: Decimal) -> Decimal:
 
 
 class BillingSection(Strict):
-    """Billing defaults of workspaces, and the unit of credits."""
+    """Billing defaults for workspaces, and the unit of credits."""
 
     admission: Literal["positive", "covered"] = Field(
         default="positive",
-        description="`positive` admits requests while any credit is left, `covered` only if "
-        "the balance covers the highest cost.",
+        description="`positive` admits requests while any credit is left; `covered` only if the "
+        "balance covers the maximum cost.",
     )
     credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Field(
         default=Decimal(1), description="Credits that callers see for one dollar."
@@ -70,7 +69,7 @@ class ProviderSection(Strict):
     """Provider with its format, transport, address and key."""
 
     name: Sentence | None = Field(
-        default=None, description="Display name as on OpenRouter; defaults to the slug."
+        default=None, description="Display name, as on OpenRouter; defaults to the slug."
     )
     codec: FormatName = Field(description="Wire format of requests and replies.")
     transport: TransportName = Field(description="Protocol that carries requests and replies.")
@@ -93,8 +92,8 @@ class ProviderSection(Strict):
     )
     data_policy: Slug | None = Field(
         default=None,
-        description="Your name for the provider's treatment of prompts; "
-        "fallbacks never cross policies.",
+        description="Your name for the provider's treatment of prompts. A fallback never changes "
+        "the policy.",
     )
     dialect: Dialect = Field(default_factory=Dialect)
 
@@ -105,12 +104,12 @@ class ProviderSection(Strict):
 
     @property
     def sends_credentials(self) -> bool:
-        """True if requests carry a key, an account's token, or a signature by the role."""
+        """True if requests have a key, an access token, or a signature by the role."""
         is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
         return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:
-        """Build the provider in the type that the registry uses."""
+        """Return the provider in the type that the registry uses."""
         return ProviderRow(
             slug=slug,
             name=self.name,
@@ -127,7 +126,7 @@ class ProviderSection(Strict):
 
 
 class EndpointSection(EndSection):
-    """Offer of a model by one provider."""
+    """Model at one provider."""
 
     provider: Slug
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
@@ -139,34 +138,35 @@ class EndpointSection(EndSection):
     ] = Field(
         default=(),
         description="Globs of the model's names on the provider's invoices, for `tollgate "
-        "reconcile`; "
-        "defaults to the upstream name, with a date or a class of tokens appended.",
+        "reconcile`. Default: the upstream name, optionally followed by a date or a class of "
+        "tokens.",
     )
     max_output: Tokens | None = Field(
         default=None,
-        description="Most tokens of one reply at this endpoint, if fewer than the model's.",
+        description="Maximum number of tokens in a reply at this endpoint, if less than the "
+        "model's.",
     )
     price: PriceSection
     overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = Field(
         default=(),
-        description="Rates under conditions, such as times or large prompts; the last override "
-        "wins.",
+        description="Rates under conditions, such as times or large prompts. The last override "
+        "that holds wins.",
     )
     weight: Percent | None = Field(
         default=None,
         description="Share of requests in percent; without weights, endpoints are tried in order.",
     )
     timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = Field(
-        default=None, description="Overrides of single keys of `defaults.timeouts`."
+        default=None, description="Keys that override those in `defaults.timeouts`."
     )
     dialect: Annotated[Dialect, Stated] | None = Field(
-        default=None, description="Overrides of single keys of the provider's dialect."
+        default=None, description="Keys that override those in the provider's dialect."
     )
     guardrail: GuardrailSection | None = None
 
     @property
     def schedule(self) -> PriceSchedule:
-        """Price by time, size of the prompt and picture."""
+        """Price by time, prompt size and image."""
         return PriceSchedule(
             base=self.price.price,
             overrides=tuple(section.override for section in self.overrides),
@@ -177,16 +177,16 @@ class VectorsSection(Strict):
     """Vectors that a model of kind embedding produces."""
 
     dimensions: Dimensions = Field(
-        description="Dimensions of a vector, unless a request asks for fewer."
+        description="Number of dimensions, unless a request asks for fewer."
     )
     shorter: Literal["any"] | Annotated[tuple[Dimensions, ...], Field(max_length=64)] = Field(
-        default=(), description="Smaller sizes that a request may ask for: a list, or `any`."
+        default=(),
+        description="Smaller numbers of dimensions that a request may ask for: a list, or `any`.",
     )
     space: Slug | None = Field(
         default=None,
-        description="Your name for a set of models whose vectors are comparable. Without it, "
-        "no other "
-        "model's vectors are, and no other model can be a fallback.",
+        description="Your name for a set of models whose vectors are comparable. Without a name, "
+        "the model has no fallback to another model.",
     )
 
     def can_have(self, dimensions: int) -> bool:
@@ -201,16 +201,16 @@ class VectorsSection(Strict):
 class ModelSection(SuccessionSection):
     """Model with its limits and capabilities, and its endpoints in order of preference."""
 
-    name: Sentence = Field(description="Name for people.")
+    name: Sentence = Field(description="Display name.")
     kind: WorkKind = Field(
         default="chat", description="Kind of work; each kind has its own HTTP routes."
     )
     context: Tokens = Field(
-        description="Most tokens of prompt and reply together; for kinds other than chat, of "
-        "one input.",
+        description="Maximum number of tokens in prompt and reply together; for kinds other than "
+        "chat, in one input.",
     )
     max_output: Tokens | None = Field(
-        default=None, description="Most tokens of one reply; required for chat only."
+        default=None, description="Maximum number of tokens in a reply; required for kind chat."
     )
     vectors: VectorsSection | None = Field(default=None, description="Required for kind embedding.")
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
@@ -223,13 +223,13 @@ class ModelSection(SuccessionSection):
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
     def vector_space(self, slug: str) -> str:
-        """Return the model's vector space; models of one space can replace each other."""
+        """Return the model's vector space; models in the same space can replace each other."""
         vectors = self.vectors
         return slug if vectors is None else f"{vectors.space or slug} {vectors.dimensions}"
 
     @property
     def known_since(self) -> date:
-        """Release day, or else the earliest day on which a price of the model was checked."""
+        """Release day, or else the earliest day on which a price was checked."""
         return self.released or min(endpoint.price.checked for endpoint in self.endpoints)
 
 
@@ -238,34 +238,35 @@ class AliasSection(Strict):
 
     to: Name
     sunset: Day | None = Field(
-        default=None, description="Day after which the check warns that the alias still exists."
+        default=None,
+        description="Day after which `tollgate check` warns that the alias still exists.",
     )
 
 
 class BudgetSection(Strict):
-    """Dollars that each key of a tier may spend in a period."""
+    """Dollars that each key with a tier may spend in a period."""
 
     usd: Dollars
     per: Period
 
 
 class KeyTierSection(Strict):
-    """Limits of every key of a tier; the stricter of these and the key's own limits apply."""
+    """Limits for all keys with a tier. A key's own limits apply where they are stricter."""
 
     models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = Field(
         default=("*",), description="Globs of models, aliases and routes that a key may request."
     )
     rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, description="Requests per minute; bursts of twice as many are allowed."
+        default=None, description="Requests per minute; bursts of twice this number are allowed."
     )
     max_cost_usd_per_request: Dollars | None = Field(
-        default=None, description="Highest possible cost of one request in dollars."
+        default=None, description="Maximum possible cost of one request, in dollars."
     )
     budget: BudgetSection | None = None
 
     @property
     def limits(self) -> TierLimits | None:
-        """Limits that the ledger enforces for each key; None if the tier states none of these."""
+        """Limits that the ledger enforces for each key; None without such limits."""
         if self.rpm is None and self.budget is None:
             return None
         if self.budget is None:
@@ -291,7 +292,7 @@ class _NamedSections(Strict):
         default={}, description="Routes (chains of models) by the name that a caller writes."
     )
     key_tiers: Mapping[Slug, KeyTierSection] = Field(
-        default={}, description="Tiers by name: limits of every key that names the tier."
+        default={}, description="Tiers by name: limits for all keys with that tier."
     )
 
 
@@ -304,7 +305,7 @@ class IncludedFile(_NamedSections):
 
 
 ATTRIBUTIONS_MAX: Final = 4
-# Labels of keys that an operator sets, and other names by which spending is grouped.
+# Labels that an operator sets on keys, and other names by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )
@@ -329,7 +330,7 @@ def _check_source(source: str) -> str:
 AttributionLabel = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
 ]
-# A string rather than a section, so that a starting function builds no model for it.
+# A string rather than a section, which would cost time at the start of a function.
 AttributionSource = Annotated[
     str,
     StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
@@ -338,7 +339,7 @@ AttributionSource = Annotated[
 
 
 class _MainSections(Strict):
-    """Sections that only the main file has, except those that few requests need."""
+    """Sections that only the main file has, except the rarely used ones."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
@@ -346,19 +347,17 @@ class _MainSections(Strict):
         Mapping[AttributionLabel, AttributionSource], Field(max_length=ATTRIBUTIONS_MAX)
     ] = Field(
         default={},
-        description="Sources of record labels that callers state, by label: `header:` and a "
-        "header in "
-        "lower case, or `metadata:` and a name in the body's metadata.",
+        description="Sources of labels that callers send, by label: `header:` and a header name "
+        "in lower case, or `metadata:` and a name in the body's metadata.",
     )
 
 
 class MainFile(_MainSections, IncludedFile):
-    """Main file, except the sections that few requests need."""
+    """Main file, except the rarely used sections."""
 
 
 class CompiledRouting(_MainSections, _NamedSections):
-    """Compiled form as functions read it at their start, also of a catalog published earlier.
+    """Compiled form as a function reads it at its start.
 
-    The models and the sections `plugins` and `server_tools` are not part of it: each is
-    read at its first use.
+    The models, `plugins` and `server_tools` are not included: each is read at its first use.
     """

@@ -96,7 +96,7 @@ class RoundRelay:
                 yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
-                # The answer may continue: only the last round's end is the end for the caller.
+                # Only the end of the last round is the end for the caller.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)

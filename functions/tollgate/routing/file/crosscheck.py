@@ -1,4 +1,4 @@
-"""Check what the schema cannot express: references, names, prices, promises, data policies."""
+"""Check rules that the schema cannot express: references, names, prices and policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -66,9 +66,9 @@ def crosscheck(
     today: date | None,
     rules: KeyRules,
 ) -> Iterator[Problem]:
-    """Check all files against each other.
+    """Yield the problems found by comparing all files with each other.
 
-    Production leaves out the files of `development`, so `parts` may not refer to them.
+    Production does not include the files in `development`, so `parts` may not refer to these.
     """
     every = (*parts, *development)
     yield from _names_taken_twice(every)
@@ -106,7 +106,7 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 class _Scope(Struct, frozen=True):
-    """Files that a file may refer to, and files for development, with all their names."""
+    """Files and names to which one file may refer, and those that only development has."""
 
     visible: Sequence[LoadedFile]
     included: Sequence[LoadedFile]
@@ -116,7 +116,7 @@ class _Scope(Struct, frozen=True):
 
 
 class _Checker:
-    """Checks one file against those it may refer to."""
+    """Checker of one file, using the files to which it may refer."""
 
     def __init__(self, part: LoadedFile, scope: _Scope, rules: KeyRules) -> None:
         self._document = part.document
@@ -137,12 +137,12 @@ class _Checker:
         }
 
     def providers(self) -> Iterator[Problem]:
-        """Check that each provider has all keys that its transport needs."""
+        """Yield the problems of each provider: transport, dialect, credentials and host."""
         for slug, provider in self._content.providers.items():
             yield from self._provider(("providers", slug), provider)
 
     def models(self, today: date | None) -> Iterator[Problem]:
-        """Check the limits, endpoints, prices and data policies of each model."""
+        """Yield the problems of each model: limits, endpoints, lifecycle and data policies."""
         yield from check_required_keys(self._document)
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
@@ -169,11 +169,11 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Check that aliases lead to a defined name, without a circle, before their sunset."""
+        """Yield the problems of aliases: undefined names, circles, and past sunsets."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            if name in self._names.circles:  # Report one problem for all aliases of the circle.
+            if name in self._names.circles:  # One problem is reported per circle.
                 message = f"alias leads in a circle: {' -> '.join(self._names.circles[name])}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
@@ -183,7 +183,7 @@ class _Checker:
                 )
 
     def routes(self, models: Mapping[str, PlacedModel], today: date | None) -> Iterator[Problem]:
-        """Check the rules of routes, their steps, guardrails, promises and data policies."""
+        """Yield the problems of routes: rules, steps, guardrails, promises and data policies."""
         for name, route in self._content.routes.items():
             where: Where = ("routes", name)
             yield from self._rules(where, route)
@@ -198,7 +198,7 @@ class _Checker:
             )
 
     def key_tiers(self, every: KnownNames) -> Iterator[Problem]:
-        """Check that each glob of a tier matches a name."""
+        """Yield a problem for each glob in a tier that matches no name."""
         names = every.of(NAMED_SECTIONS)
         for tier, section in self._content.key_tiers.items():
             for index, glob in enumerate(section.models):
@@ -214,7 +214,7 @@ class _Checker:
         for number, rule in enumerate(route.rules or ()):
             place: Where = (*where, "rules", number)
             if always is not None:
-                message = f"rule {number + 1} is never reached: rule {always + 1} has no if"
+                message = f"rule {number + 1} is never reached, because rule {always + 1} has no if"
                 yield self._document.at_value(place, "R050", message)
             elif rule.condition is None:
                 always = number
@@ -256,13 +256,13 @@ class _Checker:
         return [row for row in rows if row is not None]
 
     def _formats_of(self, provider: str) -> list[WireFormat]:
-        """Yield the format of a provider; nothing if the provider is not defined."""
+        """Return the wire format of a provider; empty if the provider is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
     def _serves(
         self, where: Where, endpoint: EndpointSection, model: ModelSection
     ) -> Iterator[Problem]:
-        """Check that the provider's codec and transport support this kind of work."""
+        """Yield a problem if codec or transport of the provider do not support the model's kind."""
         slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
@@ -316,7 +316,7 @@ class _Checker:
             yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        """Check the provider against the service (`claude_carrier`) that hosts Claude for it."""
+        """Yield a problem if transport or auth does not match the dialect's `claude_carrier`."""
         carrier = provider.dialect.claude_carrier
         if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
             message = f"claude_carrier {carrier} cannot use transport {provider.transport}"

@@ -1,4 +1,4 @@
-"""Names of several files, each list built once, since a file may have 20,000 aliases."""
+"""Collect the names in several files once, since a file may have 20,000 aliases."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -10,13 +10,13 @@ from msgspec import Struct
 from tollgate.routing.file.document import YamlDocument
 from tollgate.routing.schema import IncludedFile
 
-# Comparing a name with 20,000 names takes a second, and one removed model may break that many
-# aliases.
+# Suggestions are limited, because comparing a name with 20,000 names takes a second, and one
+# removed model may break that many aliases.
 _SUGGESTIONS_MAX: Final = 20
 
 
 class LoadedFile(Struct, frozen=True):
-    """File of the routing: its document, and its entries without errors."""
+    """Routing file: its document, and its entries without errors."""
 
     document: YamlDocument
     content: IncludedFile
@@ -28,7 +28,7 @@ class LoadedFile(Struct, frozen=True):
 
 
 class KnownNames:
-    """Names and alias circles of files that may refer to each other."""
+    """Names and alias circles in files that may refer to each other."""
 
     def __init__(self, files: Sequence[LoadedFile]) -> None:
         self._files = files
@@ -36,7 +36,7 @@ class KnownNames:
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def of(self, sections: Sequence[str]) -> frozenset[str]:
-        """Return the names in these sections of all files."""
+        """Return all names in these sections."""
         key = tuple(sections)
         if key not in self._names:
             self._names[key] = frozenset(
@@ -45,7 +45,7 @@ class KnownNames:
         return self._names[key]
 
     def nearest(self, name: str, sections: Sequence[str]) -> str | None:
-        """Return the most similar name; None if no name is similar, or after 20 suggestions."""
+        """Return the most similar name; None if no name is similar or after 20 suggestions."""
         key = (name, tuple(sections))
         if key not in self._nearest and len(self._nearest) < _SUGGESTIONS_MAX:
             names = sorted(self.of(sections))
@@ -54,16 +54,16 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Circles of aliases by first name; each list begins and ends with that name."""
+        """Circles of aliases by their first name, with which each list begins and ends."""
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
         )
 
 
 def find_circles(aliases: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return each circle by its alphabetically first name, following every alias once."""
+    """Return each circle by its alphabetically first name."""
     circles: dict[str, list[str]] = {}
-    # The start of the walk that first reached each alias.
+    # Start of the walk that first reached each alias; no alias is followed twice.
     walk_of: dict[str, str] = {}
     for start in aliases:
         name = start

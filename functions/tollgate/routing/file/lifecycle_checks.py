@@ -1,4 +1,4 @@
-"""Check the days on which models end, and warn of days that are near or past."""
+"""Check the end dates of models, and warn if one is near or past."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -18,7 +18,7 @@ def check_lifecycle(
     circles: Mapping[str, list[str]],
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of a model's days, its endpoints' days, and its successor."""
+    """Yield the problems with the dates and the successor of a model and its endpoints."""
     where: Where = ("models", slug)
     yield from _order(document, where, model, model.released)
     if model.after_retirement == "successor" and not (model.retires and model.successor):

@@ -15,19 +15,20 @@ _PER_MILLION_TOKENS: Final = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h", "audio_input"),
     *("audio_output", "cache_read_audio", "image_input", "image_output", "characters"),
 )
-# Real prices per million tokens are higher: the cheapest is about 0.01 dollars. Prices per token
-# are lower, up to 500 dollars per million.
+# Below this, a price is per token: the lowest real price per million tokens is about 0.01 dollars,
+# while the highest price per token is 500 dollars per million.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
-# The most expensive search, run or page on sale costs a few cents.
+# From this, a price is per thousand: the most expensive single search, run or page costs a few
+# cents.
 _PER_THOUSAND_FROM: Final = Decimal(1)
-# The cheapest policy on sale costs 0.10 dollars per thousand units of text.
+# Below this, a price is per unit: the cheapest policy costs 0.10 dollars per thousand units.
 _PER_UNIT_BELOW: Final = Decimal("0.005")
 
 
 def check_prices(
     document: YamlDocument, where: Where, endpoint: EndpointSection, today: date | None
 ) -> Iterator[Problem]:
-    """Yield the problems of an endpoint's price and of its overrides."""
+    """Yield the problems with an endpoint's price and with the overrides."""
     price = endpoint.price
     yield from _rates(document, (*where, "price"), price, price.input)
     yield from check_age(document, where, price.checked, today)
@@ -41,7 +42,7 @@ def check_prices(
 def check_age(
     document: YamlDocument, where: Where, checked: date, today: date | None
 ) -> Iterator[Problem]:
-    """Yield a warning if the price below `where` was not checked lately."""
+    """Yield a warning if the price in section `where` was not checked recently."""
     if today and not timedelta(0) <= today - checked <= timedelta(days=_CHECKED_DAYS_MAX):
         message = f"price checked on {checked}, not within the last {_CHECKED_DAYS_MAX} days"
         place: Where = (*where, "price", "checked")
@@ -49,7 +50,7 @@ def check_age(
 
 
 def check_each(document: YamlDocument, where: Where, rate: Decimal) -> Iterator[Problem]:
-    """Yield a problem if the price of one search, run or page looks like that of a thousand."""
+    """Yield a problem if a price for one search, run or page looks like a price per thousand."""
     if rate >= _PER_THOUSAND_FROM:
         message = (
             f"{where[-1]} price {rate:f} looks like dollars per thousand; each it is "

@@ -1,4 +1,4 @@
-"""Find tools and plugins that could not run, would be free, or would expose a key."""
+"""Find tools and plugins that cannot run, would be free, or would expose a key."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -29,7 +29,7 @@ def check_server_tools(
     rules: KeyRules,
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of the section; `models` are the models of production."""
+    """Yield the problems in `server_tools`; `models` are the models in production."""
     where: Where = ("server_tools",)
     if tools.web_search is not None:
         place: Where = (*where, "web_search")
@@ -50,11 +50,11 @@ def _check_search(
     engine = search.engine
     if engine is None:
         if not search.native:
-            message = "web_search has neither an engine nor native: nothing would search"
+            message = "web_search has neither engine nor native, so nothing would search"
             yield document.at_key(where, "R056", message, hint="write engine or native: true")
         for name in ("base_url", "key", "price", "private"):
             if getattr(search, name) is not None:
-                message = f"web_search has a {name} and no engine that uses it"
+                message = f"web_search has {name}, but no engine that uses it"
                 yield document.at_key((*where, name), "R056", message)
         return
     if search.price is None:
@@ -74,7 +74,7 @@ def _check_search(
 def check_ocr(
     document: YamlDocument, ocr: OcrSection, *, rules: KeyRules, today: date | None
 ) -> Iterator[Problem]:
-    """Yield the problems of the section `ocr`."""
+    """Yield the problems in the section `ocr`."""
     where: Where = ("plugins", "pdf", "ocr")
     has_key = ocr.service.has_key
     for name in ("key", "model"):
@@ -122,5 +122,5 @@ def _check_image(
         hint = f': did you mean "{nearest[0]}"?' if nearest else ""
         yield document.at_value(place, "R021", f'"{image.model}" is not a model{hint}')
     elif model.kind != "image":
-        message = f"{image.model} is of the kind {model.kind}, which does not generate images"
+        message = f"{image.model} is of kind {model.kind}, which does not generate images"
         yield document.at_value(place, "R056", message)

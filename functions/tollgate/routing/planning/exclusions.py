@@ -1,7 +1,7 @@
-"""Decide which models and endpoints cannot serve a request, and the error if none can.
+"""Exclude models and endpoints that cannot serve a request, and build the error if none can.
 
-The checks run in a fixed order. If every candidate is excluded, the error is that of the last
-check that any candidate reached, because the request came closest to being served there.
+Checks run in a fixed order. If all candidates are excluded, the error comes from the last check
+that any candidate reached: that candidate was closest to serving the request.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
     "image": ErrorCode.IMAGE_NOT_SUPPORTED,
     "pdf": ErrorCode.FILE_NOT_SUPPORTED,
 }
-# Request fields of needs whose field has another name.
+# Request fields for needs, if field and need have different names.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
     "token_ids": "input",
@@ -42,7 +42,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "words": "timestamp_granularities",
     "translation": "model",
 }
-# Words of the API for needs that are not fields.
+# Descriptions of needs that are not request fields.
 _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
     "segments": "response_format of srt, vtt or verbose_json",
     "speakers": "response_format of diarized_json",
@@ -50,7 +50,7 @@ _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
 
 
 class Check(IntEnum):
-    """Checks in the order in which they run."""
+    """Check that may exclude a candidate; checks run in this order."""
 
     ALLOWED = auto()
     KIND = auto()
@@ -68,7 +68,7 @@ class Check(IntEnum):
 
 
 class AllowedModels(Struct, frozen=True):
-    """Globs of the models that a key may use, and of each level above the key."""
+    """Globs of the models that a key and the levels above it allow."""
 
     by_key: tuple[str, ...] | None = None
     """Globs of the key; None allows every model."""
@@ -77,20 +77,20 @@ class AllowedModels(Struct, frozen=True):
 
 
 class Cause(Enum):
-    """Cause of an exclusion: the check that found it, and a template of the message."""
+    """Cause of an exclusion: the check that found it, and a template for the message."""
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
     LEVEL_MODELS = Check.ALLOWED, "is not for the member or team of this key"
     TIER_MODELS = Check.ALLOWED, "is not for this tier"
-    KIND = Check.KIND, "is of the kind {}, which POST {} serves"
-    VECTOR_SPACE = Check.KIND, "makes vectors of another space"
+    KIND = Check.KIND, "is of kind {} (POST {})"
+    VECTOR_SPACE = Check.KIND, "makes vectors in another space"
     CAPABILITIES = Check.CAPABLE, "does not support {}"
     MODALITIES = Check.MODALITY, "does not take {} input"
-    DIMENSIONS = Check.DIMENSIONS, "makes vectors of {} numbers"
+    DIMENSIONS = Check.DIMENSIONS, "makes vectors with {} dimensions"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     RETIRED = Check.RETIRED, "retired on {}{}"
-    FORMAT = Check.FORMAT, "takes no {}"
-    SOUND = Check.FORMAT, "makes no {}"
+    FORMAT = Check.FORMAT, "does not take {}"
+    SOUND = Check.FORMAT, "does not make {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
@@ -105,7 +105,7 @@ class Cause(Enum):
         self.words = words
 
 
-# Subjects whose allowed models an administrator would have to change.
+# Subject of the error, whose allowed models an administrator can change.
 _WHO_MAY_NOT: Final = {
     Cause.KEY_MODELS: "This key",
     Cause.LEVEL_MODELS: "The member or team of this key",
@@ -114,10 +114,10 @@ _WHO_MAY_NOT: Final = {
 
 
 class Exclusion(Struct, frozen=True):
-    """Cause that excludes a model or endpoint, with the values that the error needs.
+    """Exclusion of a model or endpoint, with the values for the error message.
 
-    `missing` are the lacking capabilities, modalities, needs or parameters, sorted.
-    `amounts` are the other values of the message template.
+    `missing` are the missing capabilities, modalities, needs or parameters, sorted. `amounts` are
+    the other values for the message template.
     """
 
     cause: Cause
@@ -131,7 +131,7 @@ class Exclusion(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Exclusion in words, for people only; no code may decide by them."""
+        """Message for people; code must use `cause` instead."""
         separator = " or " if self.cause is Cause.MODALITIES else ", "
         values = (separator.join(self.missing),) if self.missing else self.amounts
         return self.cause.words.format(*values)
@@ -170,7 +170,7 @@ def exclude_model(
 
 
 def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
-    """Return the certain tokens of a prompt, including documents that are sent as text."""
+    """Return the minimum number of tokens in a prompt, including documents sent as text."""
     if wanted.documents is None or not (wanted.documents.always or "pdf" not in model.input):
         return wanted.input_tokens_min
     return max(wanted.input_tokens_min, wanted.documents.tokens_min)
@@ -179,7 +179,7 @@ def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
 def find_forbidden(
     slug: str, name: str, *, allowed: AllowedModels, tier: KeyTierSection | None
 ) -> Cause | None:
-    """Return why a key may not use a model under a requested name; None if it may."""
+    """Return the cause if a key may not use a model under a requested name; otherwise None."""
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),
         *((globs, Cause.LEVEL_MODELS) for globs in allowed.by_levels),
@@ -203,7 +203,7 @@ def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
 
 
 def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
-    """Return the models that a caller may use under a name; without a key, all its models."""
+    """Return the models behind a name that a caller may use; all of them without a caller."""
     models = _list_models_behind(catalog, name)
     if principal is None:
         return models
@@ -218,7 +218,7 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
 
 
 def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """Return the models that a name may lead to, in order; empty for an unknown name."""
+    """Return the models to which a name may lead, in order; empty for an unknown name."""
     target = catalog.target(name)
     if target in catalog.models:
         return (target,)
@@ -238,7 +238,7 @@ def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
 
 
 def _abilities(model: ModelSection) -> frozenset[Capability]:
-    """Return a model's capabilities; with tools, codecs can emulate structured output."""
+    """Return a model's capabilities; codecs emulate structured output by means of tools."""
     supports = frozenset(model.supports)
     return supports | {"structured_output"} if "tools" in supports else supports
 
@@ -246,7 +246,7 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
 def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
     """Return the first reason why an endpoint cannot serve the request; None if it can.
 
-    Reasons are a format that cannot express the request, and the request's `provider` preferences.
+    Reasons are the request's needs and its `provider` preferences.
     """
     if untaken := wanted.needs - attempt.target.takes:
         return _lacks(Cause.SOUND if wanted.kind == "speech" else Cause.FORMAT, untaken)
@@ -275,7 +275,7 @@ def _characters(wanted: PlanningRequest) -> int:
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
-    """Return the exclusion of an endpoint that has retired, naming its model's successor."""
+    """Return the exclusion if an endpoint has retired, naming the model's successor."""
     lifecycle = attempt.lifecycle
     if now_s < lifecycle.retires_s:
         return None
@@ -297,7 +297,7 @@ def refusal(
 ) -> GatewayError:
     """Return the error for a request whose candidates are all excluded.
 
-    `exclusions` maps each excluded model or endpoint to its exclusion, in the order of trying.
+    `exclusions` has the excluded models and endpoints in the order of trying.
     """
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
@@ -325,7 +325,7 @@ def refusal(
             )
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has {certain} tokens or more by its size: {reasons}.",
+                f"The request has at least {certain} tokens by its size: {reasons}.",
                 param=WORK_KINDS[wanted.kind].field_of_input,
             )
             most = max(int(found.amounts[0]) for found in reached.values())
@@ -364,7 +364,7 @@ def refusal(
 
 
 def shorten(name: str) -> str:
-    """Cut a name from a request to the length that error messages may repeat."""
+    """Return a requested name, cut to the length that error messages may repeat."""
     if len(name) > _SHOWN_CHARACTERS_MAX:
         return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
     return name

@@ -1,4 +1,4 @@
-"""Chains of a catalog with prepared attempts, each built once."""
+"""Build the chains of a catalog, select their rules, and rank models by weight."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,36 +26,36 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
-# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 stays below one.
+# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 is below one.
 _BITS: Final = 52
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """Endpoint of a model as an attempt, with its weight in percent if endpoints are drawn."""
+    """Endpoint as an attempt, with its weight in percent (None if endpoints are not drawn)."""
 
     attempt: Attempt
     weight: int | None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """Model or route as rules with steps of models, and the offers of each model."""
+    """Model or route as rules with steps, and the offers of each model."""
 
     draw_scope: str
-    """Slug of the route or model, which every draw hashes."""
+    """Slug of the route or model, which is part of each draw's hash."""
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
     metadata_names: frozenset[str] = frozenset()
-    """Metadata names that the chain's rules read."""
+    """Names of the metadata that the rules read."""
     numbered: bool = False
-    """True if records state the number of the rule; False for a plain `try`."""
+    """True if records contain the number of the rule; False for a plain `try`."""
     redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-    """By the slug of each model that hands on: the Unix time of its end, and its successor."""
+    """Unix time of retirement and successor, by slug of each model that is replaced."""
 
     def model_at(self, slug: str, now_s: float) -> str:
-        """Return the model that currently serves for `slug`: itself or a successor."""
-        # This ends because the check refuses circles of successors.
+        """Return the model that currently serves `slug`: the model itself or a successor."""
+        # The loop ends, because `tollgate check` refuses circles of successors.
         while (redirect := self.redirects.get(slug)) is not None and redirect[0] <= now_s:
             slug = redirect[1]
         return slug
@@ -113,14 +113,14 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
 def _all_offers(
     catalog: Catalog, slugs: Iterable[str], route: RouteSection | None
 ) -> dict[str, tuple[Offer, ...]]:
-    """Return the offers of models and of their successors."""
+    """Return the offers of models and of the successors that replace them."""
     redirects = _redirects(catalog, slugs)
     every = {*slugs, *(successor for _, successor in redirects.values())}
     return {slug: _offers(catalog, slug, route) for slug in every}
 
 
 def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:
-    """Return the redirects of models and of their successors."""
+    """Return the redirects of models and of the successors that replace them."""
     every = {each for slug in slugs for each in (slug, *list_heirs(slug, catalog.models.get))}
     return list_redirects({slug: catalog.models[slug] for slug in every})
 
@@ -169,7 +169,7 @@ def _target(
         supports=frozenset(model.supports),
         input=frozenset(model.input),
         files=WIRE_FORMATS[row.codec].files,
-        takes=WIRE_FORMATS[row.codec].carries & _met(model, dialect),
+        takes=WIRE_FORMATS[row.codec].carries & _met_needs(model, dialect),
         project=row.project,
         location=row.location,
         provider_name=row.name,
@@ -184,13 +184,13 @@ def _target(
     )
 
 
-def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
+def _met_needs(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
     return dialect.met | dialect.met_by_work | makes | {"conversation"}
 
 
 class SkippedRule(Struct, frozen=True):
-    """Rule that does not apply: its number from 1, and its first failed condition in words."""
+    """Rule that does not apply: number from 1, and the first failed condition in words."""
 
     number: int
     reason: str
@@ -199,7 +199,7 @@ class SkippedRule(Struct, frozen=True):
 def select_rule(
     rules: Sequence[RuleSection], wanted: PlanningRequest
 ) -> tuple[int | None, tuple[SkippedRule, ...]]:
-    """Return the number of the rule that applies, from 1, and the rules before it.
+    """Return the number (from 1) of the first rule that applies, and the skipped rules.
 
     The number is None if no rule applies.
     """
@@ -213,7 +213,7 @@ def select_rule(
 
 
 def _failed_condition(condition: ConditionSection, wanted: PlanningRequest) -> str | None:
-    """Return the first condition that does not hold, in words."""
+    """Return the first condition that does not hold, in words; None if all hold."""
     if condition.key_tier is not None and wanted.tier != condition.key_tier:
         return f"tier is {wanted.tier or 'none'}, not {condition.key_tier}"
     for name, value in condition.metadata.items():
@@ -230,13 +230,18 @@ def _failed_condition(condition: ConditionSection, wanted: PlanningRequest) -> s
 
 
 def score(scope: str, key_hash: str, name: str, weight: int) -> float:
-    """Return a name's score (at least 0); the highest wins, with odds in proportion to weights."""
+    """Return a name's score in a draw, at least 0; the probability to win is the weight's share.
+
+    This is rendezvous hashing: all machines get the same result, and a changed weight moves only
+    requests of that name's share (Thaler and Ravishankar 1998; with weights as -w/ln(u):
+    Schindelhauer and Schomaker 2005).
+    """
     digest = blake2b(f"{scope}\0{key_hash}\0{name}".encode(), digest_size=8).digest()
     uniform = ((int.from_bytes(digest, "big") >> (64 - _BITS)) + 0.5) / (1 << _BITS)
     return -weight / math.log(uniform)
 
 
 def rank(scope: str, key_hash: str, weights: Mapping[str, int]) -> list[tuple[str, float]]:
-    """Return the names with their scores, highest score first; names of weight 0 come last."""
+    """Return the names with their scores, highest first; names with weight 0 come last."""
     scores = [(name, score(scope, key_hash, name, weight)) for name, weight in weights.items()]
     return sorted(scores, key=lambda scored: (-scored[1], scored[0]))

@@ -1,4 +1,4 @@
-"""Planner's decision: the endpoints to try, in order."""
+"""Plan for a request: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
@@ -21,7 +21,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     target: Target
     context_tokens: int
-    """Most tokens that the prompt and the answer may have together."""
+    """Maximum number of tokens in prompt and answer together."""
     prices: PriceSchedule
     timeouts: Timeouts
     retry: RetrySection
@@ -29,21 +29,21 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Attempts for one request in order, at least one."""
+    """Attempts for one request in order; there is at least one."""
 
     attempts: Sequence[Attempt]
     next_on: frozenset[ErrorCode]
     """Errors after which the next attempt is made."""
     cost_max_nano_usd: int
-    """Highest cost of the dearest attempt."""
+    """Maximum cost of the most expensive attempt."""
     tokens_max: int
-    """Tokens that the request counts against the limit of tokens per minute."""
+    """Tokens that count toward the limit of tokens per minute."""
     catalog_sha: str
     trace: RoutingTrace
     tier: TierLimits | None = None
     """Limits of the key's tier."""
     unmet: tuple[str, ...] = ()
-    """Names of preferences and tools that have no effect."""
+    """Names of preferences and tools without effect."""
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":
-        """Return the plan with resting endpoints last, since trying one is better than refusing."""
+        """Return the plan with endpoints in cooldown last: trying one is better than refusing."""
         if not resting:
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
@@ -59,7 +59,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """Measure of speed in the request's `provider.sort`; None for any other order."""
+        """Speed in the request's `provider.sort`; None for any other order."""
         preferences = self.trace.preferences
         if preferences is None or preferences.sort == "price":
             return None
@@ -68,8 +68,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
         """Return the plan with the endpoints of each model sorted by measured speed.
 
-        `provider.order` takes precedence, and endpoints without measurements come last in their old
-        order. If no endpoint has measurements, the preference is reported as unmet.
+        `provider.order` takes precedence. Endpoints without measurements come last, in their old
+        order. If no endpoint has measurements, the plan reports the preference as unmet.
         """
         preferences, wanted = self.trace.preferences, self.speed_sort
         if preferences is None or wanted is None:

@@ -1,4 +1,4 @@
-"""Planner used by the engine, `explain` and `plan`; pure, since the caller passes the time."""
+"""Plans requests for the engine, `explain` and `plan`, without any side effect."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -30,7 +30,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
 from tollgate.routing.schema import KeyTierSection
 
-# Resolved at first use, since most processes never serve a request with a document.
+# Imported at first use, since most processes never serve a request with a document.
 _READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
     "tollgate.routing.planning.document_fees:reads_for"
 )
@@ -38,36 +38,36 @@ _FEE_MAX_NANO_USD: Final = DottedName[Callable[..., int]](
     "tollgate.routing.planning.document_fees:fee_max_nano_usd"
 )
 
-# TensorZero clients prefix the name of a model or function with one of these.
+# Prefixes that TensorZero clients put before the name of a model or function.
 _TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
 _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """Endpoint that was considered, with its draws, which are scores (see `offers.rank`)."""
+    """Endpoint that was considered; draws are the scores of `offers.rank`."""
 
     attempt: Attempt
     cost_max_nano_usd: int
     model_weight: int | None = None
-    """Weight of the model within the rule's step, in percent; None if no model was drawn."""
+    """Weight of the model in its step, in percent; None if no model was drawn."""
     model_draw: float | None = None
     weight: int | None = None
-    """Weight of the endpoint within its model, in percent; None if no endpoint was drawn."""
+    """Weight of the endpoint, in percent; None if no endpoint was drawn."""
     draw: float | None = None
     exclusion: Exclusion | None = None
-    """Reason for not trying the endpoint; None if it is tried."""
+    """Reason why the endpoint is not tried; None if it is tried."""
     reads: bool = False
     """True if the gateway reads documents for this endpoint."""
 
 
 class Survey(Struct, frozen=True, kw_only=True):
-    """Every candidate that the planner considered, with either a plan or a refusal."""
+    """Candidates that the planner considered, with either a plan or a refusal."""
 
     candidates: Sequence[Candidate]
-    """Candidates in the order of trying; those with an exclusion are not tried."""
+    """Candidates in the order of trying; excluded candidates are not tried."""
     skipped_rules: Sequence[SkippedRule]
-    """Rules before the rule that applied."""
+    """Rules before the first rule that applies."""
     trace: RoutingTrace | None
     """None if the requested name is unknown or the key's tier is not defined."""
     plan: Plan | None
@@ -75,7 +75,7 @@ class Survey(Struct, frozen=True, kw_only=True):
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
-    """Model of a chain, with the requested name that led to it, and its draw."""
+    """Model in a chain, with the requested name that led to the chain."""
 
     name: str
     slug: str
@@ -85,7 +85,7 @@ class _RankedModel(Struct, frozen=True, kw_only=True):
 
 
 class _NamedChain(Struct, frozen=True, kw_only=True):
-    """Chain of a requested name: the rule that applies, and its models in order."""
+    """Chain behind a requested name, with the first rule that applies and its models in order."""
 
     chain: Chain
     rule: int | None
@@ -94,7 +94,7 @@ class _NamedChain(Struct, frozen=True, kw_only=True):
 
 
 class Planner:
-    """Planner of any number of requests against one catalog."""
+    """Planner for one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -104,8 +104,7 @@ class Planner:
         """Return the attempts for a request, best first, at the prices of `now_s`.
 
         Raises RequestError (model_not_found, context_length_exceeded, invalid_request, or
-        `*_not_supported_by_model` if no model of the chain supports the request) or AccessError
-        (model_not_allowed, key_limit_exceeded).
+        `*_not_supported_by_model`) or AccessError (model_not_allowed, key_limit_exceeded).
         """
         survey = self.survey(wanted, now_s=now_s)
         if survey.plan is None:
@@ -113,12 +112,12 @@ class Planner:
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route that a requested name leads to; None if the name is not a route's."""
+        """Return the route to which a requested name leads; None if it does not lead to a route."""
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
     def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
-        """Return the plan or the refusal, with every candidate and its exclusion."""
+        """Return the plan or the refusal, with all candidates and exclusions."""
         try:
             tier = find_tier(self.catalog, wanted.tier)
             names = (wanted.model, *wanted.preferences.models)
@@ -132,20 +131,21 @@ class Planner:
         )
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}
-        space = ""
+        first_space = ""
         wants = "pdf" in wanted.modalities and wanted.reads_documents
         reads = wants and self.catalog.pdf is not None
         for place, model in enumerate(_first_of_each_model(chains)):
             off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
             section = self.catalog.models[model.slug]
-            space = space or section.vector_space(model.slug)
-            strange = section.vectors and section.vector_space(model.slug) != space
+            space = section.vector_space(model.slug)
+            first_space = first_space or space
+            differs = section.vectors is not None and space != first_space
             excluded = (
                 off
                 or exclude_model(
                     model.slug, section, wanted, tier=tier, name=model.name, reads=reads
                 )
-                or (Exclusion(Cause.VECTOR_SPACE) if strange else None)
+                or (Exclusion(Cause.VECTOR_SPACE) if differs else None)
             )
             for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
@@ -187,10 +187,11 @@ class Planner:
         )
 
     def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
-        """Return the tokens that count: for each prompt its estimate plus the longest output."""
+        """Return the tokens that count toward limits: all prompts and their longest outputs."""
         held = self._held_output_tokens(wanted.output_tokens_max)
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
-        # Most requests with server tools run one tool, so that the model reads the prompt twice.
+        # Most requests with server tools run one tool, after which the model reads the prompt
+        # again.
         reads = 2 if wanted.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
 
@@ -228,7 +229,7 @@ class Planner:
     ) -> Iterator[Candidate]:
         """Yield a model's endpoints in the order of trying.
 
-        `excluded` is the exclusion of the model, which applies to all its endpoints.
+        `excluded` is the model's own exclusion, which applies to all its endpoints.
         """
         costed = [
             (self._cost_max_nano_usd(offer, wanted, now_s), offer, draw)
@@ -255,13 +256,13 @@ class Planner:
             )
 
     def _reads(self, attempt: Attempt, wanted: PlanningRequest) -> bool:
-        """Return True if the gateway reads any document of the request for this endpoint."""
+        """Return True if the gateway reads any document in the request for this endpoint."""
         if self.catalog.pdf is None or "pdf" not in wanted.modalities:
             return False
         return _READS_FOR()(attempt.target, wanted)
 
     def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
-        """Return the highest fee for the pages that the gateway reads for this endpoint."""
+        """Return the maximum fee for the pages that the gateway reads for this endpoint."""
         section = self.catalog.pdf
         if section is None or wanted.documents is None or not self._reads(attempt, wanted):
             return 0
@@ -293,9 +294,9 @@ class Planner:
 def _rank_models(
     name: str, chain: Chain, rule: int, wanted: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield the models of a rule: steps in order, and the models of a step as drawn.
+    """Yield the models in a rule: steps in order, the models within a step as drawn.
 
-    Draws use the models that the file names; retired models are replaced by successors afterwards.
+    Draws use the models in the file; successors replace retired models after the draw.
     """
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
@@ -321,7 +322,7 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _rank_offers(model: _RankedModel, wanted: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers as drawn, or in the file's order if they have no weights."""
+    """Return a model's offers as drawn; without weights, in the order of the file."""
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
@@ -340,7 +341,7 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
-        # Reversed, so that the first place counts if a provider is listed twice.
+        # In reverse, so that the first position is used for a provider that is listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)
@@ -349,9 +350,9 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
 
 
 def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Candidate]:
-    """Exclude every candidate after the first that may serve.
+    """Exclude all candidates but the first usable one.
 
-    Sorting by speed happens later, so `Plan.fastest_first` then drops the others.
+    For a sort by speed, `Plan.fastest_first` does this later.
     """
     if wanted.preferences.sort in ("throughput", "latency"):
         return candidates
@@ -365,7 +366,7 @@ def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Ca
 
 
 def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
-    """Return the subject of an exclusion: a model's slug, or an endpoint's id."""
+    """Return the name of the excluded object: the slug of a model, or the id of an endpoint."""
     target = candidate.attempt.target
     return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 

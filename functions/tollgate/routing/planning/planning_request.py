@@ -1,4 +1,4 @@
-"""Input of a plan from a request and its key, or from a record that is planned again."""
+"""Input of the planner, made from a new request or from a record."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -21,56 +21,56 @@ _KEY_LENGTH: Final = 16
 
 
 def draw_key_hash(draw_key: str) -> str:
-    """Hash the id of a session or request; the hash is the key of its draws and is recorded."""
+    """Return the hash of a session's or request's id, which is the key of all its draws."""
     return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
-    """Request as the planner sees it: requested name, needs, sizes, and the key's rights."""
+    """Requested model, needs and size of a request, with the rights of its key."""
 
     model: str
-    """Requested name: a model, an alias or a route."""
+    """Requested name of a model, alias or route."""
     draw_key_hash: str
     tier: str | None = None
     """Tier of the key."""
     key_models: tuple[str, ...] | None = None
     """Globs of the models that the key may use; None allows every model."""
     level_models: tuple[tuple[str, ...], ...] = ()
-    """Globs of the key's member and team."""
+    """Globs of the models that each level above the key may use."""
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
     needs: frozenset[Need] = frozenset()
     input_tokens_min: int = 0
-    """Tokens that the prompt certainly has; models with a smaller context are excluded."""
+    """Minimum number of prompt tokens; models with a smaller context are excluded."""
     input_tokens: int = 0
-    """Estimated tokens of the prompt, used by rules and prices."""
+    """Estimated number of prompt tokens, used by rules and prices."""
     input_tokens_max: int = 0
-    """Most tokens that the prompt can have, used to compute the highest cost."""
+    """Maximum number of prompt tokens, used to compute the maximum cost."""
     output_tokens_max: int | None = None
-    """Caller's limit on output tokens; None if there is none."""
+    """Caller's limit on output tokens; None without a limit."""
     choices: int = 1
-    """Choices for each prompt."""
+    """Number of choices for each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """Size of each prompt if there are several; the sizes above are then those of the largest."""
+    """Size of each prompt if there are several; other fields then have the largest size."""
     parameters: frozenset[str] = frozenset()
     """Parameters that every endpoint must support (`require_parameters`); otherwise empty."""
     kind: WorkKind = "chat"
     inputs: int = 0
-    """Number of inputs for work other than chat; each may fill the context by itself."""
+    """Number of inputs for work other than chat, each of which may fill the context."""
     dimensions: int | None = None
-    """Requested size of vectors."""
+    """Requested number of vector dimensions."""
     units: Units | None = None
     """Estimated units of work on inputs; None for a conversation."""
     units_max: Units | None = None
-    """Most units of work on inputs, used to compute the highest cost."""
+    """Maximum units of work on inputs, used to compute the maximum cost."""
     picture: Picture | None = None
-    """Requested size and quality of pictures."""
+    """Requested size and quality of images."""
     rounds: RoundsBound | None = None
-    """Bounds of a generation for which the gateway runs tools; None for any other."""
+    """Limits for a generation with server tools; None without such tools."""
     documents: ReadSize | None = None
     """Size of the documents that the gateway has read."""
     reads_documents: bool = True
-    """False if only models that read documents may serve a request with one."""
+    """False if only models that read documents themselves may serve a document."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True
@@ -86,7 +86,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
     ) -> Self:
-        """Describe a request for the planner; draws use the session's id or else the request's."""
+        """Build the planner's input; draws use the id of the session, or else of the request."""
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
         return cls(
@@ -125,9 +125,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """Describe a recorded request as it was planned at the time.
+        """Build the planner's input from a record, as it was at the time.
 
-        A record contains only metadata that a rule of the route read at the time.
+        A record contains only metadata that the route's rules read at the time.
         """
         shared = {
             name: getattr(trace, name)
@@ -147,9 +147,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
     ) -> RoutingTrace:
-        """Build the trace for the record, with only the metadata in `metadata_names`.
+        """Return the trace for the record, with only the metadata in `metadata_names`.
 
-        Metadata may be sensitive, so a record stores only values that rules read.
+        Metadata may be sensitive, so a record has only values that rules read.
         """
         preferences = self.preferences
         return RoutingTrace(
@@ -181,7 +181,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             reads_documents=self.reads_documents,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
-            # The record has the hash of the session's id instead of the id.
+            # A record has the hash of the session's id, not the id.
             preferences=None
             if preferences == _NO_PREFERENCES
             else replace(preferences, session_id=None),

@@ -1,7 +1,7 @@
-"""Predict a recorded request's first endpoint and its cost under one revision.
+"""Predict the first endpoint and the cost of a recorded request with one revision.
 
-The prediction is exact for the first attempt at the recorded usage if no endpoint rests. Units
-that the record lacks, because no price used these at the time, are estimated.
+The prediction is exact for the first attempt if no endpoint is in cooldown. Units that the record
+lacks are estimated: no price used these at the time.
 """
 
 from itertools import chain
@@ -38,7 +38,7 @@ class WouldServe(Struct, frozen=True):
 
 
 class WouldRefuse(Struct, frozen=True):
-    """Refusal of the request with this error."""
+    """Refusal of a request."""
 
     code: ErrorCode
 
@@ -53,9 +53,9 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
-    """Return the recorded usage with estimates of units that only this price charges.
+    """Return the recorded usage, with estimates for units that only this price charges.
 
-    Only work on inputs has estimates, which are in its trace.
+    Only work on inputs has estimates, in its trace.
     """
     trace, usage = request.trace, request.tokens
     if trace.units is None:
@@ -72,7 +72,7 @@ def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
 
 
 class ReplayPlanner:
-    """Planner of any number of recorded requests against one catalog."""
+    """Planner for recorded requests with one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -86,7 +86,7 @@ class ReplayPlanner:
         }
 
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """Plan a request again at `when_s` (default: its own time) and bill its first attempt."""
+        """Plan a request again at `when_s` (default: its own time), and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
         wanted = PlanningRequest.recorded(request.trace)
         survey = self._planner.survey(wanted, now_s=when_s)
@@ -103,10 +103,11 @@ class ReplayPlanner:
         )
 
     def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
-        """Bill a recorded answer at an endpoint: each round at the rates of its own prompt.
+        """Return the bill for a recorded answer at an endpoint; rates depend on each round's
+        prompt.
 
-        Tool runs cost what this revision states. Pages and pictures keep their recorded cost, since
-        their lines do not tell the rate; so do tools that this revision does not run.
+        Tool runs cost what this revision states. Pages, images and tools that this revision lacks
+        keep their recorded cost.
         """
         fees = bill_fees(
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
@@ -123,7 +124,7 @@ class ReplayPlanner:
     def _unknown_metadata(
         self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """Return the metadata that decide which rule applies but that the record lacks."""
+        """Return the metadata that select the rule but are missing in the record."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
@@ -138,7 +139,7 @@ class ReplayPlanner:
 
 
 def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
-    """Return True if all conditions of a rule hold, ignoring conditions on unknown metadata."""
+    """Return True if all conditions of a rule hold, apart from those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True
