@@ -259,9 +259,9 @@ class _Peek:
         return reduce(Usage.plus, self._usages.values(), Usage())
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
-        async for together in reads:
-            self.events += together
-            for choice, event in together:
+        async for events in reads:
+            self.events += events
+            for choice, event in events:
                 if isinstance(event, UsageReported):
                     self._usages[choice] = self._usages[choice].update(event.usage)
                 if _commits(event):

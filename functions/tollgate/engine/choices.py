@@ -140,13 +140,13 @@ def encode_attempt(
     codec = provider.codec
     if codec is None:
         raise lacks_kind(attempt, request.kind)
-    together = request.choices == 1 or (
+    in_one_request = request.choices == 1 or (
         attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
     requests = [
         part_request
         for conversation in _split_conversations(request)
-        for part_request in ((conversation,) if together else _split_choices(conversation))
+        for part_request in ((conversation,) if in_one_request else _split_choices(conversation))
     ]
     wires = tuple(encode_request(codec, part_request, attempt.target) for part_request in requests)
     requested_max, limit = request.output_tokens_max, attempt.target.output_tokens_max
@@ -235,7 +235,7 @@ async def decode_frames(
     with closing(SilenceLimit(idle_s)) as silence:
         while True:
             try:
-                together = await silence.wait_for(anext(frames))
+                read_frames = await silence.wait_for(anext(frames))
             except StopAsyncIteration:
                 break
             except TimeoutError as late:
@@ -245,7 +245,7 @@ async def decode_frames(
                 ) from late
             events: list[ChosenGroup] = []
             try:
-                choices.feed(together, events)
+                choices.feed(read_frames, events)
             except Exception:
                 # Yield the events before the broken frame, because the provider sent them.
                 yield events
@@ -316,12 +316,12 @@ async def _fan_out(
     encoded: EncodedAttempt,
 ) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
     """Open one stream per request, and yield events in the order of arrival."""
-    waiting: _Waiting = asyncio.Queue(_WAITING_MAX)
+    queue: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
-        asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))
+        asyncio.create_task(_pump(encoded, place, queue)) for place in range(len(encoded.wires))
     ]
     try:
-        async with aclosing(_merge(waiting, len(encoded.wires))) as events:
+        async with aclosing(_merge(queue, len(encoded.wires))) as events:
             yield events
     finally:
         for task in tasks:
@@ -329,25 +329,25 @@ async def _fan_out(
         await asyncio.wait(tasks)
 
 
-async def _pump(encoded: EncodedAttempt, place: int, waiting: _Waiting) -> None:
+async def _pump(encoded: EncodedAttempt, place: int, queue: _Waiting) -> None:
     """Queue the events of one request, then None or the exception that ended its stream."""
     first = place * encoded.choices_per_wire
     try:
         async with _stream(encoded, encoded.wires[place]) as events:
-            async for together in events:
-                await waiting.put([(first + choice, event) for choice, event in together])
+            async for read_events in events:
+                await queue.put([(first + choice, event) for choice, event in read_events])
     except Exception as failure:
-        await waiting.put(failure)
+        await queue.put(failure)
     else:
-        await waiting.put(None)
+        await queue.put(None)
 
 
-async def _merge(waiting: _Waiting, streams: int) -> AsyncGenerator[Sequence[ChosenGroup], None]:
+async def _merge(queue: _Waiting, streams: int) -> AsyncGenerator[Sequence[ChosenGroup], None]:
     while streams:
-        match await waiting.get():
+        match await queue.get():
             case None:
                 streams -= 1
             case Exception() as failure:
                 raise failure
-            case together:
-                yield together
+            case read_events:
+                yield read_events

@@ -76,11 +76,11 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
-    wanted = planning_request(call, rounds)
-    plan = gateway.planner.plan(wanted, now_s=gateway.clock.now_s())
+    planner_input = planning_request(call, rounds)
+    plan = gateway.planner.plan(planner_input, now_s=gateway.clock.now_s())
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if call.parsed.request.has_documents:
-        plan = await _READ_DOCUMENTS()(gateway, wanted, plan, media)
+        plan = await _READ_DOCUMENTS()(gateway, planner_input, plan, media)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
@@ -163,8 +163,8 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         await sink.begin(attempt.served_by(context))
         goes_on = await deliver_metered(attempt.head, meter, sink, coverage)
         try:
-            while goes_on and (together := await anext(attempt.rest, None)) is not None:
-                goes_on = await deliver_metered(together, meter, sink, coverage)
+            while goes_on and (events := await anext(attempt.rest, None)) is not None:
+                goes_on = await deliver_metered(events, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)
         except UpstreamError as error:

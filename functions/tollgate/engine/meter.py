@@ -325,11 +325,13 @@ class Meter:
         """Return the bill lines round by round, each round followed by its fees."""
         lines: list[BillLine] = []
         for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
-            own = account.bill(usages)
+            round_lines = account.bill(usages)
             if fees := [fee for caused_by, fee in self._fees if caused_by == place]:
-                own = (*own, *bill_fees(fees))
+                round_lines = (*round_lines, *bill_fees(fees))
             several = len(self._rounds) > 1
-            lines += (replace(line, round=place + 1) for line in own) if several else own
+            lines += (
+                (replace(line, round=place + 1) for line in round_lines) if several else round_lines
+            )
         return tuple(lines)
 
     def _raw_usage(self) -> JsonValue:

@@ -32,8 +32,8 @@ def withhold_prompt(words: str, request: Work) -> str:
     found = list(_WORD.finditer(text))
     refusal_words = [match[0].casefold() for match in found]
     overlap = _Overlap(refusal_words)
-    for own in request.own_texts:
-        overlap.compare(own, is_message=True)
+    for own_text in request.own_texts:
+        overlap.compare(own_text, is_message=True)
     overlap.compare(request.user or "", is_message=True)
     for other in _texts(request):
         overlap.compare(other)

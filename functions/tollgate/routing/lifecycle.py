@@ -76,12 +76,12 @@ def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[f
 
 def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> Iterator[str]:
     """Yield the models that replace a model one after another as each retires."""
-    met = {slug}
+    seen = {slug}
     while (model := find(slug)) is not None and model.after_retirement == "successor":
-        if model.successor is None or model.successor in met:
+        if model.successor is None or model.successor in seen:
             return
         slug = model.successor
-        met.add(slug)
+        seen.add(slug)
         yield slug
 
 

@@ -183,8 +183,10 @@ def _stated(section: BaseModel) -> dict[str, object]:
 Stated = PlainSerializer(_stated)
 
 
-def merge_section(base: _Section, stated: _Section | None) -> _Section:
+def merge_section(base: _Section, overrides: _Section | None) -> _Section:
     """Return the base section, overridden by the keys that `stated` has in the file."""
-    if stated is None:
+    if overrides is None:
         return base
-    return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})
+    return base.model_copy(
+        update={key: getattr(overrides, key) for key in overrides.model_fields_set}
+    )

@@ -104,7 +104,7 @@ async def test_no_picture_is_a_failed_tool() -> None:
 
 async def test_a_picture_that_takes_too_long_is_a_failed_tool() -> None:
     home = await home_of_painters([Silence(500), whole()])
-    with pytest.raises(RunFailure, match="not made in time"):
+    with pytest.raises(RunFailure, match="not generated in time"):
         await painted(home, timeout_s=5)
 
 

@@ -234,10 +234,10 @@ def _parts(
     if not isinstance(part, Document) or part.source not in replaced:
         yield part
         return
-    shown = list(_pages(part, replaced[part.source], sees=sees))
-    yield from shown[:-1]
+    pages = list(_pages(part, replaced[part.source], sees=sees))
+    yield from pages[:-1]
     # The cache mark moves to the last part, so that the prompt is cached up to that part.
-    yield replace(shown[-1], cache=part.cache)
+    yield replace(pages[-1], cache=part.cache)
 
 
 def _pages(part: Document, known: KnownDocument, *, sees: bool) -> Iterator[Text | Image]:
@@ -247,16 +247,16 @@ def _pages(part: Document, known: KnownDocument, *, sees: bool) -> Iterator[Text
         text = "\n\n".join(page.text for page in read.pages)
         yield Text(text=f"File {name}:\n\n{text}\n")
         return
-    shown = "" if len(read.pages) == read.pages_total else f", of which {len(read.pages)} follow"
-    waiting = f"File {name}, {_count(read.pages_total)}{shown}:\n"
+    note = "" if len(read.pages) == read.pages_total else f", of which {len(read.pages)} follow"
+    pending_text = f"File {name}, {_count(read.pages_total)}{note}:\n"
     for page in read.pages:
-        waiting += f"\nPage {page.number}:\n{_text(page, sees=sees)}\n"
+        pending_text += f"\nPage {page.number}:\n{_text(page, sees=sees)}\n"
         if sees and page.picture is not None:
-            yield Text(text=waiting)
+            yield Text(text=pending_text)
             yield Image(source=page.picture)
-            waiting = ""
-    if waiting:
-        yield Text(text=waiting)
+            pending_text = ""
+    if pending_text:
+        yield Text(text=pending_text)
 
 
 def _text(page: DocumentPage, *, sees: bool) -> str:

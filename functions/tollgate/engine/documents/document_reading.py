@@ -58,7 +58,7 @@ _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
 
 
 async def read_documents(
-    gateway: Gateway, wanted: PlanningRequest, plan: Plan, media: RequestMedia
+    gateway: Gateway, planning_request: PlanningRequest, plan: Plan, media: RequestMedia
 ) -> Plan:
     """Read a request's documents if an endpoint needs that, and return the plan for their content.
 
@@ -76,8 +76,8 @@ async def read_documents(
     if request.leaves_documents or not documents:
         return plan
     targets = [attempt.target for attempt in plan.attempts]
-    reading = [target for target in targets if not reads_itself(target, request)]
-    if not reading:
+    reader_targets = [target for target in targets if not reads_itself(target, request)]
+    if not reader_targets:
         return plan
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
         raise RequestError(
@@ -85,7 +85,7 @@ async def read_documents(
             f"{_FIELD}: the gateway reads at most {DOCUMENTS_MAX} documents per request.",
             param=_FIELD,
         )
-    task = _task(section, request, reading)
+    task = _task(section, request, reader_targets)
     loaded = await media.load(documents)
     returned = {file.sha256: file for file in request.known_files}
     known = await _read_all(reader, documents, loaded, task=task, returned=returned)
@@ -96,14 +96,15 @@ async def read_documents(
     always = _is_demanded(request)
     recognition = _recognition(gateway, section, request, known)
     forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
-    planned = gateway.planner.plan(
-        _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
+    new_plan = gateway.planner.plan(
+        _measure(planning_request, forms, known, targets, always=always),
+        now_s=gateway.clock.now_s(),
     )
-    usable = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
-    if not usable:
-        raise _scanned(planned.attempts, recognition)
+    attempts = tuple(attempt for attempt in new_plan.attempts if forms.shows(attempt.target))
+    if not attempts:
+        raise _scanned(new_plan.attempts, recognition)
     media.forms = forms
-    return replace(planned, attempts=usable)
+    return replace(new_plan, attempts=attempts)
 
 
 def reads_itself(target: Target, request: GenerationRequest) -> bool:
@@ -111,8 +112,8 @@ def reads_itself(target: Target, request: GenerationRequest) -> bool:
     if request.leaves_documents:
         return True
     # The type of a URL's content is unknown before it is fetched; most documents are PDFs.
-    stated = {_stated_type(part.source) for part in _documents(request)}
-    return not _is_demanded(request) and all(map(target.reads_file, stated))
+    media_types = {_stated_type(part.source) for part in _documents(request)}
+    return not _is_demanded(request) and all(map(target.reads_file, media_types))
 
 
 def _is_demanded(request: GenerationRequest) -> bool:
@@ -172,12 +173,12 @@ def _stated_type(source: MediaSource) -> str:
 
 
 def _task(
-    section: PdfSection, request: GenerationRequest, reading: Sequence[Target]
+    section: PdfSection, request: GenerationRequest, targets: Sequence[Target]
 ) -> ReadingTask:
     options = request.documents
     engine = (options.engine if options else None) or section.engine
     limit = options.pages_max if options else None
-    sees = any("image" in target.input for target in reading)
+    sees = any("image" in target.input for target in targets)
     pictures: Literal["none", "textless", "all"] = "all" if engine == "images" else "textless"
     if engine == "ocr" or not sees:
         # Some OCR services take pictures instead of a file, so pages are rendered for these.
@@ -274,11 +275,11 @@ def _refused(error: UnreadableDocument, name: str, media_type: str) -> RequestEr
 
 def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> RequestError:
     if recognition is not None:
-        most = recognition.section.pages_max
+        limit = recognition.section.pages_max
         return RequestError(
             ErrorCode.DOCUMENT_TOO_LARGE,
             f"{_FIELD}: {recognition.pages_total:,} pages have no text; the limit for OCR is "
-            f"{most:,}.",
+            f"{limit:,}.",
             param=_FIELD,
         )
     models = ", ".join(sorted({attempt.target.model for attempt in attempts}))
@@ -290,7 +291,7 @@ def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> Re
 
 
 def _measure(
-    wanted: PlanningRequest,
+    planning_request: PlanningRequest,
     forms: DocumentForms,
     known: Mapping[MediaSource, KnownDocument],
     targets: Sequence[Target],
@@ -308,10 +309,10 @@ def _measure(
         for same in zip(*measured, strict=True)
     )
     return replace(
-        wanted,
-        input_tokens=max(wanted.input_tokens, *(size.estimate for size in sizes)),
-        input_tokens_max=max(wanted.input_tokens_max, *(size.most for size in sizes)),
-        prompts=prompts if wanted.prompts else (),
+        planning_request,
+        input_tokens=max(planning_request.input_tokens, *(size.estimate for size in sizes)),
+        input_tokens_max=max(planning_request.input_tokens_max, *(size.most for size in sizes)),
+        prompts=prompts if planning_request.prompts else (),
         documents=ReadSize(
             types=tuple(sorted({each.media_type for each in known.values()})),
             tokens_min=min(size.least for size in sizes),

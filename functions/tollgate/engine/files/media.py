@@ -218,8 +218,8 @@ class RequestMedia:
                     raise self._refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
-                named = replace(part, filename=part.filename or _filename_in(url))
-                return typed_by_content(named, self._inline(url))
+                document = replace(part, filename=part.filename or _filename_in(url))
+                return typed_by_content(document, self._inline(url))
             case Text() | Image() | Audio() | Document():
                 return part
             case _:
@@ -234,9 +234,9 @@ class RequestMedia:
             media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
         )
 
-    def _refused(self, what: str) -> RequestError:
+    def _refused(self, problem: str) -> RequestError:
         name = WORK_KINDS[self.request.kind].field_with_media
-        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
+        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {problem}.", param=name)
 
 
 def _missing(

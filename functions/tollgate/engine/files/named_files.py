@@ -76,30 +76,30 @@ async def find_named_files(
     Audio files are loaded at once, because an audio part must contain its bytes. Raises
     RequestError for an unknown file or one of the wrong kind; `param` is the field that names it.
     """
-    named = {each.id: each for each in _references(request)}
-    if len(named) > NAMED_FILES_MAX:
+    references = {each.id: each for each in _references(request)}
+    if len(references) > NAMED_FILES_MAX:
         raise _refused(f"name more than {NAMED_FILES_MAX} files")
     if files is None:
-        raise unknown_file(next(iter(named.values())))
+        raise unknown_file(next(iter(references.values())))
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(_find(files, workspace_id, reference))
-                for reference in named.values()
+                for reference in references.values()
             ]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    found = dict(zip(named, (task.result() for task in tasks), strict=True))
+    found = dict(zip(references, (task.result() for task in tasks), strict=True))
     for id_, file in found.items():
         if _is_sound(file) and file.media_type not in SOUND_FORMATS:
-            raise _unheard(named[id_], file)
-    sounds = [_with_place(named[id_], file) for id_, file in found.items() if _is_sound(file)]
+            raise _unheard(references[id_], file)
+    sounds = [_with_place(references[id_], file) for id_, file in found.items() if _is_sound(file)]
     if sum(each.size_bytes or 0 for each in sounds) > TOTAL_BYTES_MAX:
         raise _refused(f"have audio files with more than {TOTAL_BYTES_MAX} bytes in total")
-    heard = {each.id: await load_file(files, each) for each in sounds}
-    changed = replace_parts(request, partial(_place, found=found, heard=heard), _refused)
+    audio = {each.id: await load_file(files, each) for each in sounds}
+    changed = replace_parts(request, partial(_place, found=found, audio=audio), _refused)
     # Audio files count as if their bytes had been in the request body.
-    more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
+    more = sum(len(audio[each.id].base64) for each in _references(request) if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 
 
@@ -152,8 +152,8 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
     try:
         found = await files.find(workspace_id, reference.id)
     except RequestError as refused:
-        what = "names a file whose content differs from what was announced"
-        words = f"{reference.field} {what}: {refused.message}"
+        problem = "names a file whose content differs from what was announced"
+        words = f"{reference.field} {problem}: {refused.message}"
         raise RequestError(refused.code, words, param=reference.field) from refused
     if found is None:
         raise unknown_file(reference)
@@ -161,7 +161,7 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
 
 
 def _place(
-    part: UserContent, found: Mapping[str, FoundFile], heard: Mapping[str, InlineMedia]
+    part: UserContent, found: Mapping[str, FoundFile], audio: Mapping[str, InlineMedia]
 ) -> UserContent:
     """Return a part with its file's details, converted to the part type of the content."""
     match part:
@@ -177,7 +177,7 @@ def _place(
             return replace(part, source=_with_place(reference, file))
         case Document(source=FileReference() as reference):
             file = found[reference.id]
-            source = heard.get(reference.id) or _with_place(reference, file)
+            source = audio.get(reference.id) or _with_place(reference, file)
             return typed_by_content(replace(part, filename=part.filename or file.filename), source)
         case _:
             return part
@@ -202,5 +202,5 @@ def _unheard(reference: FileReference, file: FoundFile) -> RequestError:
     )
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {what}.", param="messages")
+def _refused(problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {problem}.", param="messages")

@@ -46,15 +46,15 @@ def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citatio
         url = _trim(match[0])
         start, end = match.start(), match.start() + len(url)
         # No part of the text is searched twice for an opening bracket, so the time stays linear.
-        opened = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
+        bracket = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
         seen_to = end
         source = sources.get(_key(url))
         if source is None:
             continue
         title = source.title
-        if opened >= 0 and text.startswith(")", end):
-            title = title or text[opened + 1 : start - 2]
-            start, end = opened, end + 1
+        if bracket >= 0 and text.startswith(")", end):
+            title = title or text[bracket + 1 : start - 2]
+            start, end = bracket, end + 1
         yield Citation(url=source.url, title=title or None, start=start, end=end)
         count += 1
         if count == _CITATIONS_MAX:

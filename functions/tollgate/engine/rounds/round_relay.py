@@ -80,9 +80,9 @@ class RoundRelay:
         self.is_paused = False
         """True if the provider paused and continues when its answer is sent back."""
 
-    def show(self, together: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
+    def show(self, events: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
         """Yield the events of one read that the caller gets, after metering each."""
-        for _, event in ungroup(together):
+        for _, event in ungroup(events):
             yield from self._show_event(event)
 
     def _show_event(self, event: StreamEvent) -> Iterator[StreamEvent]:
@@ -171,7 +171,7 @@ class RoundRelay:
         else:
             yield self._metered(event, replace(event, index=index))
 
-    def _metered(self, event: StreamEvent, shown: StreamEvent) -> StreamEvent:
+    def _metered(self, event: StreamEvent, shown_event: StreamEvent) -> StreamEvent:
         """Meter an event, and return its form for the caller."""
         self._answer.meter.observe(event)
-        return shown
+        return shown_event

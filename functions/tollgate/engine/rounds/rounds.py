@@ -111,8 +111,8 @@ class _Rounds:
                 await self._sink.begin(attempt.served_by(context))
             await self._answer.send(relay.show(attempt.head))
             try:
-                async for together in attempt.rest:
-                    await self._answer.send(relay.show(together))
+                async for events in attempt.rest:
+                    await self._answer.send(relay.show(events))
             except UpstreamError as error:
                 context.reports.note_failure(attempt.target.endpoint_id, error)
                 raise
@@ -152,11 +152,14 @@ class _Rounds:
     async def _show(self, ended: EndedRun, index: int) -> None:
         answer, report = self._answer, ended.report
         answer.add_sources(report.result.sources)
-        shown: list[StreamEvent] = [PartNote(index=index, note=report.result), PartEnd(index=index)]
+        events: list[StreamEvent] = [
+            PartNote(index=index, note=report.result),
+            PartEnd(index=index),
+        ]
         for picture in report.made:
             index = answer.next_index()
-            shown += PartStart(index=index, part=picture), PartEnd(index=index)
-        await answer.send(shown)
+            events += PartStart(index=index, part=picture), PartEnd(index=index)
+        await answer.send(events)
 
     async def _continue(
         self, message: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
@@ -209,8 +212,8 @@ class _Rounds:
             choice = None
         tools = request.tools
         if is_last:
-            own = self._injected.by_name
-            tools = tuple(tool for tool in request.tools if tool.name not in own)
+            server_tools = self._injected.by_name
+            tools = tuple(tool for tool in request.tools if tool.name not in server_tools)
             if not tools:
                 tools, choice = request.tools, ToolChoice(mode="none")
         return {"tools": tools, "tool_choice": choice}

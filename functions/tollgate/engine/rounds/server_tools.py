@@ -79,5 +79,5 @@ def _leave_out_unserved(
     return replace(request, server_tools=served_tools, tool_choice=choice), names
 
 
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)
+def _refused(param: str, problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {problem}.", param=param)

@@ -63,7 +63,7 @@ def inject_tools(
         return request, None
     _require_one_answer(request, by_name)
     added = tuple(each.declared for each in by_name.values())
-    beside = replace(
+    extended_request = replace(
         request,
         tools=(*request.tools, *added),
         server_tools=tuple(tools.native(tool) or tool for tool in request.server_tools),
@@ -79,22 +79,22 @@ def inject_tools(
             + sum(bound.uses_max * (bound.result_tokens + _ENVELOPE_TOKENS) for bound in bounds),
             fees_nano_usd=sum(bound.fees_nano_usd for bound in bounds),
             provider_searches_max=sum(
-                tool.uses_max or 0 for tool in beside.server_tools if tool.by_provider
+                tool.uses_max or 0 for tool in extended_request.server_tools if tool.by_provider
             ),
         ),
     )
-    return beside, injected
+    return extended_request, injected
 
 
 def _require_one_answer(request: GenerationRequest, by_name: Mapping[str, Injected]) -> None:
     """Raise RequestError for options that cannot be combined with rounds."""
-    stated = {
+    options = {
         "n": request.choices > 1,
         "prompt": bool(request.further),
         "echo": request.echo,
         "suffix": request.suffix is not None,
     }
-    for name, is_stated in stated.items():
+    for name, is_stated in options.items():
         if is_stated:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,

@@ -66,23 +66,23 @@ class ToolRuns:
         """
         clock = self._context.gateway.clock
         began_s = clock.monotonic_s()
-        waiting = {
+        pending = {
             asyncio.create_task(self._run_one(call, place)): place
             for place, call in enumerate(calls)
         }
         try:
-            while waiting:
-                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in sorted(done, key=waiting.__getitem__):
-                    place = waiting.pop(task)
+            while pending:
+                done, _ = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in sorted(done, key=pending.__getitem__):
+                    place = pending.pop(task)
                     self._note(calls[place], _report_of(task), began_s)
                     yield EndedRun(place=place, report=task.result())
         finally:
-            for task in waiting:
+            for task in pending:
                 task.cancel()
-            if waiting:
-                await asyncio.wait(waiting)
-            for task, place in waiting.items():
+            if pending:
+                await asyncio.wait(pending)
+            for task, place in pending.items():
                 self._note(calls[place], _report_of(task), began_s)
 
     def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
@@ -113,14 +113,16 @@ class ToolRuns:
                 "invalid_input", f"There is no tool named {call.name[:_NAME_LENGTH_MAX]!r}."
             )
         if place >= RUNS_PER_ROUND_MAX:
-            most = f"At most {RUNS_PER_ROUND_MAX} tools run at a time: call again later."
-            return _refuse("too_many_requests", most)
+            message = f"At most {RUNS_PER_ROUND_MAX} tools run at a time: call again later."
+            return _refuse("too_many_requests", message)
         arguments = read_arguments(call.arguments, injected.declared.parameters)
         if isinstance(arguments, str):
             return _refuse("invalid_input", arguments)
         if self._uses[call.name] >= injected.bound.uses_max:
-            most = f"{call.name} may run {injected.bound.uses_max} times, and has: answer without."
-            return _refuse("max_uses_exceeded", most)
+            message = (
+                f"{call.name} may run {injected.bound.uses_max} times, and has: answer without."
+            )
+            return _refuse("max_uses_exceeded", message)
         self._uses[call.name] += 1
         report = await self._execute(injected, arguments)
         content = _cut(report.result.content, injected.bound.result_tokens)

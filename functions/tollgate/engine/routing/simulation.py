@@ -125,5 +125,5 @@ def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulatio
             return Simulation(tuple(tries))
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"simulate {what}.", param="simulate")
+def _refused(problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"simulate {problem}.", param="simulate")

@@ -106,9 +106,11 @@ def _find_counting(
 
     All hosts of a model count alike.
     """
-    wanted = PlanningRequest.of(request, principal=principal, request_id=request_id)
+    planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
     # A prompt that is too long is counted, too: its length is what the caller wants to know.
-    plan = gateway.planner.plan(replace(wanted, input_tokens_min=0), now_s=gateway.clock.now_s())
+    plan = gateway.planner.plan(
+        replace(planning_request, input_tokens_min=0), now_s=gateway.clock.now_s()
+    )
     model = plan.attempts[0].target.model
     return next(
         (
@@ -165,8 +167,8 @@ async def _exchange(encoded: EncodedAttempt, counting: WireRequest) -> bytes:
     attempt = encoded.attempt
     try:
         async with encoded.transport.open(counting, attempt.timeouts) as frames:
-            async for together in frames:
-                return together[0].data
+            async for read_frames in frames:
+                return read_frames[0].data
     except UpstreamRefused as refused:
         raise encoded.codec.error(refused, attempt.target) from refused
     return b""

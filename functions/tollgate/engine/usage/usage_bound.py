@@ -79,11 +79,11 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 web_searches=0,
                 units=inputs.units_max,
             )
-        shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
+        shown_tokens = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
             input_tokens=attempt.context_tokens * choices,
-            output_tokens=shown + hidden + _TOKENS_PER_IMAGE * images,
+            output_tokens=shown_tokens + hidden + _TOKENS_PER_IMAGE * images,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             units=Units(images=max(images, _IMAGES_PER_CHOICE * choices)),
         )
@@ -110,17 +110,21 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         counts = {name: getattr(usage, name) or 0 for name in _INPUT_CLASSES}
         cut: dict[str, int] = {}
         for name in sorted(counts, key=counts.__getitem__, reverse=True):
-            taken = min(excess, counts[name])
-            if taken:
-                cut[name] = counts[name] - taken
-            excess -= taken
+            removed = min(excess, counts[name])
+            if removed:
+                cut[name] = counts[name] - removed
+            excess -= removed
         return cut
 
 
 def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
     """Return the maximum number of hidden reasoning tokens in a choice."""
-    most = attempt.target.output_tokens_max or attempt.context_tokens
-    return most if limit is None else min(most, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
+    tokens_max = attempt.target.output_tokens_max or attempt.context_tokens
+    return (
+        tokens_max
+        if limit is None
+        else min(tokens_max, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
+    )
 
 
 def _cut(count: int | None, bound: int) -> int | None:

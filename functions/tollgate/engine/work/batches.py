@@ -79,8 +79,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         results: dict[int, WorkResult] = {}
         size = 0
         try:
-            for answered in asyncio.as_completed(tasks):
-                place, result = await answered
+            for finished_task in asyncio.as_completed(tasks):
+                place, result = await finished_task
                 if isinstance(result, WorkResult):
                     results[place] = result
                     size += sum(map(len, result.pieces))
@@ -115,8 +115,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         target, wire = self.attempt.target, self.wires[place]
         try:
             async with self.transport.open(wire, self.attempt.timeouts) as frames:
-                async for together in frames:
-                    return self.codec.decode(together[-1], self.batches[place], target)
+                async for read_frames in frames:
+                    return self.codec.decode(read_frames[-1], self.batches[place], target)
         except UpstreamRefused as refused:
             raise error_of(refused, self.codec.error, target) from refused
         raise UpstreamError(

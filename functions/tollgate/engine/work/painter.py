@@ -58,8 +58,10 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
             raise RunFailure("unavailable", "no image could be generated") from error
 
     def _plan(self, work: ImageRequest, principal: Principal) -> Plan:
-        wanted = PlanningRequest.of(work, principal=principal, request_id=principal.key_id)
-        return self.planner.plan(wanted, now_s=self.when_s)
+        planning_request = PlanningRequest.of(
+            work, principal=principal, request_id=principal.key_id
+        )
+        return self.planner.plan(planning_request, now_s=self.when_s)
 
     async def _attempt(
         self, cursor: AttemptCursor, plan: Plan, work: ImageRequest, deadline: Deadline
@@ -87,8 +89,8 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
         account.serve(attempt, streams=1)
         pieces: list[bytes] = []
         async with encode_work(provider, attempt, work).open() as events:
-            async for together in events:
-                for choice, event in together:
+            async for read_events in events:
+                for choice, event in read_events:
                     account.observe(event, choice)
                     if isinstance(event, Output):
                         pieces += event.pieces

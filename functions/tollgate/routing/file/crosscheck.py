@@ -146,12 +146,12 @@ class _Checker:
         yield from check_required_keys(self._document)
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
-            most = model.max_output or 0
-            if most > model.context:
-                message = f"max_output {most} is more than context {model.context}"
+            output_max = model.max_output or 0
+            if output_max > model.context:
+                message = f"max_output {output_max} is more than context {model.context}"
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             for number, endpoint in enumerate(model.endpoints):
-                if most and (endpoint.max_output or 0) > most:
+                if output_max and (endpoint.max_output or 0) > output_max:
                     place = (*where, "endpoints", number, "max_output")
                     message = f"max_output {endpoint.max_output} is more than the model's"
                     yield self._document.at_value(place, "R011", message)
@@ -242,8 +242,8 @@ class _Checker:
     def _guardrails(
         self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
     ) -> Iterator[Problem]:
-        named = {slug for _, step in place_steps(route, where) for slug in step}
-        slugs = {each for slug in named for each in (slug, *placed_heirs(slug, models))}
+        chain_models = {slug for _, step in place_steps(route, where) for slug in step}
+        slugs = {each for slug in chain_models for each in (slug, *placed_heirs(slug, models))}
         for slug in sorted(slugs & models.keys()):
             for endpoint in models[slug].section.endpoints:
                 formats = self._formats_of(endpoint.provider)
@@ -303,8 +303,8 @@ class _Checker:
         if needed is not None and getattr(provider, needed) is None:
             message = f"provider {where[-1]} has no {needed}, which {provider.transport} needs"
             yield self._document.at_key(where, "R042", message)
-        for need, stated in (("project", provider.project), ("location", provider.location)):
-            if provider.auth == "google" and stated is None:
+        for need, value in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and value is None:
                 message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
         if provider.codec == "anthropic":

@@ -129,8 +129,8 @@ class YamlDocument(Struct):
     def _excerpt(self, line: int) -> str:
         if not 0 < line <= len(self.lines):
             return ""
-        shown = self.lines[line - 1]
-        return mask_secrets(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
+        text = self.lines[line - 1]
+        return mask_secrets(text) if len(text) <= _EXCERPT_CHARACTERS_MAX else ""
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
         """Add a problem that was found while parsing."""
@@ -139,9 +139,9 @@ class YamlDocument(Struct):
 
     def is_alias(self, node: yaml.Node) -> bool:
         """Return True if a node was visited before, which happens only for an alias (`*name`)."""
-        met = id(node) in self._composed
+        is_repeated = id(node) in self._composed
         self._composed.add(id(node))
-        return met
+        return is_repeated
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
         """Record the position of a value, and of its key if there is one."""

@@ -60,9 +60,9 @@ def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
 
 
 def _matching(folder: Path, glob: str) -> Iterator[Path]:
-    named = folder / glob
-    if named.is_file():
-        yield named
+    path = folder / glob
+    if path.is_file():
+        yield path
         return
     for name in iglob(glob, root_dir=folder, recursive=True):
         if (folder / name).is_file():

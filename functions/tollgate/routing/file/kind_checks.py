@@ -52,8 +52,8 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             ((*place, "overrides", number, "price"), override.price.model_fields_set)
             for number, override in enumerate(endpoint.overrides)
         ]
-        for where_of_price, stated in prices:
-            for rate in sorted(stated - WORK_KINDS[model.kind].rates):
+        for where_of_price, rate_names in prices:
+            for rate in sorted(rate_names - WORK_KINDS[model.kind].rates):
                 message = f"a model of kind {model.kind} cannot have a {rate} price"
                 yield document.at_value((*where_of_price, rate), "R012", message)
 

@@ -44,8 +44,8 @@ def _order(
         ("deprecated", section.deprecated),
         ("retires", section.retires),
     )
-    stated = [(name, day) for name, day in days if day is not None]
-    for (earlier, first), (later, second) in pairwise(stated):
+    stated_days = [(name, day) for name, day in days if day is not None]
+    for (earlier, first), (later, second) in pairwise(stated_days):
         if second <= first:
             message = f"{later} {second} is not after {earlier} {first}"
             yield document.at_value((*where, later), "R013", message)

@@ -78,5 +78,5 @@ def mask_secrets(value: str) -> str:
 
 def hide_secret(value: str) -> str:
     """Replace a secret by stars, except the first characters of a long one."""
-    shown = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
-    return value[:shown] + "*" * (len(value) - shown)
+    shown_length = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
+    return value[:shown_length] + "*" * (len(value) - shown_length)

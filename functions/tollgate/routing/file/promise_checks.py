@@ -100,11 +100,11 @@ def _broken_now(
     if promise.context_min is not None and model.context < promise.context_min:
         yield f"a context of {promise.context_min} tokens, but {slug} takes {model.context}"
     for endpoint in model.endpoints:
-        for kind, most in _ceilings(promise):
+        for kind, limit in _ceilings(promise):
             rate = _dearest(endpoint, kind, today)
-            if rate > most:
+            if rate > limit:
                 offer = f"{slug} costs {_dollars(rate)} at {endpoint.provider}"
-                yield f"{_dollars(most)}/M {kind} at most, but {offer}"
+                yield f"{_dollars(limit)}/M {kind} at most, but {offer}"
 
 
 def _broken_later(
@@ -145,21 +145,21 @@ def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, Date
 def _dated_breaks(
     slug: str, endpoint: EndpointSection, promise: PromiseSection | None, today: date
 ) -> Iterator[tuple[DatedBreak, Where]]:
-    for kind, most in _ceilings(promise) if promise else ():
-        kept = _dearest(endpoint, kind, today) <= most
+    for kind, limit in _ceilings(promise) if promise else ():
+        is_kept = _dearest(endpoint, kind, today) <= limit
         for day, where in _turning_points(endpoint, today):
             rate = _dearest(endpoint, kind, day)
-            if kept and rate > most:
+            if is_kept and rate > limit:
                 found = DatedBreak(
                     day=day,
                     model=slug,
                     provider=endpoint.provider,
                     kind=kind,
                     rate=rate,
-                    most=most,
+                    most=limit,
                 )
                 yield found, where
-            kept = rate <= most
+            is_kept = rate <= limit
 
 
 def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
@@ -187,8 +187,8 @@ def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
         if rate is None or not _is_on(override, day):
             continue
         # An override without other conditions than days always replaces the rate.
-        stated = override.when.model_dump(exclude_none=True)
-        certain = stated.keys() <= {"since", "until"}
+        conditions = override.when.model_dump(exclude_none=True)
+        certain = conditions.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]
     return max(rates)
 

@@ -89,19 +89,19 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
 
 def _without(content: dict[str, Plain], details: list[ErrorDetails]) -> dict[str, Plain]:
     """Return the content without the entries or keys that have errors."""
-    kept = {"version": 1} | {
+    sections = {"version": 1} | {
         name: dict(section) if isinstance(section, dict) else section
         for name, section in content.items()
         if name != "version"
     }
     for detail in details:
         top, *below = detail["loc"]
-        section = kept.get(str(top))
+        section = sections.get(str(top))
         if below and isinstance(section, dict):
             section.pop(str(below[0]), None)
         elif top != "version":
-            kept.pop(str(top), None)
-    return kept
+            sections.pop(str(top), None)
+    return sections
 
 
 def _problem(document: YamlDocument, schema: type[BaseModel], detail: ErrorDetails) -> Problem:
@@ -206,8 +206,8 @@ def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Pr
     elif kind == "literal_error":
         message, hint = _choice(detail, value)
     elif kind == "string_pattern_mismatch":
-        named = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")
-        message = _PATTERN_WORDS.get(named, "contains characters that are not allowed in a name")
+        key = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")
+        message = _PATTERN_WORDS.get(key, "contains characters that are not allowed in a name")
     else:
         message = _WORDS.get(kind, _from_pydantic(detail["msg"]))
     return document.at_value(where, code, f"{subject} {message}", hint=hint)

@@ -13,16 +13,16 @@ RECOGNIZED_PAGE_ITEM: Final = "pdf_page_ocr"
 _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
-def reads_for(target: Target, wanted: PlanningRequest) -> bool:
+def reads_for(target: Target, request: PlanningRequest) -> bool:
     """Return True if the gateway reads any document in the request for this endpoint.
 
     The request must contain a document.
     """
-    if not wanted.reads_documents:
+    if not request.reads_documents:
         return False
-    if wanted.documents is None:
+    if request.documents is None:
         return "pdf" not in target.input
-    return wanted.documents.always or not all(map(target.reads_file, wanted.documents.types))
+    return request.documents.always or not all(map(target.reads_file, request.documents.types))
 
 
 def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -> int:

@@ -140,7 +140,7 @@ class Exclusion(Struct, frozen=True):
 def exclude_model(
     slug: str,
     model: ModelSection,
-    wanted: PlanningRequest,
+    request: PlanningRequest,
     *,
     tier: KeyTierSection | None,
     name: str,
@@ -151,29 +151,29 @@ def exclude_model(
     `name` is the requested name that led to the model; globs may match the name or the slug.
     `reads` is True if the gateway reads documents.
     """
-    allowed = AllowedModels(wanted.key_models, wanted.level_models)
+    allowed = AllowedModels(request.key_models, request.level_models)
     if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
         return Exclusion(cause)
-    if model.kind != wanted.kind:
+    if model.kind != request.kind:
         return Exclusion(Cause.KIND, amounts=(model.kind, WORK_KINDS[model.kind].route))
-    if lacking := wanted.capabilities - _abilities(model):
+    if lacking := request.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
-    taken = frozenset(model.input)
-    if untaken := wanted.modalities - (taken | {"pdf"} if reads else taken):
-        return _lacks(Cause.MODALITIES, untaken)
-    vectors, size = model.vectors, wanted.dimensions
+    accepted = frozenset(model.input)
+    if unsupported := request.modalities - (accepted | {"pdf"} if reads else accepted):
+        return _lacks(Cause.MODALITIES, unsupported)
+    vectors, size = model.vectors, request.dimensions
     if vectors is not None and size is not None and not vectors.can_have(size):
         return Exclusion(Cause.DIMENSIONS, amounts=(_sizes(vectors),))
-    if _tokens_min(wanted, model) > model.context:
+    if _tokens_min(request, model) > model.context:
         return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
     return None
 
 
-def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
+def _tokens_min(request: PlanningRequest, model: ModelSection) -> int:
     """Return the minimum number of tokens in a prompt, including documents sent as text."""
-    if wanted.documents is None or not (wanted.documents.always or "pdf" not in model.input):
-        return wanted.input_tokens_min
-    return max(wanted.input_tokens_min, wanted.documents.tokens_min)
+    if request.documents is None or not (request.documents.always or "pdf" not in model.input):
+        return request.input_tokens_min
+    return max(request.input_tokens_min, request.documents.tokens_min)
 
 
 def find_forbidden(
@@ -243,17 +243,17 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
     return supports | {"structured_output"} if "tools" in supports else supports
 
 
-def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
+def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -> Exclusion | None:
     """Return the first reason why an endpoint cannot serve the request; None if it can.
 
     Reasons are the request's needs and its `provider` preferences.
     """
-    if untaken := wanted.needs - attempt.target.takes:
-        return _lacks(Cause.SOUND if wanted.kind == "speech" else Cause.FORMAT, untaken)
+    if unsupported := request.needs - attempt.target.takes:
+        return _lacks(Cause.SOUND if request.kind == "speech" else Cause.FORMAT, unsupported)
     characters_max = attempt.target.dialect.speech.characters_max
-    if wanted.kind == "speech" and _characters(wanted) > characters_max:
+    if request.kind == "speech" and _characters(request) > characters_max:
         return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
-    preferences = wanted.preferences
+    preferences = request.preferences
     provider = attempt.target.provider
     if preferences.only and provider not in preferences.only:
         return Exclusion(Cause.NOT_IN_ONLY)
@@ -262,7 +262,7 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     if not preferences.fallbacks and preferences.order and provider not in preferences.order:
         return Exclusion(Cause.NOT_IN_ORDER)
     if preferences.require_parameters:
-        refused = wanted.parameters.intersection(attempt.target.dialect.refuses)
+        refused = request.parameters.intersection(attempt.target.dialect.refuses)
         if refused:
             return _lacks(Cause.PARAMETERS, refused)
     if preferences.price_max is not None:
@@ -270,8 +270,8 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     return None
 
 
-def _characters(wanted: PlanningRequest) -> int:
-    return wanted.units.characters if wanted.units else 0
+def _characters(request: PlanningRequest) -> int:
+    return request.units.characters if request.units else 0
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
@@ -293,7 +293,7 @@ def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Excl
 
 
 def refusal(
-    name: str, exclusions: Mapping[str, Exclusion], wanted: PlanningRequest
+    name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
     """Return the error for a request whose candidates are all excluded.
 
@@ -317,19 +317,19 @@ def refusal(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            param = WORK_KINDS[wanted.kind].field_with_media
+            param = WORK_KINDS[request.kind].field_with_media
             return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
             certain = max(
-                wanted.input_tokens_min, wanted.documents.tokens_min if wanted.documents else 0
+                request.input_tokens_min, request.documents.tokens_min if request.documents else 0
             )
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
                 f"The request has at least {certain} tokens by its size: {reasons}.",
-                param=WORK_KINDS[wanted.kind].field_of_input,
+                param=WORK_KINDS[request.kind].field_of_input,
             )
-            most = max(int(found.amounts[0]) for found in reached.values())
-            too_long.overlength = Overlength(tokens=certain, tokens_max=most)
+            tokens_max = max(int(found.amounts[0]) for found in reached.values())
+            too_long.overlength = Overlength(tokens=certain, tokens_max=tokens_max)
             return too_long
         case Check.RETIRED:
             return RequestError(
@@ -346,8 +346,8 @@ def refusal(
         case Check.CHARACTERS:
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"The text has {_characters(wanted)} characters: {reasons}.",
-                param=WORK_KINDS[wanted.kind].field_of_input,
+                f"The text has {_characters(request)} characters: {reasons}.",
+                param=WORK_KINDS[request.kind].field_of_input,
             )
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(
@@ -376,8 +376,8 @@ def _exclude_by_price(price: Price, ceiling: PriceCeiling) -> Exclusion | None:
         ("output", price.output, ceiling.output),
         ("request", price.request, ceiling.request),
     )
-    for name, rate, most in pairs:
-        if rate is not None and most is not None and rate > most:
+    for name, rate, limit in pairs:
+        if rate is not None and limit is not None and rate > limit:
             return Exclusion(Cause.PRICE, amounts=(f"{rate:f}", name))
     return None
 

@@ -197,7 +197,7 @@ class SkippedRule(Struct, frozen=True):
 
 
 def select_rule(
-    rules: Sequence[RuleSection], wanted: PlanningRequest
+    rules: Sequence[RuleSection], request: PlanningRequest
 ) -> tuple[int | None, tuple[SkippedRule, ...]]:
     """Return the number (from 1) of the first rule that applies, and the skipped rules.
 
@@ -205,26 +205,26 @@ def select_rule(
     """
     skipped: list[SkippedRule] = []
     for number, rule in enumerate(rules, start=1):
-        reason = None if rule.condition is None else _failed_condition(rule.condition, wanted)
+        reason = None if rule.condition is None else _failed_condition(rule.condition, request)
         if reason is None:
             return number, tuple(skipped)
         skipped.append(SkippedRule(number, reason))
     return None, tuple(skipped)
 
 
-def _failed_condition(condition: ConditionSection, wanted: PlanningRequest) -> str | None:
+def _failed_condition(condition: ConditionSection, request: PlanningRequest) -> str | None:
     """Return the first condition that does not hold, in words; None if all hold."""
-    if condition.key_tier is not None and wanted.tier != condition.key_tier:
-        return f"tier is {wanted.tier or 'none'}, not {condition.key_tier}"
+    if condition.key_tier is not None and request.tier != condition.key_tier:
+        return f"tier is {request.tier or 'none'}, not {condition.key_tier}"
     for name, value in condition.metadata.items():
-        if wanted.metadata.get(name) != value:
+        if request.metadata.get(name) != value:
             return f"metadata {name} is not {value}"
-    if condition.input_has is not None and condition.input_has not in wanted.modalities:
+    if condition.input_has is not None and condition.input_has not in request.modalities:
         return f"no {condition.input_has} in the input"
     over = condition.prompt_tokens_over
-    if over is not None and wanted.input_tokens <= over:
-        return f"about {wanted.input_tokens} prompt tokens, not over {over}"
-    if condition.capability is not None and condition.capability not in wanted.capabilities:
+    if over is not None and request.input_tokens <= over:
+        return f"about {request.input_tokens} prompt tokens, not over {over}"
+    if condition.capability is not None and condition.capability not in request.capabilities:
         return f"{condition.capability} not requested"
     return None
 

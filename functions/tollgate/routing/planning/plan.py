@@ -71,8 +71,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         `provider.order` takes precedence. Endpoints without measurements come last, in their old
         order. If no endpoint has measurements, the plan reports the preference as unmet.
         """
-        preferences, wanted = self.trace.preferences, self.speed_sort
-        if preferences is None or wanted is None:
+        preferences, measure = self.trace.preferences, self.speed_sort
+        if preferences is None or measure is None:
             return self
         models = list(dict.fromkeys(attempt.target.model for attempt in self.attempts))
         listed = list(preferences.order)
@@ -85,11 +85,11 @@ class Plan(Struct, frozen=True, kw_only=True):
             return (
                 models.index(target.model),
                 order,
-                _slowness(speeds.get(target.endpoint_id), wanted),
+                _slowness(speeds.get(target.endpoint_id), measure),
             )
 
         attempts = sorted(self.attempts, key=place)
-        decides = any(_slowness(speed, wanted) < _UNMEASURED for speed in speeds.values())
+        decides = any(_slowness(speed, measure) < _UNMEASURED for speed in speeds.values())
         if not (preferences.fallbacks or preferences.order):
             attempts = attempts[:1]
         unmet = () if decides or len(models) == len(self.attempts) else ("provider.sort",)
@@ -99,10 +99,10 @@ class Plan(Struct, frozen=True, kw_only=True):
 _UNMEASURED = float("inf")
 
 
-def _slowness(speed: Speed | None, wanted: Literal["throughput", "latency"]) -> float:
+def _slowness(speed: Speed | None, measure: Literal["throughput", "latency"]) -> float:
     """Return a sort key that is smaller for faster endpoints."""
     if speed is None:
         return _UNMEASURED
-    if wanted == "latency":
+    if measure == "latency":
         return speed.latency_ms
     return _UNMEASURED if speed.tokens_per_s is None else -speed.tokens_per_s

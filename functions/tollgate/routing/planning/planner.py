@@ -100,13 +100,13 @@ class Planner:
         self.catalog = catalog
         self._chains = Chains(catalog)
 
-    def plan(self, wanted: PlanningRequest, *, now_s: float) -> Plan:
+    def plan(self, request: PlanningRequest, *, now_s: float) -> Plan:
         """Return the attempts for a request, best first, at the prices of `now_s`.
 
         Raises RequestError (model_not_found, context_length_exceeded, invalid_request, or
         `*_not_supported_by_model`) or AccessError (model_not_allowed, key_limit_exceeded).
         """
-        survey = self.survey(wanted, now_s=now_s)
+        survey = self.survey(request, now_s=now_s)
         if survey.plan is None:
             raise survey.refusal or RequestError(ErrorCode.MODEL_NOT_FOUND, "There is no plan.")
         return survey.plan
@@ -116,26 +116,26 @@ class Planner:
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
-    def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
+    def survey(self, request: PlanningRequest, *, now_s: float) -> Survey:
         """Return the plan or the refusal, with all candidates and exclusions."""
         try:
-            tier = find_tier(self.catalog, wanted.tier)
-            names = (wanted.model, *wanted.preferences.models)
-            chains = [self._named_chain(name, wanted, now_s=now_s) for name in names]
+            tier = find_tier(self.catalog, request.tier)
+            names = (request.model, *request.preferences.models)
+            chains = [self._named_chain(name, request, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
         first = chains[0]
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
-        trace = wanted.trace(
+        trace = request.trace(
             route=first.chain.route, rule=first.rule, metadata_names=metadata_names
         )
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}
         first_space = ""
-        wants = "pdf" in wanted.modalities and wanted.reads_documents
+        wants = "pdf" in request.modalities and request.reads_documents
         reads = wants and self.catalog.pdf is not None
         for place, model in enumerate(_first_of_each_model(chains)):
-            off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
+            off = _FALLBACKS_OFF if place and not request.fallbacks else None
             section = self.catalog.models[model.slug]
             space = section.vector_space(model.slug)
             first_space = first_space or space
@@ -143,25 +143,25 @@ class Planner:
             excluded = (
                 off
                 or exclude_model(
-                    model.slug, section, wanted, tier=tier, name=model.name, reads=reads
+                    model.slug, section, request, tier=tier, name=model.name, reads=reads
                 )
                 or (Exclusion(Cause.VECTOR_SPACE) if differs else None)
             )
-            for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
+            for candidate in self._candidates(model, request, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
                 exclusion = candidate.exclusion
                 if exclusion is not None and exclusion is not off:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
-        if not (wanted.preferences.fallbacks or wanted.preferences.order):
-            candidates = _keep_first(candidates, wanted)
+        if not (request.preferences.fallbacks or request.preferences.order):
+            candidates = _keep_first(candidates, request)
         limits = tier.limits if tier else None
-        plan = self._plan(candidates, first, trace, wanted=wanted, limits=limits)
+        plan = self._plan(candidates, first, trace, request=request, limits=limits)
         return Survey(
             candidates=tuple(candidates),
             skipped_rules=first.skipped_rules,
             trace=trace,
             plan=plan,
-            refusal=None if plan else _refuse(exclusions, wanted),
+            refusal=None if plan else _refuse(exclusions, request),
         )
 
     def _plan(
@@ -170,35 +170,35 @@ class Planner:
         first: _NamedChain,
         trace: RoutingTrace,
         *,
-        wanted: PlanningRequest,
+        request: PlanningRequest,
         limits: TierLimits | None,
     ) -> Plan | None:
-        kept = [candidate for candidate in candidates if candidate.exclusion is None]
-        if not kept:
+        usable = [candidate for candidate in candidates if candidate.exclusion is None]
+        if not usable:
             return None
         return Plan(
-            attempts=tuple(candidate.attempt for candidate in kept),
+            attempts=tuple(candidate.attempt for candidate in usable),
             next_on=first.chain.next_on,
-            cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in kept),
-            tokens_max=self._tokens_max(kept, wanted),
+            cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in usable),
+            tokens_max=self._tokens_max(usable, request),
             catalog_sha=self.catalog.sha,
             trace=trace,
             tier=limits,
         )
 
-    def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
+    def _tokens_max(self, usable: Sequence[Candidate], request: PlanningRequest) -> int:
         """Return the tokens that count toward limits: all prompts and their longest outputs."""
-        held = self._held_output_tokens(wanted.output_tokens_max)
-        longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
+        held = self._held_output_tokens(request.output_tokens_max)
+        longest = max(candidate.attempt.target.output_tokens_max or held for candidate in usable)
         # Most requests with server tools run one tool, after which the model reads the prompt
         # again.
-        reads = 2 if wanted.rounds else 1
-        return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
+        reads = 2 if request.rounds else 1
+        return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
-    def _named_chain(self, name: str, wanted: PlanningRequest, *, now_s: float) -> _NamedChain:
+    def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = _without_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
@@ -207,10 +207,12 @@ class Planner:
             raise RequestError(
                 ErrorCode.MODEL_NOT_FOUND,
                 f"There is no model, alias or route named {shorten(bare)}.{hint}",
-                param="model" if name == wanted.model else "models",
+                param="model" if name == request.model else "models",
             )
-        rule, skipped_rules = select_rule(chain.rules, wanted)
-        models = () if rule is None else tuple(_rank_models(bare, chain, rule, wanted, now_s=now_s))
+        rule, skipped_rules = select_rule(chain.rules, request)
+        models = (
+            () if rule is None else tuple(_rank_models(bare, chain, rule, request, now_s=now_s))
+        )
         return _NamedChain(
             chain=chain,
             rule=rule if chain.numbered else None,
@@ -221,7 +223,7 @@ class Planner:
     def _candidates(
         self,
         model: _RankedModel,
-        wanted: PlanningRequest,
+        request: PlanningRequest,
         tier: KeyTierSection | None,
         *,
         now_s: float,
@@ -232,16 +234,16 @@ class Planner:
         `excluded` is the model's own exclusion, which applies to all its endpoints.
         """
         costed = [
-            (self._cost_max_nano_usd(offer, wanted, now_s), offer, draw)
-            for offer, draw in _rank_offers(model, wanted)
+            (self._cost_max_nano_usd(offer, request, now_s), offer, draw)
+            for offer, draw in _rank_offers(model, request)
         ]
-        for cost, offer, draw in _order_by_preference(costed, wanted):
+        for cost, offer, draw in _order_by_preference(costed, request):
             attempt = offer.attempt
-            price = attempt.prices.at(now_s, wanted.input_tokens, wanted.picture)
+            price = attempt.prices.at(now_s, request.input_tokens, request.picture)
             exclusion = (
                 excluded
                 or exclude_retired(attempt, now_s)
-                or exclude_endpoint(attempt, price, wanted)
+                or exclude_endpoint(attempt, price, request)
                 or exclude_by_tier(cost, tier)
             )
             yield Candidate(
@@ -252,47 +254,47 @@ class Planner:
                 weight=offer.weight,
                 draw=draw,
                 exclusion=exclusion,
-                reads=self._reads(attempt, wanted),
+                reads=self._reads(attempt, request),
             )
 
-    def _reads(self, attempt: Attempt, wanted: PlanningRequest) -> bool:
+    def _reads(self, attempt: Attempt, request: PlanningRequest) -> bool:
         """Return True if the gateway reads any document in the request for this endpoint."""
-        if self.catalog.pdf is None or "pdf" not in wanted.modalities:
+        if self.catalog.pdf is None or "pdf" not in request.modalities:
             return False
-        return _READS_FOR()(attempt.target, wanted)
+        return _READS_FOR()(attempt.target, request)
 
-    def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
+    def _fee_max_nano_usd(self, attempt: Attempt, request: PlanningRequest) -> int:
         """Return the maximum fee for the pages that the gateway reads for this endpoint."""
         section = self.catalog.pdf
-        if section is None or wanted.documents is None or not self._reads(attempt, wanted):
+        if section is None or request.documents is None or not self._reads(attempt, request):
             return 0
-        return _FEE_MAX_NANO_USD()(attempt.target, wanted.documents, section)
+        return _FEE_MAX_NANO_USD()(attempt.target, request.documents, section)
 
-    def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
+    def _cost_max_nano_usd(self, offer: Offer, request: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
-        held = self._held_output_tokens(wanted.output_tokens_max)
+        held = self._held_output_tokens(request.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
-        context = model.context * (wanted.inputs or 1)
-        fees = self._fee_max_nano_usd(attempt, wanted)
-        if wanted.rounds is not None:
+        context = model.context * (request.inputs or 1)
+        fees = self._fee_max_nano_usd(attempt, request)
+        if request.rounds is not None:
             return fees + cost_max_of_rounds(
-                attempt, wanted, wanted.rounds, now_s=now_s, context=context, answer_max=held
+                attempt, request, request.rounds, now_s=now_s, context=context, answer_max=held
             )
-        return fees + wanted.choices * sum(
+        return fees + request.choices * sum(
             attempt.prices.cost_max_nano_usd(
                 now_s,
                 min(prompt.most, context),
                 held,
-                units_max=wanted.units_max,
-                picture=wanted.picture,
+                units_max=request.units_max,
+                picture=request.picture,
             )
-            for prompt in wanted.each_prompt
+            for prompt in request.each_prompt
         )
 
 
 def _rank_models(
-    name: str, chain: Chain, rule: int, wanted: PlanningRequest, *, now_s: float
+    name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
     """Yield the models in a rule: steps in order, the models within a step as drawn.
 
@@ -303,7 +305,7 @@ def _rank_models(
             slug = chain.model_at(next(iter(step)), now_s)
             yield _RankedModel(name=name, slug=slug, chain=chain)
             continue
-        for slug, draw in rank(chain.draw_scope, wanted.draw_key_hash, step):
+        for slug, draw in rank(chain.draw_scope, request.draw_key_hash, step):
             yield _RankedModel(
                 name=name,
                 slug=chain.model_at(slug, now_s),
@@ -321,23 +323,23 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
     return list(first.values())
 
 
-def _rank_offers(model: _RankedModel, wanted: PlanningRequest) -> list[tuple[Offer, float | None]]:
+def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
     """Return a model's offers as drawn; without weights, in the order of the file."""
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
     by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
     weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
-    scores = rank(model.chain.draw_scope, wanted.draw_key_hash, weights)
+    scores = rank(model.chain.draw_scope, request.draw_key_hash, weights)
     return [(by_id[name], draw) for name, draw in scores]
 
 
 _Costed = tuple[int, Offer, float | None]
 
 
-def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list[_Costed]:
+def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> list[_Costed]:
     """Sort a model's offers by the request's `provider.sort` and `provider.order`."""
-    preferences = wanted.preferences
+    preferences = request.preferences
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
@@ -349,12 +351,12 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
     return costed
 
 
-def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Candidate]:
+def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
     """Exclude all candidates but the first usable one.
 
     For a sort by speed, `Plan.fastest_first` does this later.
     """
-    if wanted.preferences.sort in ("throughput", "latency"):
+    if request.preferences.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
     return [
@@ -371,14 +373,14 @@ def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
     return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 
 
-def _refuse(exclusions: Mapping[str, Exclusion], wanted: PlanningRequest) -> GatewayError:
+def _refuse(exclusions: Mapping[str, Exclusion], request: PlanningRequest) -> GatewayError:
     if not exclusions:
         return RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"No rule of {shorten(wanted.model)} applies to this request.",
+            f"No rule of {shorten(request.model)} applies to this request.",
             param="model",
         )
-    return refusal(wanted.model, exclusions, wanted)
+    return refusal(request.model, exclusions, request)
 
 
 def _without_prefix(name: str) -> str:

@@ -141,8 +141,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:
         """Size of each prompt."""
-        one = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
-        return self.prompts or (one,)
+        single = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
+        return self.prompts or (single,)
 
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]

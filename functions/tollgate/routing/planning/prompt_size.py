@@ -104,7 +104,7 @@ class PromptSize(Struct, frozen=True, kw_only=True):
         images = sum(isinstance(part, Image | MadeImage) for part in parts)
         file_urls = sum(isinstance(source, MediaUrl) for source in sources)
         files = sum(len(source.base64) for source in sources if isinstance(source, InlineMedia))
-        named = [source for source in sources if isinstance(source, FileReference)]
+        references = [source for source in sources if isinstance(source, FileReference)]
         pictures = sum(
             len(part.source.base64)
             for part in parts
@@ -118,11 +118,11 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             + images * READ_TOKENS_LIKELY
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL
-            + sum(map(_named_estimate, named)),
+            + sum(map(_named_estimate, references)),
             most=-(-(body + files) // BYTES_PER_TOKEN_MIN)
             + images * READ_TOKENS_MAX
             + file_urls * _FILE_URL_TOKENS_MAX
-            + sum(map(_named_most, named)),
+            + sum(map(_named_most, references)),
         )
 
 

@@ -19,7 +19,7 @@ class RoundSize(Struct, frozen=True, kw_only=True):
 
 def cost_max_of_rounds(
     attempt: Attempt,
-    wanted: PlanningRequest,
+    request: PlanningRequest,
     rounds: RoundsBound,
     *,
     now_s: float,
@@ -29,10 +29,10 @@ def cost_max_of_rounds(
     """Return the maximum cost of all rounds at an endpoint, with the fees of all tool runs."""
     sizes = list_round_sizes(
         rounds,
-        prompt=wanted.input_tokens_max,
+        prompt=request.input_tokens_max,
         context=context,
         answer_max=answer_max,
-        answers_max=wanted.output_tokens_max,
+        answers_max=request.output_tokens_max,
         searches_at_once=attempt.target.native_search is not None
         and rounds.provider_searches_max > 0,
     )
@@ -64,12 +64,12 @@ def list_round_sizes(
     output counts in the last round, whose prompt and rate may be the highest. With
     `searches_at_once`, the first prompt may also contain results, because the provider searches.
     """
-    most = rounds.rounds_max * answer_max
-    total = most if answers_max is None else min(most, answers_max)
+    replies_max = rounds.rounds_max * answer_max
+    total = replies_max if answers_max is None else min(replies_max, answers_max)
     for number in range(rounds.rounds_max):
         results = rounds.result_tokens if number or searches_at_once else 0
-        said = min(number * answer_max, total)
+        reply_tokens = min(number * answer_max, total)
         output = answer_max
         if answers_max is not None:
             output = total if number == rounds.rounds_max - 1 else 0
-        yield RoundSize(prompt=min(prompt + said + results, context), output=output)
+        yield RoundSize(prompt=min(prompt + reply_tokens + results, context), output=output)

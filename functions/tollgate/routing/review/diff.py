@@ -163,8 +163,8 @@ def _compare_sections(
         if name not in after:
             yield Change(kind="removed", what=what, subject=name)
         elif name not in before:
-            stated = tuple(_differing({}, facts(after[name], stated_only=True)))
-            yield Change(kind="added", what=what, subject=name, facts=stated)
+            stated_facts = tuple(_differing({}, facts(after[name], stated_only=True)))
+            yield Change(kind="added", what=what, subject=name, facts=stated_facts)
         else:
             yield from _compare_facts(what, name, facts(before[name]), facts(after[name]))
 
@@ -184,8 +184,8 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
         if change.kind != "changed" or not rates:
             yield change
             continue
-        if others := tuple(fact for fact in change.facts if fact not in rates):
-            yield replace(change, facts=others)
+        if other_facts := tuple(fact for fact in change.facts if fact not in rates):
+            yield replace(change, facts=other_facts)
         # Page prices are named by their items in bills.
         for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
             facts = tuple(
@@ -228,9 +228,9 @@ def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iter
     yield Fact(name=f"{name} {start + 1}", before=removed or None, after=added or None)
 
 
-def _common_steps(one: OrderedNames, other: OrderedNames) -> int:
+def _common_steps(first: OrderedNames, second: OrderedNames) -> int:
     """Return the number of equal steps at the beginning of two chains."""
-    return sum(takewhile(bool, map(eq, one, other)))
+    return sum(takewhile(bool, map(eq, first, second)))
 
 
 def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
@@ -241,12 +241,12 @@ def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
     for slug in sorted(before.models.keys() & after.models.keys()):
         old, new = _by_name(slug, before.models[slug]), _by_name(slug, after.models[slug])
         yield from _compare_sections("endpoint", old, new, list_endpoint_facts)
-        kept = [name for name in old if name in new]
-        if kept != [name for name in new if name in old]:
+        common_names = [name for name in old if name in new]
+        if common_names != [name for name in new if name in old]:
             order = (", ".join(old), ", ".join(new))
             facts = (Fact(name="order", before=order[0], after=order[1]),)
             yield Change(kind="changed", what="model", subject=slug, facts=facts)
-        for name in kept:
+        for name in common_names:
             yield from _compare_prices(name, old[name], new[name])
 
 

@@ -114,8 +114,8 @@ def summarize_price(endpoint: EndpointSection) -> str:
     base = endpoint.price
     if base.price.usd_per_million_pieces or {base.image_input, base.image_output} != {None}:
         free = format_rate(Decimal(0))
-        stated = list_rates(endpoint).items()
-        return ", ".join(f"{name} {rate}" for name, rate in stated if rate != free)
+        rates_by_name = list_rates(endpoint).items()
+        return ", ".join(f"{name} {rate}" for name, rate in rates_by_name if rate != free)
     parts = [f"{format_rate(base.input)} / {format_rate(base.output)}"]
     for override in endpoint.overrides:
         rates = (override.price.input or base.input, override.price.output or base.output)

@@ -88,9 +88,9 @@ class ReplayPlanner:
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
         """Plan a request again at `when_s` (default: its own time), and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
-        wanted = PlanningRequest.recorded(request.trace)
-        survey = self._planner.survey(wanted, now_s=when_s)
-        unknown = self._unknown_metadata(survey, wanted, request)
+        planning_request = PlanningRequest.recorded(request.trace)
+        survey = self._planner.survey(planning_request, now_s=when_s)
+        unknown = self._unknown_metadata(survey, planning_request, request)
         if unknown:
             return Unknown(unknown)
         if survey.plan is None:
@@ -122,7 +122,7 @@ class ReplayPlanner:
         return (*bill(_estimate_unread(request, price), price), *fees)
 
     def _unknown_metadata(
-        self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
+        self, survey: Survey, planning_request: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
         """Return the metadata that select the rule but are missing in the record."""
         trace = survey.trace
@@ -133,17 +133,19 @@ class ReplayPlanner:
         for rule in route.all_rules[: trace.rule]:
             read = rule.condition.metadata if rule.condition else {}
             unknown = read.keys() - known
-            if unknown and _applies_without(rule, wanted, unknown):
+            if unknown and _applies_without(rule, planning_request, unknown):
                 return tuple(sorted(unknown))
         return ()
 
 
-def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
+def _applies_without(
+    rule: RuleSection, planning_request: PlanningRequest, unknown: set[str]
+) -> bool:
     """Return True if all conditions of a rule hold, apart from those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True
     known = {name: value for name, value in condition.metadata.items() if name not in unknown}
     rest = rule.model_copy(update={"condition": condition.model_copy(update={"metadata": known})})
-    number, _ = select_rule((rest,), wanted)
+    number, _ = select_rule((rest,), planning_request)
     return number is not None
