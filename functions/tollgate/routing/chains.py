@@ -50,19 +50,14 @@ Retries = Annotated[int, Field(ge=0, le=2)]
 class RetrySection(Strict):
     """Retries of an endpoint before the next one is tried."""
 
-    retries_max: Retries = Field(default=2, description="Maximum number of retries per endpoint.")
-    retries_max_by_error: Mapping[RetriedError, Retries] = Field(
-        default={}, description="Maximum number of retries by error code, instead of `retries_max`."
-    )
-    backoff_min_s: Seconds = Field(
-        default=0.25,
-        description="Maximum pause before the first retry; doubled for each further retry.",
-    )
-    backoff_max_s: Seconds = Field(
-        default=4.0,
-        description="Maximum pause before any retry. If a provider asks for a longer pause, there "
-        "is no retry.",
-    )
+    retries_max: Retries = 2
+    """Maximum number of retries per endpoint."""
+    retries_max_by_error: Mapping[RetriedError, Retries] = Field(default={})
+    """Maximum number of retries by error code, instead of `retries_max`."""
+    backoff_min_s: Seconds = 0.25
+    """Maximum pause before the first retry; doubled for each further retry."""
+    backoff_max_s: Seconds = 4.0
+    """Maximum pause before any retry. If a provider asks for a longer pause, there is no retry."""
 
     def retries_max_on(self, code: str) -> int:
         """Return the maximum number of retries per endpoint after this error."""
@@ -73,12 +68,10 @@ class RetrySection(Strict):
 class GuardrailSection(Strict):
     """Guardrail in Amazon Bedrock, by id and version."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)] = Field(
-        description="Id or ARN."
-    )
-    version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")] = Field(
-        description="Version: a number in quotes, or DRAFT."
-    )
+    id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)]
+    """Id or ARN."""
+    version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")]
+    """Version: a number in quotes, or DRAFT."""
 
 
 def _weighted(value: object) -> object:
@@ -110,21 +103,16 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=16)]
 class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     """Conditions of a rule, all of which must hold."""
 
-    key_tier: Slug | None = Field(default=None, description="Tier that the key must have.")
-    metadata: Mapping[str, str] = Field(
-        default={}, description="Metadata that the request must have, by name."
-    )
-    input_has: Modality | None = Field(
-        default=None, description="Modality that the request's input must contain."
-    )
-    prompt_tokens_over: Tokens | None = Field(
-        default=None,
-        description="Number of prompt tokens that must be exceeded, estimated from the request's "
-        "size.",
-    )
-    capability: Capability | None = Field(
-        default=None, description="Capability that the request must need."
-    )
+    key_tier: Slug | None = None
+    """Tier that the key must have."""
+    metadata: Mapping[str, str] = Field(default={})
+    """Metadata that the request must have, by name."""
+    input_has: Modality | None = None
+    """Modality that the request's input must contain."""
+    prompt_tokens_over: Tokens | None = None
+    """Number of prompt tokens that must be exceeded, estimated from the request's size."""
+    capability: Capability | None = None
+    """Capability that the request must need."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -139,13 +127,10 @@ _NO_CONDITION: Final = ConditionSection.model_construct()
 class RuleSection(Strict):
     """Chain of models, with the conditions under which it is tried."""
 
-    condition: ConditionSection | None = Field(
-        default=None, alias="if", description="Conditions; without them the rule always applies."
-    )
-    steps: Steps = Field(
-        alias="try",
-        description="Models in order; a map of weights is one step, in which a model is drawn.",
-    )
+    condition: ConditionSection | None = Field(default=None, alias="if")
+    """Conditions; without them the rule always applies."""
+    steps: Steps = Field(alias="try")
+    """Models in order; a map of weights is one step, in which a model is drawn."""
 
 
 class PromiseSection(Strict):
@@ -153,25 +138,19 @@ class PromiseSection(Strict):
 
     supports: tuple[Capability, ...] = ()
     context_min: Tokens | None = None
-    input_price_max: Dollars | None = Field(
-        default=None,
-        description="Maximum price in dollars per million input tokens, at any endpoint.",
-    )
-    output_price_max: Dollars | None = Field(
-        default=None,
-        description="Maximum price in dollars per million output tokens, at any endpoint.",
-    )
+    input_price_max: Dollars | None = None
+    """Maximum price in dollars per million input tokens, at any endpoint."""
+    output_price_max: Dollars | None = None
+    """Maximum price in dollars per million output tokens, at any endpoint."""
 
 
 class RouteDomainsSection(Strict):
     """Domains for a server tool on a route; each list replaces the tool's own list."""
 
-    allowed_domains: Domains | None = Field(
-        default=None, description="Domains that may be searched or fetched; empty for all domains."
-    )
-    blocked_domains: Domains | None = Field(
-        default=None, description="Domains that are neither searched nor fetched."
-    )
+    allowed_domains: Domains | None = None
+    """Domains that may be searched or fetched; empty for all domains."""
+    blocked_domains: Domains | None = None
+    """Domains that are neither searched nor fetched."""
 
     def merge(self, rules: DomainRules) -> DomainRules:
         """Return the rules, with each list that this section states replaced."""
@@ -188,27 +167,18 @@ class RouteSection(
     """Chain of models, or rules with chains, of which the first that applies is used."""
 
     description: Sentence
-    steps: Steps | None = Field(
-        default=None,
-        alias="try",
-        description="Models in order; a map of weights is one step, in which a model is drawn.",
-    )
+    steps: Steps | None = Field(default=None, alias="try")
+    """Models in order; a map of weights is one step, in which a model is drawn."""
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
-    next_on: tuple[NextOn, ...] = Field(
-        default=NEXT_ON_DEFAULT,
-        description="Errors after which the next endpoint or model is tried.",
-    )
-    retry: Annotated[RetrySection, Stated] | None = Field(
-        default=None, description="Keys that override those in `defaults.retry`."
-    )
+    next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
+    """Errors after which the next endpoint or model is tried."""
+    retry: Annotated[RetrySection, Stated] | None = None
+    """Keys that override those in `defaults.retry`."""
     promise: PromiseSection | None = None
-    guardrail: GuardrailSection | None = Field(
-        default=None,
-        description="Guardrail for the route's endpoints that do not state their own.",
-    )
-    server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(
-        default={}, description="Domains for server tools on this route, by tool."
-    )
+    guardrail: GuardrailSection | None = None
+    """Guardrail for the route's endpoints that do not state their own."""
+    server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(default={})
+    """Domains for server tools on this route, by tool."""
 
     @model_validator(mode="after")
     def _either_steps_or_rules(self) -> Self:

@@ -13,15 +13,12 @@ from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens
 class AttemptTimeoutsSection(Strict):
     """Time limits for one attempt, in seconds."""
 
-    connect_s: Seconds = Field(
-        default=10.0,
-        description="Time limit for connecting, including TLS.",
-    )
-    first_token_s: Seconds = Field(default=120.0, description="Time limit until the first content.")
-    idle_s: Seconds = Field(
-        default=120.0,
-        description="Time limit for each silence within a reply.",
-    )
+    connect_s: Seconds = 10.0
+    """Time limit for connecting, including TLS."""
+    first_token_s: Seconds = 120.0
+    """Time limit until the first content."""
+    idle_s: Seconds = 120.0
+    """Time limit for each silence within a reply."""
 
     @property
     def attempt(self) -> Timeouts:
@@ -34,23 +31,20 @@ class AttemptTimeoutsSection(Strict):
 class TimeoutsSection(AttemptTimeoutsSection):
     """Time limits for one attempt, and for a whole reply that is not streamed."""
 
-    non_streamed_total_s: Seconds = Field(
-        default=285.0, description="Time limit for all attempts at a reply that is not streamed."
-    )
-    """API Gateway drops a connection after 300 s of silence: docs/decisions/0020."""
+    # API Gateway drops a connection after 300 s of silence: docs/decisions/0020.
+    non_streamed_total_s: Seconds = 285.0
+    """Time limit for all attempts at a reply that is not streamed."""
 
 
 class CooldownSection(Strict):
     """Cooldown of failing endpoints, which are then tried last."""
 
-    after_failures: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="Number of failures within `within_s` that start a cooldown."
-    )
-    within_s: Interval = Field(
-        default=60.0,
-        description="Period in which failures are counted, in seconds.",
-    )
-    rest_s: Seconds = Field(default=30.0, description="Length of a cooldown in seconds.")
+    after_failures: Annotated[int, Field(ge=1, le=100)] = 3
+    """Number of failures within `within_s` that start a cooldown."""
+    within_s: Interval = 60.0
+    """Period in which failures are counted, in seconds."""
+    rest_s: Seconds = 30.0
+    """Length of a cooldown in seconds."""
 
     @property
     def policy(self) -> CooldownPolicy:
@@ -66,22 +60,11 @@ class DefaultsSection(Strict):
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
-    hold_output_tokens: Tokens = Field(
-        default=4096,
-        description="Output tokens for which money is held if a request has no limit. The reply "
-        "may be longer.",
-    )
-    rounds_max: Annotated[int, Field(ge=1, le=20)] = Field(
-        default=6,
-        description="Maximum number of model replies in one request with server tools.",
-    )
-    early_commit_after_s: Seconds = Field(
-        default=10.0,
-        description="Seconds after which a stream sends status 200 before its first content; 0 "
-        "for never.",
-    )
-    keep_alive_s: Interval = Field(
-        default=15.0,
-        description="Interval between keep-alive comments in a silent stream that has sent status "
-        "200.",
-    )
+    hold_output_tokens: Tokens = 4096
+    """Output tokens for which money is held if a request has no limit. The reply may be longer."""
+    rounds_max: Annotated[int, Field(ge=1, le=20)] = 6
+    """Maximum number of model replies in one request with server tools."""
+    early_commit_after_s: Seconds = 10.0
+    """Seconds after which a stream sends status 200 before its first content; 0 for never."""
+    keep_alive_s: Interval = 15.0
+    """Interval between keep-alive comments in a silent stream that has sent status 200."""

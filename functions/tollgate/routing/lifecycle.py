@@ -5,8 +5,6 @@ from datetime import date, timedelta
 from math import inf
 from typing import Final, Literal
 
-from pydantic import Field
-
 from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict, midnight_s
 
@@ -17,12 +15,10 @@ NOTICE: Final = timedelta(days=90)
 class EndSection(Strict):
     """Days on which a model or an endpoint ends; an endpoint may end before its model."""
 
-    deprecated: Day | None = Field(
-        default=None, description="Day from which the provider advises against use."
-    )
-    retires: Day | None = Field(
-        default=None, description="UTC day from which no more requests are sent."
-    )
+    deprecated: Day | None = None
+    """Day from which the provider advises against use."""
+    retires: Day | None = None
+    """UTC day from which no more requests are sent."""
 
     @property
     def announced(self) -> date | None:
@@ -34,18 +30,13 @@ class EndSection(Strict):
 class SuccessionSection(EndSection):
     """First and last days of a model, and its successor."""
 
-    released: Day | None = Field(
-        default=None,
-        description="Release day in the replies of `/models`; defaults to the earliest `checked`.",
-    )
-    successor: ModelSlug | None = Field(
-        default=None, description="Model to use instead, named in errors and headers."
-    )
-    after_retirement: Literal["refuse", "successor"] | None = Field(
-        default=None,
-        description="`refuse` (the default) refuses requests from `retires` on; `successor` sends "
-        "them to `successor`.",
-    )
+    released: Day | None = None
+    """Release day in the replies of `/models`; defaults to the earliest `checked`."""
+    successor: ModelSlug | None = None
+    """Model to use instead, named in errors and headers."""
+    after_retirement: Literal["refuse", "successor"] | None = None
+    """`refuse` (the default) refuses requests from `retires` on; `successor` sends them to
+    `successor`."""
 
     def is_refused_at(self, now_s: float) -> bool:
         """Return True if the model has retired without a successor that replaces it."""

@@ -49,50 +49,45 @@ OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
 class PagePricesSection(Strict):
     """Price in dollars per PDF page that the gateway reads, by the form that the model gets."""
 
-    text: Dollars = Field(default=Decimal(0), description="Price of a page that is sent as text.")
-    images: Dollars = Field(
-        default=Decimal(0), description="Price of a page that is sent as text and image."
-    )
+    text: Dollars = Decimal(0)
+    """Price of a page that is sent as text."""
+    images: Dollars = Decimal(0)
+    """Price of a page that is sent as text and image."""
 
 
 class OcrPriceSection(Strict):
     """Price per page of OCR, and its source."""
 
-    page: Dollars = Field(description="Price in dollars per page of OCR.")
-    source: Sentence = Field(description="Web page with the price.")
-    checked: Day = Field(description="Day on which the source was read.")
+    page: Dollars
+    """Price in dollars per page of OCR."""
+    source: Sentence
+    """Web page with the price."""
+    checked: Day
+    """Day on which the source was read."""
 
 
 class OcrSection(Strict):
     """OCR of scanned pages by a paid service, for models without image input."""
 
-    engine: OcrEngine = Field(description="OCR service.")
-    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = Field(
-        default=None, description="Name of the model at the service, if there are several."
-    )
-    region: Region | None = Field(
-        default=None, description="AWS region of `textract`; defaults to the stack's region."
-    )
-    base_url: BaseUrl | None = Field(
-        default=None, description="Address of the service; defaults to its public address."
-    )
+    engine: OcrEngine
+    """OCR service."""
+    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    """Name of the model at the service, if there are several."""
+    region: Region | None = None
+    """AWS region of `textract`; defaults to the stack's region."""
+    base_url: BaseUrl | None = None
+    """Address of the service; defaults to its public address."""
     private: Private = None
-    key: KeySection | None = Field(default=None, description="Key for the service.")
-    price: OcrPriceSection = Field(
-        description="Price per page of OCR, charged instead of its `text` price."
-    )
-    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=50,
-        description="Maximum number of pages for OCR in one request; requests with more are "
-        "refused.",
-    )
-    text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
-        default=12_000, description="Maximum text per page in bytes; the rest is cut off."
-    )
-    timeout_s: RunSeconds = Field(
-        default=60.0,
-        description="Time limit for one document, in seconds.",
-    )
+    key: KeySection | None = None
+    """Key for the service."""
+    price: OcrPriceSection
+    """Price per page of OCR, charged instead of its `text` price."""
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = 50
+    """Maximum number of pages for OCR in one request; requests with more are refused."""
+    text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = 12_000
+    """Maximum text per page in bytes; the rest is cut off."""
+    timeout_s: RunSeconds = 60.0
+    """Time limit for one document, in seconds."""
 
     @property
     def service(self) -> OcrService:
@@ -113,25 +108,19 @@ class OcrSection(Strict):
 class PdfSection(Strict):
     """Reading of documents for endpoints that cannot read these themselves."""
 
-    engine: Literal["text", "images"] = Field(
-        default="images",
-        description="`images` sends text and an image of each page to models with image input; "
-        "`text` sends images only of pages without text. Other models always get text.",
-    )
-    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=100, description="Maximum number of pages in a PDF; a longer PDF is refused."
-    )
-    price: PagePricesSection = Field(description="Price per page, by the form that the model gets.")
-    ocr: OcrSection | None = Field(
-        default=None,
-        description="OCR of scanned pages; without OCR, scans need a model with image input.",
-    )
+    engine: Literal["text", "images"] = "images"
+    """`images` sends text and an image of each page to models with image input; `text` sends images
+    only of pages without text. Other models always get text."""
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = 100
+    """Maximum number of pages in a PDF; a longer PDF is refused."""
+    price: PagePricesSection
+    """Price per page, by the form that the model gets."""
+    ocr: OcrSection | None = None
+    """OCR of scanned pages; without OCR, scans need a model with image input."""
 
 
 class PluginsSection(Strict):
     """Plugins that requests may use."""
 
-    pdf: PdfSection | None = Field(
-        default=None,
-        description="Reading of documents by the gateway; by default, only models read documents.",
-    )
+    pdf: PdfSection | None = None
+    """Reading of documents by the gateway; by default, only models read documents."""

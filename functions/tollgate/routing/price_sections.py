@@ -23,60 +23,46 @@ from tollgate.routing.scalars import (
 class PriceSection(Strict):
     """Rates in dollars, and their source; a class of tokens without a rate is not free."""
 
-    input: Dollars = Field(description="Price per million prompt tokens.")
-    output: Dollars = Field(
-        default=Decimal(0),
-        description="Price per million reply tokens; required for kind chat.",
-    )
-    cache_read: Dollars | None = Field(
-        default=None, description="Per million cached tokens; defaults to `input`."
-    )
-    cache_write: Dollars | None = Field(
-        default=None,
-        description="Per million tokens written to a 5-minute cache; defaults to `input`.",
-    )
-    cache_write_1h: Dollars | None = Field(
-        default=None,
-        description="Per million tokens written to a 1-hour cache; defaults to `input`.",
-    )
-    audio_input: Dollars | None = Field(
-        default=None, description="Per million audio tokens in the prompt; defaults to `input`."
-    )
-    audio_output: Dollars | None = Field(
-        default=None, description="Per million audio tokens in the reply; defaults to `output`."
-    )
-    cache_read_audio: Dollars | None = Field(
-        default=None, description="Per million cached audio tokens; defaults to `cache_read`."
-    )
-    request: Dollars | None = Field(default=None, description="Price per request.")
-    image_input: Dollars | None = Field(
-        default=None, description="Per million image tokens in the prompt; defaults to `input`."
-    )
-    image_output: Dollars | None = Field(
-        default=None, description="Per million image tokens in the reply; defaults to `output`."
-    )
-    image: Dollars | None = Field(
-        default=None,
-        description="Price per generated or moderated image, in addition to its tokens. Overrides "
-        "can depend on size and quality.",
-    )
-    audio_hour: Dollars | None = Field(
-        default=None, description="Per hour of audio input, billed by the second."
-    )
-    characters: Dollars | None = Field(
-        default=None, description="Per million characters of spoken text."
-    )
-    text_units: Dollars | None = Field(
-        default=None,
-        description="Price per thousand units of 1,000 characters that a guardrail reads: the sum "
-        "of its policies' prices.",
-    )
-    web_search: Dollars | None = Field(
-        default=None, description="Price per web search that the provider runs."
-    )
-    search: Dollars | None = Field(default=None, description="Per search unit, for kind rerank.")
-    source: Sentence = Field(description="Web page or package with the price.")
-    checked: Day = Field(description="Day on which the source was last read.")
+    input: Dollars
+    """Price per million prompt tokens."""
+    output: Dollars = Decimal(0)
+    """Price per million reply tokens; required for kind chat."""
+    cache_read: Dollars | None = None
+    """Per million cached tokens; defaults to `input`."""
+    cache_write: Dollars | None = None
+    """Per million tokens written to a 5-minute cache; defaults to `input`."""
+    cache_write_1h: Dollars | None = None
+    """Per million tokens written to a 1-hour cache; defaults to `input`."""
+    audio_input: Dollars | None = None
+    """Per million audio tokens in the prompt; defaults to `input`."""
+    audio_output: Dollars | None = None
+    """Per million audio tokens in the reply; defaults to `output`."""
+    cache_read_audio: Dollars | None = None
+    """Per million cached audio tokens; defaults to `cache_read`."""
+    request: Dollars | None = None
+    """Price per request."""
+    image_input: Dollars | None = None
+    """Per million image tokens in the prompt; defaults to `input`."""
+    image_output: Dollars | None = None
+    """Per million image tokens in the reply; defaults to `output`."""
+    image: Dollars | None = None
+    """Price per generated or moderated image, in addition to its tokens. Overrides can depend on
+    size and quality."""
+    audio_hour: Dollars | None = None
+    """Per hour of audio input, billed by the second."""
+    characters: Dollars | None = None
+    """Per million characters of spoken text."""
+    text_units: Dollars | None = None
+    """Price per thousand units of 1,000 characters that a guardrail reads: the sum of its policies'
+    prices."""
+    web_search: Dollars | None = None
+    """Price per web search that the provider runs."""
+    search: Dollars | None = None
+    """Per search unit, for kind rerank."""
+    source: Sentence
+    """Web page or package with the price."""
+    checked: Day
+    """Day on which the source was last read."""
 
     @property
     def price(self) -> Price:
@@ -96,36 +82,25 @@ def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
 class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     """Conditions of an override, all of which must hold."""
 
-    since: Day | None = Field(
-        default=None, alias="from", description="First UTC day on which the override applies."
-    )
-    until: Day | None = Field(
-        default=None, description="First UTC day on which the override no longer applies."
-    )
-    prompt_tokens_over: Tokens | None = Field(
-        default=None,
-        description="Number of prompt tokens that must be exceeded, including cached tokens.",
-    )
-    utc_window: UtcWindow | None = Field(
-        default=None,
-        description="Time of day in UTC, such as 16:30-00:30; the end is not included.",
-    )
+    since: Day | None = Field(default=None, alias="from")
+    """First UTC day on which the override applies."""
+    until: Day | None = None
+    """First UTC day on which the override no longer applies."""
+    prompt_tokens_over: Tokens | None = None
+    """Number of prompt tokens that must be exceeded, including cached tokens."""
+    utc_window: UtcWindow | None = None
+    """Time of day in UTC, such as 16:30-00:30; the end is not included."""
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
-    ) = Field(
-        default=None,
-        description="Days of the week in UTC; a window that spans midnight belongs to the day on "
-        "which it begins.",
-    )
-    image_size: ImageSize | None = Field(
-        default=None, description="Size that an image request must state, such as 1024x1024."
-    )
-    image_over: ImageSize | None = Field(
-        default=None, description="Size that must be exceeded in width or height."
-    )
-    image_quality: Slug | None = Field(
-        default=None, description="Quality that an image request must state."
-    )
+    ) = None
+    """Days of the week in UTC; a window that spans midnight belongs to the day on which it begins.
+    """
+    image_size: ImageSize | None = None
+    """Size that an image request must state, such as 1024x1024."""
+    image_over: ImageSize | None = None
+    """Size that must be exceeded in width or height."""
+    image_quality: Slug | None = None
+    """Quality that an image request must state."""
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:

@@ -157,13 +157,10 @@ class Strict(BaseModel):
 class KeySection(Strict):
     """Reference to a provider's key, not the key itself."""
 
-    secret: SecretName | None = Field(
-        default=None, description="Name of a secret in AWS Secrets Manager."
-    )
-    env: VariableName | None = Field(
-        default=None,
-        description="Name of an environment variable, which takes precedence over the secret.",
-    )
+    secret: SecretName | None = None
+    """Name of a secret in AWS Secrets Manager."""
+    env: VariableName | None = None
+    """Name of an environment variable, which takes precedence over the secret."""
 
     @property
     def reference(self) -> SecretReference:

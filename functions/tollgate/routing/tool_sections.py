@@ -46,25 +46,27 @@ Uses = Annotated[int, Field(ge=1, le=32)]
 class ToolPriceSection(Strict):
     """Price of a tool run, and its source."""
 
-    call: Dollars = Field(description="Price in dollars per run that reached the engine.")
-    source: Sentence = Field(description="Web page or package with the price.")
-    checked: Day = Field(description="Day on which the source was last read.")
+    call: Dollars
+    """Price in dollars per run that reached the engine."""
+    source: Sentence
+    """Web page or package with the price."""
+    checked: Day
+    """Day on which the source was last read."""
 
 
 class _WebSection(Strict):
     """Settings shared by the search and fetch tools."""
 
-    uses_max: Uses = Field(default=5, description="Maximum number of runs in one request.")
-    allowed_domains: Domains = Field(
-        default=(), description="Domains that may be searched or fetched; empty for all domains."
-    )
-    blocked_domains: Domains = Field(
-        default=(), description="Domains that are neither searched nor fetched."
-    )
-    timeout_s: RunSeconds = Field(default=10.0, description="Time limit for one run, in seconds.")
-    required: bool = Field(
-        default=False, description="True if a failed run ends the request with an error."
-    )
+    uses_max: Uses = 5
+    """Maximum number of runs in one request."""
+    allowed_domains: Domains = ()
+    """Domains that may be searched or fetched; empty for all domains."""
+    blocked_domains: Domains = ()
+    """Domains that are neither searched nor fetched."""
+    timeout_s: RunSeconds = 10.0
+    """Time limit for one run, in seconds."""
+    required: bool = False
+    """True if a failed run ends the request with an error."""
 
     @property
     def domains(self) -> DomainRules:
@@ -75,24 +77,18 @@ class _WebSection(Strict):
 class WebSearchSection(_WebSection):
     """Tool that searches the web with an engine, with the model's provider, or both."""
 
-    engine: SearchEngine | None = Field(
-        default=None, description="Search engine, used if the provider does not search."
-    )
-    native: bool = Field(
-        default=False,
-        description="True if providers that can search do so, at their `price.web_search`.",
-    )
-    base_url: BaseUrl | None = Field(
-        default=None, description="Address of the engine; defaults to its public address."
-    )
+    engine: SearchEngine | None = None
+    """Search engine, used if the provider does not search."""
+    native: bool = False
+    """True if providers that can search do so, at their `price.web_search`."""
+    base_url: BaseUrl | None = None
+    """Address of the engine; defaults to its public address."""
     private: Private = None
     key: KeySection | None = None
-    price: ToolPriceSection | None = Field(
-        default=None, description="Price of a search by the engine; required with an engine."
-    )
-    results_max: Annotated[int, Field(ge=1, le=20)] = Field(
-        default=5, description="Maximum number of results per search."
-    )
+    price: ToolPriceSection | None = None
+    """Price of a search by the engine; required with an engine."""
+    results_max: Annotated[int, Field(ge=1, le=20)] = 5
+    """Maximum number of results per search."""
 
     @property
     def address(self) -> str | None:
@@ -111,34 +107,36 @@ class WebFetchSection(_WebSection):
     """Tool that reads a web page by its URL."""
 
     price: ToolPriceSection
-    bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = Field(
-        default=2_000_000, description="Maximum size of a page or document, in bytes."
-    )
-    text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = Field(
-        default=30_000, description="Maximum text that the model gets, in bytes."
-    )
+    bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = 2_000_000
+    """Maximum size of a page or document, in bytes."""
+    text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = 30_000
+    """Maximum text that the model gets, in bytes."""
 
 
 class DatetimeSection(Strict):
     """Tool that tells the time, free of charge."""
 
-    uses_max: Uses = Field(default=5, description="Maximum number of runs in one request.")
-    timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = Field(
-        default="UTC", description="IANA time zone, unless a call states one."
-    )
+    uses_max: Uses = 5
+    """Maximum number of runs in one request."""
+    timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = "UTC"
+    """IANA time zone, unless a call states one."""
 
 
 class ImageSection(Strict):
     """Tool that generates an image with a model of the catalog, at that model's price."""
 
-    model: ModelSlug = Field(description="Slug of a model of kind image.")
-    size: ImageSize | None = Field(default=None, description="Size of each image.")
-    quality: Slug | None = Field(default=None, description="Quality of each image.")
-    uses_max: Uses = Field(default=1, description="Maximum number of runs in one request.")
-    timeout_s: RunSeconds = Field(default=120.0, description="Time limit for one run, in seconds.")
-    required: bool = Field(
-        default=False, description="True if a failed run ends the request with an error."
-    )
+    model: ModelSlug
+    """Slug of a model of kind image."""
+    size: ImageSize | None = None
+    """Size of each image."""
+    quality: Slug | None = None
+    """Quality of each image."""
+    uses_max: Uses = 1
+    """Maximum number of runs in one request."""
+    timeout_s: RunSeconds = 120.0
+    """Time limit for one run, in seconds."""
+    required: bool = False
+    """True if a failed run ends the request with an error."""
 
 
 class ServerToolsSection(Strict):

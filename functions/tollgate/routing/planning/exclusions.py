@@ -304,63 +304,44 @@ def refusal(
     subject, first = next(iter(reached.items()))
     reasons = "; ".join(f"{each} {found.reason}" for each, found in reached.items())
     reasons = reasons[:_REASONS_CHARACTERS_MAX]
-    model = shorten(name)
+    model, kind = shorten(name), WORK_KINDS[request.kind]
+    code, param, message = ErrorCode.INVALID_REQUEST, "model", f"{model} {first.reason}."
     match last:
         case Check.ALLOWED:
-            words = f"{_WHO_MAY_NOT[first.cause]} may not use {model}."
-            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, words, param="model")
-        case Check.DIMENSIONS | Check.KIND | Check.CAPABLE:
-            param = "dimensions" if last is Check.DIMENSIONS else "model"
-            return RequestError(ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param=param)
+            message = f"{_WHO_MAY_NOT[first.cause]} may not use {model}."
+            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, message, param=param)
+        case Check.KIND | Check.CAPABLE:
+            pass
+        case Check.DIMENSIONS:
+            param = "dimensions"
         case Check.MODALITY:
-            code = next(
-                (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
-                ErrorCode.INVALID_REQUEST,
-            )
-            param = WORK_KINDS[request.kind].field_with_media
-            return RequestError(code, f"{model} {first.reason}.", param=param)
+            codes = (_NOT_SUPPORTED[name] for name in first.missing if name in _NOT_SUPPORTED)
+            code, param = next(codes, code), kind.field_with_media
         case Check.CONTEXT:
-            certain = max(
-                request.input_tokens_min, request.documents.tokens_min if request.documents else 0
-            )
-            too_long = RequestError(
-                ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has at least {certain} tokens by its size: {reasons}.",
-                param=WORK_KINDS[request.kind].field_of_input,
-            )
+            documents_min = request.documents.tokens_min if request.documents else 0
+            certain = max(request.input_tokens_min, documents_min)
+            message = f"The request has at least {certain} tokens by its size: {reasons}."
+            code = ErrorCode.CONTEXT_LENGTH_EXCEEDED
+            too_long = RequestError(code, message, param=kind.field_of_input)
             tokens_max = max(int(found.amounts[0]) for found in reached.values())
             too_long.overlength = Overlength(tokens=certain, tokens_max=tokens_max)
             return too_long
         case Check.RETIRED:
-            return RequestError(
-                ErrorCode.MODEL_NOT_FOUND, f"{model} {first.reason}.", param="model"
-            )
+            code = ErrorCode.MODEL_NOT_FOUND
         case Check.FORMAT:
-            missing = first.missing[0]
-            lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(missing, missing))
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"{model} {lacks}: {reasons}.",
-                param=_FIELDS.get(missing, missing),
-            )
+            need = first.missing[0]
+            lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(need, need))
+            param, message = _FIELDS.get(need, need), f"{model} {lacks}: {reasons}."
         case Check.CHARACTERS:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"The text has {_characters(request)} characters: {reasons}.",
-                param=WORK_KINDS[request.kind].field_of_input,
-            )
+            param = kind.field_of_input
+            message = f"The text has {_characters(request)} characters: {reasons}."
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
-            return AccessError(
-                ErrorCode.KEY_LIMIT_EXCEEDED,
-                f"{subject} {first.reason}; ask for fewer tokens with max_tokens.",
-                param="max_tokens",
-            )
+            message = f"{subject} {first.reason}; ask for fewer tokens with max_tokens."
+            return AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")
         case _:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"No provider of {model} fits the request: {reasons}.",
-                param="provider",
-            )
+            param = "provider"
+            message = f"No provider of {model} fits the request: {reasons}."
+    return RequestError(code, message, param=param)
 
 
 def shorten(name: str) -> str:

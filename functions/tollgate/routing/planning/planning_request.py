@@ -152,41 +152,29 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         Metadata may be sensitive, so a record has only values that rules read.
         """
         preferences = self.preferences
+        stated = None if preferences == _NO_PREFERENCES else replace(preferences, session_id=None)
         return RoutingTrace(
             requested_model=self.model,
             route=route,
             rule=rule,
-            draw_key_hash=self.draw_key_hash,
-            tier=self.tier,
-            key_models=self.key_models,
-            level_models=self.level_models,
             capabilities=tuple(sorted(self.capabilities)),
             modalities=tuple(sorted(self.modalities)),
             needs=tuple(sorted(self.needs)),
-            input_tokens_min=self.input_tokens_min,
             estimated_input_tokens=self.input_tokens,
-            input_tokens_max=self.input_tokens_max,
-            output_tokens_max=self.output_tokens_max,
-            choices=self.choices,
-            prompts=self.prompts,
-            parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
-            kind=self.kind,
-            inputs=self.inputs,
-            dimensions=self.dimensions,
-            units=self.units,
-            units_max=self.units_max,
-            picture=self.picture,
-            rounds=self.rounds,
-            documents=self.documents,
-            reads_documents=self.reads_documents,
+            parameters=tuple(sorted(self.parameters)),
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             # A record has the hash of the session's id, not the id.
-            preferences=None
-            if preferences == _NO_PREFERENCES
-            else replace(preferences, session_id=None),
-            fallbacks=self.fallbacks,
+            preferences=stated,
+            **{name: getattr(self, name) for name in _RECORDED_AS_IS},
         )
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()
+_SORTED: Final = frozenset({"capabilities", "modalities", "needs", "parameters"})
+# Fields with the same name and type in a record's trace.
+_RECORDED_AS_IS: Final = tuple(
+    name
+    for name in PlanningRequest.__struct_fields__
+    if name in RoutingTrace.__struct_fields__ and name not in {*_SORTED, "metadata", "preferences"}
+)
