@@ -1,7 +1,4 @@
-"""Cursor over the attempts of a plan, shared by the engine and the simulation of `explain`.
-
-It sends no requests.
-"""
+"""Cursor over a plan's attempts, used by the engine and, without any request, by `explain`."""
 
 from tollgate.core.errors import UpstreamError
 from tollgate.engine import retry
@@ -24,8 +21,7 @@ class AttemptCursor:
     def first_token_limit_s(self, remaining_s: float) -> float:
         """Return the time limit, in seconds, for the first token of the current attempt.
 
-        The limit is the configured one, or an even share of the time left for all attempts if that
-        is less.
+        The limit is the configured one, but no more than an even share of the remaining time.
         """
         configured_s = self.attempt.timeouts.first_token_s
         attempts_left = len(self._plan.attempts) - self.depth
@@ -37,10 +33,7 @@ class AttemptCursor:
     def advance(
         self, error: UpstreamError, *, remaining_s: float, jitter: float
     ) -> retry.RetryDecision:
-        """Return the decision after a failed attempt; `Next` also moves the cursor.
-
-        `jitter` is uniform in [0, 1).
-        """
+        """Return the decision after a failure, and move the cursor if it is `Next`."""
         situation = retry.Situation(
             tries=self._tries,
             another_left=self.depth + 1 < len(self._plan.attempts),

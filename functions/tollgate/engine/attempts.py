@@ -147,11 +147,10 @@ def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) ->
 
 
 async def _require_parameters(context: AttemptContext) -> Plan:
-    """Return the plan without endpoints that do not support all parameters, if the caller asks for
-    that.
+    """Return the plan without endpoints that lack a parameter, if the caller requires that.
 
-    Each attempt is encoded to find the parameters that its codec drops or refuses. Raises
-    RequestError if no endpoint remains.
+    Each attempt is encoded to find parameters that its codec drops or refuses. Raises RequestError
+    if no endpoint remains.
     """
     if not context.media.request.preferences.require_parameters:
         return context.plan
@@ -198,9 +197,7 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
-    """Return the encoded attempt and the context that sends it, using the head start if there is
-    one.
-    """
+    """Return the encoded attempt, and the context that sends it."""
     prepared = context.head_start.take(attempt)
     if prepared is not None:
         return prepared[0], prepared[0].open(prepared[1])
@@ -269,10 +266,7 @@ class _Peek:
 
 
 def _commits(event: Grouped) -> bool:
-    """Return True for an event with content, which commits the attempt.
-
-    The start of a text part does not count, because providers often fail right after it.
-    """
+    """Return True for content; providers often fail right after the start of a text part."""
     match event:
         case PartDelta() | PartDeltas() | PartEnd() | Output() | Partial() | Ended():
             return True

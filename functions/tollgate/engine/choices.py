@@ -116,20 +116,14 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
     async def make_ready(self) -> ReadyRequest:
-        """Return the request, connected but not sent; raise UpstreamError on failure.
-
-        The attempt must have exactly one request.
-        """
+        """Return the only request, connected but not sent; raise UpstreamError on failure."""
         [wire] = self.wires
         return await self.transport.make_ready(wire, self.attempt.timeouts)
 
     def open(
         self, ready: Awaitable[ReadyRequest] | None = None
     ) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield one stream with the events of all choices, as they arrive.
-
-        `ready` is the result of `make_ready` if the request was prepared in advance.
-        """
+        """Send the requests as `Encoded.open` does; `ready` is a request from `make_ready`."""
         return _stream(self, self.wires[0], ready) if self.streams == 1 else _fan_out(self)
 
 
@@ -176,10 +170,7 @@ def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
 
 
 def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
-    """Return the error for an endpoint that does not support a kind of work.
-
-    `tollgate check` finds such endpoints, so this error needs an unchecked catalog.
-    """
+    """Return the error for an endpoint that does not support a kind of work."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE, f"{attempt.target.provider} does not serve {kind}."
     )
@@ -261,10 +252,7 @@ async def decode_frames(
 
 
 class _Decoders:
-    """Decoders and grammar checks for the choices in one stream.
-
-    Events are appended to the caller's list, so that events before a failure are not lost.
-    """
+    """Decoders of one stream's choices; events before a failure stay in the caller's list."""
 
     def __init__(self, demultiplexer: Demultiplexer | None, decoders: list[Decoder]) -> None:
         self._demultiplexer = demultiplexer

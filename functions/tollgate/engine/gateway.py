@@ -32,8 +32,7 @@ class StreamTiming(Struct, frozen=True, kw_only=True):
     """Limits on a caller's wait, in seconds."""
 
     early_commit_after_s: float = 10.0
-    """Seconds without output after which a stream sends status 200 and a keep-alive; 0 means never.
-    """
+    """Silence in seconds before a stream sends status 200 and a keep-alive; 0 means never."""
     keep_alive_s: float = 15.0
     """Seconds without output after which a stream that has started gets another keep-alive."""
     non_streamed_total_s: float = 285.0
@@ -47,9 +46,7 @@ class Journal(Protocol):
         """Log a generation whose record is stored."""
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Log a generation whose record could not be stored, so that the log line is its only
-        trace.
-        """
+        """Log a generation whose record could not be stored; the log is the only trace."""
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """Log that an endpoint enters its cooldown."""
@@ -72,9 +69,7 @@ class FileReader(Protocol):
         """
 
     async def read(self, place: str) -> bytes | None:
-        """Return the content at a storage key, None if it was deleted; raise LedgerError on
-        failure.
-        """
+        """Return the content at a storage key, None if deleted; raise LedgerError on failure."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):

@@ -107,10 +107,7 @@ async def _answer(
     tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
-    """Stream the answer, and settle the hold on every exit.
-
-    `cancelled` is a cancellation that arrived during the hold.
-    """
+    """Stream the answer, and settle the hold on every exit, even if `cancelled` is already set."""
     gateway, meter = context.gateway, context.meter
     failure: GatewayError | None = None
     async with sink.open(meter.hold):

@@ -1,7 +1,4 @@
-"""Prepares the first request of a generation while money is held.
-
-The request is encoded, authorized and connected, but no byte is sent before the hold succeeds.
-"""
+"""Encodes, authorizes and connects the first request during the hold, but sends nothing."""
 
 import asyncio
 
@@ -14,10 +11,7 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """First attempt of a generation, prepared early if it is one request without URLs or files.
-
-    `aclose` must always be called.
-    """
+    """First attempt, prepared if it is one request without URLs or files; `aclose` is required."""
 
     def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
         self._gateway = gateway

@@ -109,10 +109,7 @@ class Meter:
         self._outcome: Outcome = "cancelled"
 
     def begin_attempt(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
-        """Record the start of an attempt and the options that do not reach its endpoint.
-
-        Later rounds belong to the attempt that already serves, so they change nothing.
-        """
+        """Record the start of an attempt and its adapted options; a later round changes nothing."""
         if self.committed:
             return
         self._current = attempt
@@ -134,10 +131,7 @@ class Meter:
         )
 
     def commit_attempt(self, attempt: Attempt, *, streams: int = 1) -> None:
-        """Record the attempt that serves the generation.
-
-        `streams` is the number of its streams. Choices are divided evenly among streams, in order.
-        """
+        """Record the serving attempt; its choices are divided evenly among `streams`, in order."""
         self._serving = attempt
         self._rounds[-1].serve(attempt, streams=streams)
         self._streams = self._rounds[-1].streams
@@ -258,9 +252,7 @@ class Meter:
         return self._serving is not None
 
     def record(self) -> GenerationRecord:
-        """Return the record of the generation so far; its outcome is `cancelled` until it ends or
-        fails.
-        """
+        """Return the record so far; the outcome is `cancelled` until the generation ends or fails."""
         measured = [account.measure() for account in self._rounds]
         usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
         several = len(self._rounds) > 1

@@ -45,10 +45,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 def decide(
     error: UpstreamError, situation: Situation, retry: RetrySection, jitter: float
 ) -> RetryDecision:
-    """Return the decision after a failure; `jitter` is uniform in [0, 1).
-
-    Nothing else retries: a transport sends each request once.
-    """
+    """Return the decision after a failure; `jitter` is in [0, 1). No transport retries."""
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on
     if error.code in _BUSY and may_move:

@@ -1,7 +1,4 @@
-"""Limits the silence in a stream, with one timer for the whole stream.
-
-A timeout per read would cost a tenth of the CPU time of a slow stream.
-"""
+"""Limits silence in a stream with one timer: a timeout per read costs a tenth of the CPU."""
 
 import asyncio
 from collections.abc import Awaitable

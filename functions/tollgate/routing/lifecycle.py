@@ -35,8 +35,7 @@ class SuccessionSection(EndSection):
     successor: ModelSlug | None = None
     """Model to use instead, named in errors and headers."""
     after_retirement: Literal["refuse", "successor"] | None = None
-    """`refuse` (the default) refuses requests from `retires` on; `successor` sends them to
-    `successor`."""
+    """Whether requests from `retires` on are refused (the default) or go to `successor`."""
 
     def is_refused_at(self, now_s: float) -> bool:
         """Return True if the model has retired without a successor that replaces it."""

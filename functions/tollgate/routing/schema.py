@@ -303,7 +303,4 @@ class MainFile(_MainSections, IncludedFile):
 
 
 class CompiledRouting(_MainSections, _NamedSections):
-    """Compiled form as a function reads it at its start.
-
-    The models, `plugins` and `server_tools` are not included: each is read at its first use.
-    """
+    """Compiled form as a starting function reads it, without the parts read at first use."""

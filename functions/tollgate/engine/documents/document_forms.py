@@ -73,10 +73,7 @@ class DocumentForms:
         self._recognition = recognition
 
     async def recognize_for(self, target: Target) -> None:
-        """Run OCR on the scanned pages that an endpoint needs, unless this was done before.
-
-        Raises GatewayError if the OCR service fails.
-        """
+        """Run OCR, once, if an endpoint needs it; raise GatewayError if the service fails."""
         if self._recognition is not None and self._is_recognized(target):
             await self._recognition.run()
 
@@ -109,9 +106,7 @@ class DocumentForms:
         return PageCounts(text=len(pages) - pictured, pictured=pictured, recognized=recognized)
 
     def sizes_for(self, target: Target) -> tuple[PromptSize, ...]:
-        """Return the size of each prompt at an endpoint, with the maximum for text that OCR will
-        add.
-        """
+        """Return the prompts' sizes at an endpoint, including text that OCR may add."""
         sizes = PromptSize.of_each(self.request_for(target))
         if self._recognition is None:
             return sizes

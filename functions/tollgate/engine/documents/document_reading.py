@@ -1,7 +1,4 @@
-"""Extracts text and page images from documents, for endpoints that cannot read them.
-
-Documents are read before money is held, because the hold depends on their size (decision 153).
-"""
+"""Reads documents for endpoints that cannot, before the hold, which depends on their size."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

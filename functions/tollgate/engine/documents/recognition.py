@@ -65,10 +65,7 @@ def takes_pictures(target: Target) -> bool:
 
 
 class Recognition:
-    """OCR for the pages without text in one request.
-
-    With `everywhere`, OCR also serves models that take images.
-    """
+    """OCR for pages without text; with `everywhere`, also for models that take images."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ def replace_parts(
     change: Callable[[UserContent], UserContent],
     refuse: Callable[[str], RequestError],
 ) -> GenerationRequest:
-    """Return a request with `change` applied to each part of user and tool messages.
+    """Return a request with `change` applied to the parts of user and tool messages.
 
     Raises `refuse(…)` if a part of a tool result becomes audio.
     """
@@ -124,11 +124,10 @@ class RequestMedia:
         """Versions of the request without documents; None if the gateway has read no document."""
 
     async def inline(self, target: Target) -> Work:
-        """Return the request with bytes in place of files, and of URLs that the provider cannot
+        """Return the request with bytes in place of files and of URLs that the provider cannot
         fetch.
 
-        Raises RequestError for a URL that the URL guard refuses or whose content has the wrong
-        type.
+        Raises RequestError for a refused URL, or content of the wrong type.
         """
         request = self.request
         if isinstance(request, InputWork):
@@ -152,10 +151,7 @@ class RequestMedia:
         return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
-        """Return the content of documents by source, without URLs that contain other media.
-
-        Raises RequestError as `inline` does.
-        """
+        """Return documents by source, without URLs of other media; raise errors as `inline` does."""
         sources = {part.source for part in documents}
         files = [source for source in sources if isinstance(source, FileReference)]
         await self._read_files(files)

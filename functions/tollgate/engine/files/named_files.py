@@ -34,10 +34,7 @@ NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call after loading the file or URL that determines the size of its work.
-
-    The content is loaded before money is held, because the hold depends on that size.
-    """
+    """Return a call after loading the media on whose size the hold depends."""
     parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:

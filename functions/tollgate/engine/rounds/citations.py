@@ -25,10 +25,7 @@ def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
 
 
 def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iterator[Source]:
-    """Yield the sources of earlier runs in a conversation; `tools` are the names of the tools.
-
-    A conversation contains no page titles, so a citation uses the text of its link as title.
-    """
+    """Yield the sources of earlier tool runs, without titles: a conversation contains none."""
     calls: set[str] = set()
     for message in messages:
         is_result = isinstance(message, ToolMessage) and message.call_id in calls

@@ -8,10 +8,7 @@ from tollgate.providers.ports.base import NativeSearch, Target
 
 
 def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
-    """Return the request with only those server tools that the provider runs.
-
-    The gateway's functions with the same names are removed, so that the model has each tool once.
-    """
+    """Return the request with the tools that the provider runs, without functions for these."""
     left = tuple(tool for tool in request.server_tools if _runs_at_provider(tool, request, target))
     names = {tool.id for tool in left}
     return replace(
@@ -22,11 +19,7 @@ def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationR
 
 
 def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerTool, ...]:
-    """Return the tools for the next round, after the provider has run this many searches.
-
-    Once the provider's searches are used up, the gateway's search function replaces them, with its
-    own limit.
-    """
+    """Return the tools for the next round; the gateway searches once the provider's uses are up."""
     return tuple(
         replace(
             tool,

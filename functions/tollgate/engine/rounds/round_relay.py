@@ -142,10 +142,7 @@ class RoundRelay:
         )
 
     def repeat(self, own_calls: Sequence[ToolCall]) -> tuple[AssistantContent, ...]:
-        """Return the round's content for later prompts, with `own_calls` as its server tool calls.
-
-        Any further calls to server tools are left out.
-        """
+        """Return the round's content for later prompts; `own_calls` are its server tool calls."""
         content: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):

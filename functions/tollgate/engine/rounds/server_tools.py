@@ -29,10 +29,7 @@ class OfferedTools(Struct, frozen=True, kw_only=True):
 def offer_server_tools(
     tools: ServerTools | None, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> OfferedTools:
-    """Return the request with its server tools as functions that the model can call.
-
-    Raises RequestError for a required tool that the gateway does not run.
-    """
+    """Return the request with server tools as functions; raise RequestError if one cannot run."""
     injected: InjectedTools | None = None
     if tools is not None:
         request, injected = inject_tools(tools, planner, request, principal)

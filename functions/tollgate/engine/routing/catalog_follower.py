@@ -47,10 +47,7 @@ class CatalogFollower(Generic[Served]):
         self._publication: Publication | None = None
 
     async def for_key(self, key_id: str | None) -> Served:
-        """Return `make(catalog)` for the catalog that currently serves a key.
-
-        Callers without a key (None) get the live catalog.
-        """
+        """Return `make(catalog)` for a key's catalog; without a key, for the live catalog."""
         publication = await self._published()
         if publication is None:
             return self._served[self._good]

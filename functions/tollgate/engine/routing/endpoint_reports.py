@@ -1,7 +1,4 @@
-"""Reports failures and answer times of endpoints to the store that all instances share.
-
-Reports are sent while the generation runs or settles.
-"""
+"""Reports endpoint failures and answer times to the store that all instances share."""
 
 import asyncio
 from typing import Final

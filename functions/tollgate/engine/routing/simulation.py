@@ -88,10 +88,7 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """Return the attempts that would be made within `time_s` seconds with these faults.
-
-    Raises RequestError for a fault that applies to no attempt in the plan.
-    """
+    """Return the attempts in `time_s` seconds; raise RequestError for a fault without effect."""
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)

@@ -40,10 +40,7 @@ class Coverage:
         self._open: dict[int, list[int]] = {}
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield the events of one read in pieces; `extend` must be called after sending each piece.
-
-        An event is taken from `events` only once the previous piece was sent.
-        """
+        """Yield events in pieces, taken only as needed; send each piece, then call `extend`."""
         piece: list[Chosen] = []
         if not self.watches:
             piece += events
@@ -58,10 +55,7 @@ class Coverage:
             yield piece
 
     async def extend(self) -> bool:
-        """Top up the hold if needed; return False if the generation must end.
-
-        The cost of delivered text is an estimate, so the hold is topped up once half of it is used.
-        """
+        """Top up the hold once half is used; return False if the generation must end."""
         if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
@@ -83,10 +77,7 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Top up the hold for a round with a longer prompt; return False if no round may begin.
-
-        `prompt_growth_tokens` is the growth since the first round.
-        """
+        """Top up the hold for the next round's prompt; return False if no round may begin."""
         if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
@@ -128,10 +119,7 @@ async def deliver_metered(
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
-    """Send the events of one read; return False if the answer must end.
-
-    Events are taken one by one: once the answer must end, no further event is taken.
-    """
+    """Send events one by one; return False, without taking more, if the answer must end."""
     for piece in coverage.cut(events):
         await sink.send(piece)
         if not await coverage.extend():

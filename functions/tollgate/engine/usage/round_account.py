@@ -83,10 +83,7 @@ class RoundAccount:
         return usages, weakest_source(source for _, source in measured)
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the bill for streams; the rates depend on the size of each stream's prompt.
-
-        Streams with equal rates are billed together. A price per request is charged once.
-        """
+        """Return the bill, at rates for each stream's prompt size, with one price per request."""
         if self._serving is None:
             return ()
         by_price: dict[Price, Usage] = {}

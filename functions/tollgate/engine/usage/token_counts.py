@@ -102,10 +102,7 @@ async def count_tokens(
 def _find_counting(
     gateway: Gateway, request: GenerationRequest, *, principal: Principal, request_id: str
 ) -> Attempt | None:
-    """Return the first endpoint that can count for the serving model; None if no endpoint can.
-
-    All hosts of a model count alike.
-    """
+    """Return the first endpoint that can count for the serving model; None if none can."""
     planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
     # A prompt that is too long is counted, too: its length is what the caller wants to know.
     plan = gateway.planner.plan(
@@ -138,10 +135,7 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
-    """Return the provider's count; None if the provider cannot count this prompt.
-
-    The counted request is the one that would be sent. Raises UpstreamError on failure.
-    """
+    """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None

@@ -29,10 +29,7 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implementation of `tools.ports.base.Painter` for one request, with its prices fixed.
-
-    If prices could rise before an image is generated, the cost could exceed the hold.
-    """
+    """Implementation of `tools.ports.base.Painter` at fixed prices, which the hold covers."""
 
     planner: Planner
     providers: ProviderDirectory

@@ -22,10 +22,7 @@ class CompiledCatalog(Struct, frozen=True):
 def compile_catalog(
     path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
 ) -> CompiledCatalog:
-    """Check and compile a routing file; with `dev`, include the files for development.
-
-    Raises InvalidRouting with all errors.
-    """
+    """Check and compile a file, with `dev` also its development files; raise InvalidRouting."""
     return compile_routing(load(path, dev=dev, variables=variables))
 
 
@@ -36,10 +33,7 @@ def compile_routing(routing: Routing) -> CompiledCatalog:
 
 
 def canonical_json(routing: Routing) -> bytes:
-    """Return a routing as JSON with sorted keys, no spaces, all defaults and decimals as text.
-
-    Two files with the same meaning have the same JSON, and so the same hash.
-    """
+    """Return a routing as JSON that is the same for all files with the same meaning."""
     return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
 

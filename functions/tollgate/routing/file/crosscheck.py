@@ -66,10 +66,7 @@ def crosscheck(
     today: date | None,
     rules: KeyRules,
 ) -> Iterator[Problem]:
-    """Yield the problems found by comparing all files with each other.
-
-    Production does not include the files in `development`, so `parts` may not refer to these.
-    """
+    """Yield the problems across files; `parts` may not refer to files in `development`."""
     every = (*parts, *development)
     yield from _names_taken_twice(every)
     models = {

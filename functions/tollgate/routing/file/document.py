@@ -171,10 +171,7 @@ class YamlDocument(Struct):
 
 
 def read_document(path: Path, file: str) -> YamlDocument:
-    """Read a YAML file; errors are added to the document, not raised.
-
-    `file` is the file's name in problems.
-    """
+    """Read a YAML file, called `file` in problems, which are added to the document."""
     document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:

@@ -21,10 +21,7 @@ class Included(Struct, frozen=True):
 
 
 def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
-    """Return the files that a glob in `main` matches; refuse files outside `top`.
-
-    `top` defaults to the git repository of `main`, or to its folder if there is none.
-    """
+    """Return the files that a glob matches within `top`, by default `main`'s repository or folder."""
     folder = main.parent
     repository = None if top else _repository_of(folder)
     inside = (top or repository or folder).resolve()

@@ -130,10 +130,7 @@ def _bills_tokens(endpoint: EndpointSection) -> bool:
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
-    """Yield a problem for each missing key that a model's kind requires.
-
-    Models with other errors are also checked.
-    """
+    """Yield a problem for each missing key, even for models with other errors."""
     models = document.value(("models",))
     for slug, model in models.items() if isinstance(models, dict) else ():
         if not isinstance(model, dict):

@@ -1,7 +1,4 @@
-"""Read routing.yaml with its included files, and find all errors.
-
-Only the command line uses this module: functions read the compiled form (planning/catalog.py).
-"""
+"""Read routing.yaml with its included files and find all errors, for the command line."""
 
 from collections.abc import Sequence
 from datetime import date

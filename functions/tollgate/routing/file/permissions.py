@@ -1,7 +1,4 @@
-"""Compute the exact permissions that the chat function needs to serve a catalog.
-
-ARNs are written for CloudFormation's `Fn::Sub`, which inserts partition, region and account.
-"""
+"""Compute the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
 
 import re
 from collections.abc import Iterator
@@ -82,10 +79,7 @@ def secret_names(routing: Routing) -> tuple[str, ...]:
 
 
 def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
-    """Return the sorted ids of Bedrock's foundation models in a catalog.
-
-    Ids that the file states as complete ARNs, such as inference profiles, are left out.
-    """
+    """Return the sorted ids of Bedrock's foundation models, except those stated as ARNs."""
     arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 

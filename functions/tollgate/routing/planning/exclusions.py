@@ -244,10 +244,7 @@ def _abilities(model: ModelSection) -> frozenset[Capability]:
 
 
 def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -> Exclusion | None:
-    """Return the first reason why an endpoint cannot serve the request; None if it can.
-
-    Reasons are the request's needs and its `provider` preferences.
-    """
+    """Return the first reason why an endpoint cannot serve the request; None if it can."""
     if unsupported := request.needs - attempt.target.takes:
         return _lacks(Cause.SOUND if request.kind == "speech" else Cause.FORMAT, unsupported)
     characters_max = attempt.target.dialect.speech.characters_max
@@ -295,10 +292,7 @@ def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Excl
 def refusal(
     name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
-    """Return the error for a request whose candidates are all excluded.
-
-    `exclusions` has the excluded models and endpoints in the order of trying.
-    """
+    """Return the error for a request whose candidates (in this order) are all excluded."""
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
     subject, first = next(iter(reached.items()))

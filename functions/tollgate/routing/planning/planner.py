@@ -229,10 +229,7 @@ class Planner:
         now_s: float,
         excluded: Exclusion | None,
     ) -> Iterator[Candidate]:
-        """Yield a model's endpoints in the order of trying.
-
-        `excluded` is the model's own exclusion, which applies to all its endpoints.
-        """
+        """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
         costed = [
             (self._cost_max_nano_usd(offer, request, now_s), offer, draw)
             for offer, draw in _rank_offers(model, request)
@@ -296,10 +293,7 @@ class Planner:
 def _rank_models(
     name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield the models in a rule: steps in order, the models within a step as drawn.
-
-    Draws use the models in the file; successors replace retired models after the draw.
-    """
+    """Yield a rule's models in drawn order; successors replace retired models after the draw."""
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             slug = chain.model_at(next(iter(step)), now_s)
@@ -352,10 +346,7 @@ def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> lis
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
-    """Exclude all candidates but the first usable one.
-
-    For a sort by speed, `Plan.fastest_first` does this later.
-    """
+    """Exclude all but the first usable candidate, unless `Plan.fastest_first` does so later."""
     if request.preferences.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)

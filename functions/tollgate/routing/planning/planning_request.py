@@ -125,10 +125,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """Build the planner's input from a record, as it was at the time.
-
-        A record contains only metadata that the route's rules read at the time.
-        """
+        """Build the planner's input from a record, which has only metadata that rules read."""
         shared = {
             name: getattr(trace, name)
             for name in RoutingTrace.__struct_fields__
@@ -147,9 +144,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
     ) -> RoutingTrace:
-        """Return the trace for the record, with only the metadata in `metadata_names`.
-
-        Metadata may be sensitive, so a record has only values that rules read.
+        """Return the trace for a record, with only the metadata that rules read: it may be
+        sensitive.
         """
         preferences = self.preferences
         stated = None if preferences == _NO_PREFERENCES else replace(preferences, session_id=None)

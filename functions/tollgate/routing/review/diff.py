@@ -67,10 +67,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Difference in one model, endpoint, route or other subject.
-
-    A `note` concerns values for people, which affect no request.
-    """
+    """Difference in one subject; a `note` concerns values for people, not requests."""
 
     kind: DifferenceKind
     what: SubjectKind
@@ -234,10 +231,7 @@ def _common_steps(first: OrderedNames, second: OrderedNames) -> int:
 
 
 def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes in endpoints of models that both revisions have.
-
-    Endpoints of a new or removed model are part of the model's own change.
-    """
+    """Yield the changes in endpoints of models that both revisions have."""
     for slug in sorted(before.models.keys() & after.models.keys()):
         old, new = _by_name(slug, before.models[slug]), _by_name(slug, after.models[slug])
         yield from _compare_sections("endpoint", old, new, list_endpoint_facts)

@@ -107,9 +107,9 @@ def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
 
 
 def summarize_price(endpoint: EndpointSection) -> str:
-    """Return the input and output rates: `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`.
+    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or by unit.
 
-    If there are rates for other units, return all rates: `image 0.02, quality high image 0.04`.
+    With rates for other units: `image 0.02, quality high image 0.04`.
     """
     base = endpoint.price
     if base.price.usd_per_million_pieces or {base.image_input, base.image_output} != {None}:

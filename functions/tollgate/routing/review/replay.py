@@ -1,7 +1,4 @@
-"""Replay recorded traffic with two revisions, and count moved requests, costs and refusals.
-
-Only sums are stored, so that memory does not grow with the traffic.
-"""
+"""Replay recorded traffic with two revisions, and count moves, costs and refusals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -169,10 +166,7 @@ class TrafficReplay(Struct):
 def replay_traffic(
     requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
 ) -> TrafficReplay:
-    """Return the outcomes of recorded requests with two catalogs, and the cost on `days`.
-
-    `requests` is read lazily, one at a time.
-    """
+    """Return the outcomes of recorded requests with two catalogs, and the cost on `days`."""
     counted = TrafficReplay(later={day: Flow() for day in days})
     base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)
     for request in requests:

@@ -107,10 +107,7 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
 
 
 def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
-    """Return the permissions and pins for `after` that a stack for `before` lacks.
-
-    Raises NotPermissible if an id in `after` is not allowed in a policy.
-    """
+    """Return the permissions and pins that only `after` needs; NotPermissible for unsafe ids."""
     try:
         allowed = frozenset(compile_permissions(before).all_names)
     except NotPermissible:

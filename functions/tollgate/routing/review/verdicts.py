@@ -53,10 +53,7 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
-    """Return the recorded usage, with estimates for units that only this price charges.
-
-    Only work on inputs has estimates, in its trace.
-    """
+    """Return the recorded usage, with the trace's estimates for units that only this price has."""
     trace, usage = request.trace, request.tokens
     if trace.units is None:
         return usage
