@@ -35,7 +35,7 @@ class SuccessionSection(EndSection):
     successor: ModelSlug | None = None
     """Model to use instead, named in errors and headers."""
     after_retirement: Literal["refuse", "successor"] | None = None
-    """Whether requests from `retires` on are refused (the default) or go to `successor`."""
+    """Treatment of requests from `retires` on: refused (the default), or sent to `successor`."""
 
     def is_refused_at(self, now_s: float) -> bool:
         """Return True if the model has retired without a successor that replaces it."""

@@ -143,9 +143,9 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
     rates: Mapping[str, Decimal]
     """New rates by field name of `Price`."""
     since_s: int | None = None
-    """Unix time."""
+    """Unix time from which the rates apply."""
     until_s: int | None = None
-    """Unix time."""
+    """Unix time from which the rates no longer apply."""
     prompt_tokens_over: int | None = None
     utc_minutes: tuple[int, int] | None = None
     """First minute of the day, and the minute after the last one; may span midnight."""

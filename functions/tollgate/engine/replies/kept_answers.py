@@ -59,7 +59,7 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
 
     served: ServedBy
     events: tuple[Chosen, ...]
-    """All events, each with the index of its choice."""
+    """Events of the answer, each with the index of its choice."""
     record: GenerationRecord
     episode_id: str | None
 

@@ -61,8 +61,8 @@ def reply_sink(
 class SingleCallSink:
     """Sink that forwards only the first tool call of each choice.
 
-    Used whenever a caller requests single calls, because some providers cannot be told so and
-    others ignore the option.
+    Used whenever a caller requests single calls, because some providers lack that option and others
+    ignore it.
     """
 
     def __init__(self, sink: EventSink, answers: int) -> None:

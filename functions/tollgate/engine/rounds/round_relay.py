@@ -169,6 +169,6 @@ class RoundRelay:
             yield self._metered(event, replace(event, index=index))
 
     def _metered(self, event: StreamEvent, shown_event: StreamEvent) -> StreamEvent:
-        """Meter an event, and return its form for the caller."""
+        """Return the caller's form of an event, after metering it."""
         self._answer.meter.observe(event)
         return shown_event

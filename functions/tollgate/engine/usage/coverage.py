@@ -55,7 +55,7 @@ class Coverage:
             yield piece
 
     async def extend(self) -> bool:
-        """Top up the hold once half is used; return False if the generation must end."""
+        """Extend the hold once half of it is used; return False if the generation must end."""
         if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
@@ -77,14 +77,14 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Top up the hold for the next round's prompt; return False if no round may begin."""
+        """Extend the hold for the next round's prompt; return False if no round may begin."""
         if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Top up the hold if needed; return False if it stays too small."""
+        """Extend the hold if needed; return False if that fails."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:
@@ -107,7 +107,7 @@ class Coverage:
 async def deliver_metered(
     events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
 ) -> bool:
-    """Meter and send the events of one read; return False if the answer must end."""
+    """Send the events of one read through the meter; return False if the answer must end."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
     # Most answers have enough money held: nothing can end them between two events.

@@ -28,7 +28,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     production: Routing | None
     """Routing without the files for development; None if there is any error."""
     files: tuple[Path, ...]
-    """All files that were read."""
+    """Files that were read."""
     globs: tuple[str, ...] = ()
     """Globs in the main file's `include`, without those outside the repository."""
 

@@ -48,7 +48,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """All ARNs, actions without a resource, and pins."""
+        """ARNs, actions without a resource, and pins."""
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
         arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
         return (*arns, *self.actions, *self.key_hosts)
