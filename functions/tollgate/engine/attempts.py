@@ -71,7 +71,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     """Context whose exit closes the connection and `rest`."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
-        """Return the attempt's details that replies and headers show."""
+        """Return the details of the attempt for headers and replies."""
         requested = context.plan.attempts[0].target.model
         lifecycle = context.plan.attempts[self.depth].lifecycle
         forms = context.media.forms
@@ -162,8 +162,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # The error has another cause, such as a URL that cannot be fetched. The attempt is
-            # kept: it fails in the same way when it is made.
+            # The error has another cause, such as a URL that cannot be fetched, and will recur when
+            # the attempt is made.
             fitting.append(attempt)
         else:
             if left_out:

@@ -63,15 +63,15 @@ class Encoded(Protocol):
 
     @property
     def streams(self) -> int:
-        """The number of streams, each with separate usage."""
+        """Number of streams, each with separate usage."""
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
 
     def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the requests and yield one stream with the events of all choices, as they arrive.
@@ -96,7 +96,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """The number of streams, each with separate usage."""
+        """Number of streams, each with separate usage."""
         return len(self.wires)
 
     @property
@@ -106,12 +106,12 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 

@@ -252,7 +252,7 @@ class Meter:
         return self._serving is not None
 
     def record(self) -> GenerationRecord:
-        """Return the record so far; the outcome is `cancelled` until the generation ends or fails."""
+        """Return the record so far, with the outcome `cancelled` before the generation ends."""
         measured = [account.measure() for account in self._rounds]
         usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
         several = len(self._rounds) > 1

@@ -45,7 +45,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 def decide(
     error: UpstreamError, situation: Situation, retry: RetrySection, jitter: float
 ) -> RetryDecision:
-    """Return the decision after a failure; `jitter` is in [0, 1). No transport retries."""
+    """Return the decision after a failure (transports do not retry); `jitter` is in [0, 1)."""
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on
     if error.code in _BUSY and may_move:

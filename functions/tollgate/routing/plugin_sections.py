@@ -106,7 +106,7 @@ class OcrSection(Strict):
 
 
 class PdfSection(Strict):
-    """Reading of documents for endpoints that cannot read these themselves."""
+    """Settings for reading documents on behalf of endpoints that cannot read documents."""
 
     engine: Literal["text", "images"] = "images"
     """`images` sends text and an image of each page to models with image input; `text` sends images
@@ -123,4 +123,4 @@ class PluginsSection(Strict):
     """Plugins that requests may use."""
 
     pdf: PdfSection | None = None
-    """Reading of documents by the gateway; by default, only models read documents."""
+    """Settings for reading documents; without this section, only models read documents."""

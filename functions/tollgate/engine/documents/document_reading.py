@@ -42,7 +42,7 @@ _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
     DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes; the limit is {most:,}",
     DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages; the limit is {most:,}",
     DocumentFault.TOO_MUCH_TEXT: "has more than {most:,} bytes of text",
-    DocumentFault.TOO_LARGE_PICTURES: "has pages whose pictures are too large together; read fewer "
+    DocumentFault.TOO_LARGE_PICTURES: "has page images that are too large in total; read fewer "
     "pages, or use the engine text",
     DocumentFault.TOO_COMPLEX: "is too large when it is unpacked",
     DocumentFault.TOO_SLOW: "takes too long to read",
@@ -147,7 +147,7 @@ def _recognition(
     request: GenerationRequest,
     known: Mapping[MediaSource, KnownDocument],
 ) -> Recognition | None:
-    """Return the OCR for pages without text; None if no OCR service is configured."""
+    """Return the OCR task for pages without text; None if no OCR service is configured."""
     if section.ocr is None or gateway.recognizer is None:
         return None
     everywhere = _recognizes_all(request.documents)
@@ -223,7 +223,7 @@ async def _know(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> KnownDocument:
-    """Return a document with the pages that the caller sent back, or read it again."""
+    """Return a document with the pages that the caller sent back, or else read the document."""
     found = sha256(decode_base64(content.base64)).hexdigest()
     file = returned.get(found)
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):

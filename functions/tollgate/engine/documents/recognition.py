@@ -47,7 +47,7 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
         return frozenset(page.number for page in self.read.pages if not page.text)
 
     def without_text(self) -> Self:
-        """Return a new PDF without its text, so that OCR runs on all pages; keep others."""
+        """Return the document, without text if it is a new PDF, so that OCR runs on all pages."""
         if self.media_type != PDF or not self.is_new:
             return self
         pages = tuple(replace(page, text="") for page in self.read.pages)

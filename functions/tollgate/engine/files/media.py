@@ -151,7 +151,7 @@ class RequestMedia:
         return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
-        """Return documents by source, without URLs of other media; raise errors as `inline` does."""
+        """Return documents by source, without URLs of other media; raise RequestError."""
         sources = {part.source for part in documents}
         files = [source for source in sources if isinstance(source, FileReference)]
         await self._read_files(files)

@@ -169,6 +169,6 @@ class RoundRelay:
             yield self._metered(event, replace(event, index=index))
 
     def _metered(self, event: StreamEvent, shown_event: StreamEvent) -> StreamEvent:
-        """Return the caller's form of an event, after metering it."""
+        """Return `shown_event`, which the caller gets for an event, after metering the event."""
         self._answer.meter.observe(event)
         return shown_event

@@ -219,7 +219,7 @@ class _Rounds:
         return {"tools": tools, "tool_choice": choice}
 
     def _is_own(self, name: str) -> bool:
-        """Return True if the gateway answers calls to this name: a server tool, or unknown."""
+        """Return True if the gateway answers calls to a name: of a server tool, or unknown."""
         if name in self._injected.by_name:
             return True
         native = self._request.native

@@ -56,7 +56,7 @@ class ToolRuns:
         self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
-        """Return the tool with a name; None for an unknown name."""
+        """Return the server tool with a name; None for an unknown name."""
         return self._injected.by_name.get(name)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[EndedRun, None]:
@@ -119,9 +119,7 @@ class ToolRuns:
         if isinstance(arguments, str):
             return _refuse("invalid_input", arguments)
         if self._uses[call.name] >= injected.bound.uses_max:
-            message = (
-                f"{call.name} may run {injected.bound.uses_max} times, and has: answer without."
-            )
+            message = f"{call.name} has run {injected.bound.uses_max} times, the maximum: answer without it."
             return _refuse("max_uses_exceeded", message)
         self._uses[call.name] += 1
         report = await self._execute(injected, arguments)

@@ -88,7 +88,7 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """Return the attempts in `time_s` seconds; raise RequestError for a fault without effect."""
+    """Return the attempts within `time_s` seconds; raise RequestError for an unused fault."""
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)

@@ -84,7 +84,7 @@ class Coverage:
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Extend the hold if needed; return False if that fails."""
+        """Extend the hold if it is too small; return False if that fails."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:
@@ -128,7 +128,7 @@ async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage)
 
 
 def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
-    """Yield events, each after metering it."""
+    """Yield the events, and meter each of them first."""
     for chosen in events:
         choice, event = chosen
         meter.observe(event, choice)

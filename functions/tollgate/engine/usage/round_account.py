@@ -112,7 +112,7 @@ class RoundAccount:
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
 
     def _within_searches(self, usage: Usage) -> Usage:
-        """Return the usage with at most the allowed searches; some providers ignore that limit."""
+        """Return the usage with at most the allowed searches, since some providers exceed these."""
         rounds, searches = self._plan.trace.rounds, usage.web_searches
         if rounds is None or searches is None:
             return usage

@@ -122,7 +122,7 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return True if the gateway would read a document for the endpoint; a count does not."""
+    """Return True if the gateway would read a document for the endpoint, which a count omits."""
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)

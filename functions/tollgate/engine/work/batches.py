@@ -59,12 +59,12 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
         return self.unsupported
 
     @asynccontextmanager
@@ -140,12 +140,12 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
         return self.wire.adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
         return (*self.unsupported, *self.wire.unreadable)
 
     @asynccontextmanager

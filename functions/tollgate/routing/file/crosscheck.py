@@ -259,7 +259,7 @@ class _Checker:
     def _serves(
         self, where: Where, endpoint: EndpointSection, model: ModelSection
     ) -> Iterator[Problem]:
-        """Yield a problem if codec or transport of the provider do not support the model's kind."""
+        """Yield a problem if the provider's codec or transport cannot serve the model's kind."""
         slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]

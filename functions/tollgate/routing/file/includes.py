@@ -21,7 +21,7 @@ class Included(Struct, frozen=True):
 
 
 def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
-    """Return the files that a glob matches within `top`, by default `main`'s repository or folder."""
+    """Return a glob's files within `top`, which defaults to the repository or folder of `main`."""
     folder = main.parent
     repository = None if top else _repository_of(folder)
     inside = (top or repository or folder).resolve()

@@ -54,7 +54,9 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Circles of aliases by their first name, with which each list begins and ends."""
+        """Circles of aliases, by alphabetically first name; each list begins and ends with that
+        name.
+        """
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
         )

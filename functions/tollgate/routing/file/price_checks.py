@@ -1,4 +1,4 @@
-"""Find prices of a wrong order of magnitude, expensive cache reads, and old prices."""
+"""Find prices with a wrong order of magnitude, expensive cache reads, and old prices."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta

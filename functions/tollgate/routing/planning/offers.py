@@ -31,7 +31,7 @@ _BITS: Final = 52
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """Endpoint as an attempt, with its weight in percent (None if endpoints are not drawn)."""
+    """Attempt at one endpoint, with the endpoint's weight in percent (None: no draw)."""
 
     attempt: Attempt
     weight: int | None

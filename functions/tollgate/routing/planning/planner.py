@@ -75,7 +75,7 @@ class Survey(Struct, frozen=True, kw_only=True):
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
-    """Model in a chain, with the requested name that led to the chain."""
+    """Model in a chain, with its draw and the requested name that led to the chain."""
 
     name: str
     slug: str
