@@ -65,23 +65,23 @@ class Price(Struct, frozen=True, kw_only=True):
     input: Decimal
     output: Decimal
     cache_read: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     cache_write: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     cache_write_1h: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     request: Decimal | None = None
     """Per request; free without a rate."""
     audio_input: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     audio_output: Decimal | None = None
-    """Falls back to `output`."""
+    """Without this rate, `output` applies."""
     cache_read_audio: Decimal | None = None
-    """Falls back to `cache_read`."""
+    """Without this rate, `cache_read` applies."""
     image_input: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     image_output: Decimal | None = None
-    """Falls back to `output`."""
+    """Without this rate, `output` applies."""
     image: Decimal | None = None
     """Per image generated or moderated; without a rate only its tokens are billed."""
     audio_hour: Decimal | None = None

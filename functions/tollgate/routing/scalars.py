@@ -181,7 +181,7 @@ Stated = PlainSerializer(_stated)
 
 
 def merge_section(base: _Section, overrides: _Section | None) -> _Section:
-    """Return the base section, overridden by the keys that `stated` has in the file."""
+    """Return the base section, with the keys that the file states in `overrides` replaced."""
     if overrides is None:
         return base
     return base.model_copy(

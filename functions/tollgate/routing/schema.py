@@ -172,7 +172,7 @@ class ModelSection(SuccessionSection):
     max_output: Tokens | None = None
     """Maximum number of tokens in a reply; required for kind chat."""
     vectors: VectorsSection | None = None
-    """Required for kind embedding."""
+    """Vectors of the model; required for kind embedding."""
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = ("text",)
     """Modalities that a message may contain."""
     makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = ("text",)

@@ -118,8 +118,9 @@ class ToolRuns:
         arguments = read_arguments(call.arguments, injected.declared.parameters)
         if isinstance(arguments, str):
             return _refuse("invalid_input", arguments)
-        if self._uses[call.name] >= injected.bound.uses_max:
-            message = f"{call.name} has run {injected.bound.uses_max} times, the maximum: answer without it."
+        limit = injected.bound.uses_max
+        if self._uses[call.name] >= limit:
+            message = f"{call.name} has reached its limit of {limit} runs: answer without it."
             return _refuse("max_uses_exceeded", message)
         self._uses[call.name] += 1
         report = await self._execute(injected, arguments)

@@ -144,9 +144,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
     ) -> RoutingTrace:
-        """Return the trace for a record, with only the metadata that rules read: it may be
-        sensitive.
-        """
+        """Return the trace for a record, with only the metadata that rules read."""
         preferences = self.preferences
         stated = None if preferences == _NO_PREFERENCES else replace(preferences, session_id=None)
         return RoutingTrace(

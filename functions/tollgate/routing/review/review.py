@@ -107,7 +107,7 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
 
 
 def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
-    """Return the permissions and pins that only `after` needs; NotPermissible for unsafe ids."""
+    """Return the permissions and pins that only `after` needs; raise NotPermissible for bad ids."""
     try:
         allowed = frozenset(compile_permissions(before).all_names)
     except NotPermissible:
