@@ -35,7 +35,6 @@ LEFT_OUT: Final = (
     "tollgate/routing/file/compile.py",
     "tollgate/routing/file/crosscheck.py",
     "tollgate/routing/file/document.py",
-    "tollgate/routing/file/json_schema.py",
     "tollgate/routing/file/load.py",
     "tollgate/routing/file/validate.py",
     "tollgate/web/local_app.py",

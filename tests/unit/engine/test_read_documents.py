@@ -174,7 +174,7 @@ async def test_a_scan_is_shown_to_a_model_that_sees_and_refused_for_one_that_doe
         (
             documents.pdf(["p"] * 21),
             "document_too_large",
-            "report.pdf has 21 pages, and at most 20",
+            "report.pdf has 21 pages; the limit is 20",
         ),
     ],
 )

@@ -257,7 +257,7 @@ async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
     )
     assert reply.status == 200
     assert {each["removed"] for each in reply.json["candidates"]} == {
-        "is of the kind chat, which POST /chat/completions serves"
+        "is of kind chat (POST /chat/completions)"
     }
     assert reply.json["error"]["param"] == "model"
     refused = await call(
@@ -281,7 +281,7 @@ async def test_c53_c82_a_recording_is_explained_by_its_length() -> None:
     # The route is of models that chat.
     assert (reply.status, reply.json["candidates"][0]["removed"]) == (
         200,
-        "is of the kind chat, which POST /chat/completions serves",
+        "is of kind chat (POST /chat/completions)",
     )
     assert (reply.json["prompt_tokens"], reply.json["prompt_tokens_max"]) == (10, 40)
 

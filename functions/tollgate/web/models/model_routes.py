@@ -10,8 +10,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.exclusions import shorten
-from tollgate.routing.planning.usable import list_usable_models
+from tollgate.routing.planning.exclusions import list_usable_models, shorten
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.models.claude_model_shapes import (
     ClaudeModelObject,

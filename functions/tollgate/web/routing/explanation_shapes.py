@@ -17,10 +17,10 @@ from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.shapes import Usd, moment
