@@ -30,8 +30,8 @@ from tollgate.http1.egress import Egress
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
-from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.tools import WiredTools
+from tollgate.wiring.whole import wire_local_reader
 
 KEY = "tvly-very-secret"
 HTML = """<!doctype html><html><head><title>The weather</title><script>evil()</script></head><body>

@@ -19,8 +19,8 @@ from tollgate.aws.failures import (
 )
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
+from tollgate.http1.connecting import LoopTimeout
 from tollgate.http1.errors import CannotConnect, ConnectionLost, HttpError, ReplyTooLong
-from tollgate.http1.loop_timeout import LoopTimeout
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request
 

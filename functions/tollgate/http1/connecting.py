@@ -4,17 +4,55 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from functools import cache
+from types import TracebackType
 from typing import Final
 
 from tollgate.http1.connection import READ_BYTES, Connection
 from tollgate.http1.errors import CannotConnect, ConnectTimedOut
-from tollgate.http1.loop_timeout import LoopTimeout
 from tollgate.http1.request import Origin
 
 # The delay that RFC 8305 recommends between attempts at the addresses of one name.
 _NEXT_ADDRESS_S: Final = 0.25
+# The share of a time limit that begins only when the event loop gets to it.
+_LAST_PART: Final = 0.05
 
 TlsContext = Callable[[], ssl.SSLContext]
+
+
+class LoopTimeout:
+    """A limit like that of `asyncio.timeout`, which raises TimeoutError; None is no limit.
+
+    If a process had no CPU for longer than the limit, the awaited result and the timer are due at
+    the same time when it wakes up. asyncio then discards the result; here the last twentieth of the
+    limit begins when the event loop gets to it.
+    """
+
+    __slots__ = ("_limit_s", "_timeout", "_timer")
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = limit_s
+        self._timeout = asyncio.timeout(None)
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        if self._limit_s is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._limit_s * (1 - _LAST_PART), self._begin_last_part)
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._timeout.__aexit__(kind, error, traceback)
+
+    def _begin_last_part(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timeout.reschedule(loop.time() + (self._limit_s or 0) * _LAST_PART)
 
 
 @cache

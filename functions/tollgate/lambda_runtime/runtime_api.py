@@ -7,6 +7,7 @@ images" (seen 2026-11-21).
 
 import base64
 import logging
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -18,7 +19,6 @@ from tollgate.http1.connection import Connection
 from tollgate.http1.errors import ConnectionLost, HttpError
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, encode_head, parse_url
-from tollgate.lambda_runtime.chunks import encode_chunk, encode_last_chunk
 
 _ROOT: Final = "/2018-06-01/runtime"
 # Well above Lambda's own limit of 6 MB for an event (quotas page, seen 2026-11-21).
@@ -253,6 +253,17 @@ async def _receive(connection: Connection, body_bytes_max: int) -> tuple[Reply, 
         return reply, await reply.read_all(body_bytes_max)
     finally:
         reply.close()
+
+
+def encode_chunk(octets: bytes) -> bytes:
+    """Return one chunk; empty for no octets, because an empty chunk would end the body."""
+    return b"%x\r\n%b\r\n" % (len(octets), octets) if octets else b""
+
+
+def encode_last_chunk(trailers: Mapping[str, str] | None = None) -> bytes:
+    """Return the empty chunk and the trailers that end a chunked body."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in (trailers or {}).items())
+    return b"0\r\n%b\r\n" % fields.encode("latin-1", errors="replace")
 
 
 def _invocation_path(invocation: Invocation) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -16,18 +17,29 @@ from pydantic_core import to_json
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
+from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import GenerationRecord, RunRecord
+from tollgate.core.secret import SecretReference
 from tollgate.core.tracing import CollectorError, Span
 from tollgate.engine.gateway import Journal
+from tollgate.http1.errors import HttpError
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import USUAL_HEADERS, Request
+from tollgate.stores.ports.base import SecretStore
 
 WAITING_MAX: Final = 512
 _KIND_INTERNAL: Final = 1
 _KIND_CLIENT: Final = 3
 _NS_PER_MS: Final = 1_000_000
 _STATUS_ERROR: Final = 2
+_TIMEOUT_S: Final = 2.0
+_CONNECT_TIMEOUT_S: Final = 1.0
+_CONNECTIONS_MAX: Final = 100
+_REPLY_BYTES_MAX: Final = 64 * 1024
+_PATH: Final = "/v1/traces"
 _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
@@ -36,6 +48,51 @@ class Collector(Protocol):
 
     async def send(self, body: bytes) -> None:
         """Send one export request; raise CollectorError if the collector does not accept it."""
+
+
+class OtlpCollector:
+    """Implements `Collector`; usable in the event loop of the first call only.
+
+    `headers` names a secret with the headers that the collector requires, in the form of the
+    variable OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
+    """
+
+    def __init__(
+        self, endpoint_url: str, secrets: SecretStore, headers: SecretReference | None
+    ) -> None:
+        self._url = endpoint_url.rstrip("/") + _PATH
+        self._secrets = secrets
+        self._headers = headers
+        self._pool = Pool(_CONNECTIONS_MAX)
+
+    async def send(self, body: bytes) -> None:
+        """Send once, without a retry, which would delay the next export."""
+        try:
+            own = {"content-type": "application/json"}
+            headers = {**USUAL_HEADERS, **await self._read_headers(), **own}
+            request = Request(method="POST", url=self._url, headers=headers, body=(body,))
+            async with asyncio.timeout(_TIMEOUT_S):
+                with closing(await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)) as reply:
+                    status = reply.status
+                    # The connection can be reused only after the whole body was read.
+                    await reply.read_all(_REPLY_BYTES_MAX)
+        except (HttpError, TimeoutError, LedgerError) as failed:
+            raise CollectorError(type(failed).__name__) from failed
+        if status != 200:
+            raise CollectorError(f"HTTP {status}")
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        await self._pool.close()
+
+    async def _read_headers(self) -> dict[str, str]:
+        if self._headers is None:
+            return {}
+        secret = await self._secrets.read(self._headers)
+        if secret is None:
+            raise CollectorError("the collector's headers are not in Secrets Manager")
+        pairs = [pair.partition("=") for pair in secret.split(",") if pair.strip()]
+        return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 class SpanJournal:

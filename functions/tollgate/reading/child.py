@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from tollgate.core.documents.messages import ReadingReply, ReadingRequest
-from tollgate.reading.perform import perform
+from tollgate.reading.read import perform
 
 # Limit of address space, with room for PDFium, the interpreter and a document of the largest size.
 MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024

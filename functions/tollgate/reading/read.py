@@ -1,8 +1,12 @@
 """Reads a document of any known type, in a process that may be killed at any moment."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Final
 
+import msgspec
+
+from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_TEXT_BYTES_MAX,
@@ -18,6 +22,8 @@ from tollgate.reading.opened import OpenedDocument, pages_of_text
 
 # Base64 characters of the pictures of all pages together, as many as fit a provider's request.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
+# JSON bytes of a page besides its text and its picture.
+_PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
 _OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
     "tollgate.reading.pdf:open_pdf"
@@ -31,6 +37,35 @@ _OPEN_TEXT: Final = DottedName[Callable[[bytes], OpenedDocument]](
 _OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
     "tollgate.reading.office:open_sheets"
 )
+
+
+def perform(request: ReadingRequest) -> ReadingReply:
+    """Return the requested pages, as many as fit into one reply, or the document's fault."""
+    try:
+        return _read_batch(request)
+    except UnreadableDocument as error:
+        return ReadFault(fault=error.fault, amount=error.amount, most=error.most)
+    except MemoryError:
+        return ReadFault(fault=DocumentFault.TOO_COMPLEX)
+
+
+def _read_batch(request: ReadingRequest) -> ReadBatch:
+    pages: list[DocumentPage] = []
+    next_page: int | None = None
+    room = request.bytes_max
+    with closing(open_document(request.content, request.media_type, request.task)) as opened:
+        for page in read_pages(opened, request.task, first=request.first):
+            room -= _size(page)
+            if room < 0 and pages:
+                next_page = page.number
+                break
+            pages.append(page)
+        return ReadBatch(
+            pages=tuple(pages),
+            pages_total=opened.pages_total,
+            title=opened.title,
+            next_page=next_page,
+        )
 
 
 def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
@@ -77,6 +112,12 @@ def read_pages(
                 DocumentFault.TOO_LARGE_PICTURES, amount=picture_bytes, most=PICTURE_BYTES_MAX
             )
         yield page
+
+
+def _size(page: DocumentPage) -> int:
+    """Return an upper bound of a page's size as JSON, in bytes."""
+    picture = len(page.picture.base64) if page.picture else 0
+    return len(msgspec.json.encode(page.text)) + picture + _PAGE_MARK_BYTES
 
 
 def _decode(content: bytes) -> str:

@@ -1,8 +1,11 @@
 """The tools that routing.yaml configures, and those of one request."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final, assert_never
+from zoneinfo import ZoneInfo
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,7 +32,6 @@ from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.fetch import WebFetch
 from tollgate.tools.kinds import declare_kind, result_bytes_max
 from tollgate.tools.known_urls import KnownUrls
-from tollgate.tools.moments import tell_time
 from tollgate.tools.paint import paint_picture, picture_work
 from tollgate.tools.ports.base import (
     EngineCalls,
@@ -47,6 +49,8 @@ from tollgate.tools.search import WebSearch
 _OWN: Final = "tollgate"
 # Faults of an engine, as opposed to faults of the model's arguments.
 _FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
+# UTC works without the time zone database, which a system may lack.
+_UTC: Final = "UTC"
 _Section = WebSearchSection | WebFetchSection | DatetimeSection | ImageSection
 
 
@@ -190,7 +194,7 @@ class _OpenTools:
                 price = section.price
             case DatetimeSection():
                 place = tool.location.timezone if tool.location else None
-                result = tell_time(services.clock, arguments, place or section.timezone)
+                result = _tell_time(services.clock, arguments, place or section.timezone)
                 price = None
             case ImageSection():
                 return await paint_picture(
@@ -258,6 +262,26 @@ class _OpenTools:
                 return self._painter.fees_max_nano_usd(work, self._principal)
             case _:
                 assert_never(section)
+
+
+def _tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> RunResult:
+    """Return the current time in the zone that the model requested, or else in `timezone`."""
+    name = arguments.get("timezone") or timezone
+    if not isinstance(name, str):
+        raise RunFailure("invalid_input", "`timezone` must be a text")
+    now = datetime.fromtimestamp(int(clock.now_s()), UTC)
+    try:
+        local = now if name == _UTC else now.astimezone(ZoneInfo(name))
+    except (KeyError, OSError, ValueError) as unknown:
+        words = "`timezone` is not a time zone of the IANA database, such as Europe/Berlin"
+        raise RunFailure("invalid_input", words) from unknown
+    moment = {
+        "datetime": local.isoformat(),
+        "weekday": local.strftime("%A"),
+        "timezone": name,
+        "utc": now.isoformat(),
+    }
+    return RunResult(content=(Text(text=msgspec.json.encode(moment).decode()),))
 
 
 def _engine_of(section: _Section) -> str:

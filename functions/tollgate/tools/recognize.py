@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.content import InlineMedia
 from tollgate.core.documents.reading import DocumentPage, RecognitionFailed
-from tollgate.routing.plugin_sections import OcrSection
+from tollgate.routing.plugin_sections import OcrEngine, OcrSection
 from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
-from tollgate.tools.engines.recognizers import RECOGNIZERS
+from tollgate.tools.engines.mistral_ocr import MISTRAL_OCR
+from tollgate.tools.engines.textract import TEXTRACT
 from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 
 # A dense page has about 10 KB of text; positions of pictures and links add some more.
@@ -23,6 +24,11 @@ _REPLY_BYTES_MAX: Final = 32_000_000
 _LINES_BYTES_MAX: Final = 8_000_000
 # Concurrent requests for one document, if each page has its own request.
 _AT_A_TIME_MAX: Final = 4
+# The only table of OCR engines: the codec of each `ocr.engine` in routing.yaml.
+RECOGNIZERS: Final[Mapping[OcrEngine, RecognitionCodec]] = {
+    "mistral": MISTRAL_OCR,
+    "textract": TEXTRACT,
+}
 
 
 class EngineRecognizer(Struct, frozen=True, kw_only=True):

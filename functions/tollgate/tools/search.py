@@ -11,14 +11,26 @@ from tollgate.core.content import Text
 from tollgate.core.server_tools import URL_LINE, RunResult, Source, UserLocation
 from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
 from tollgate.stores.ports.base import SecretStore
-from tollgate.tools.engines.codec import EngineAccess, Search
-from tollgate.tools.engines.table import ENGINES
+from tollgate.tools.engines.brave import BRAVE
+from tollgate.tools.engines.codec import EngineAccess, Search, SearchCodec
+from tollgate.tools.engines.exa import EXA
+from tollgate.tools.engines.firecrawl import FIRECRAWL
+from tollgate.tools.engines.searxng import SEARXNG
+from tollgate.tools.engines.tavily import TAVILY
 from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.ports.base import EngineCalls, RunFailure
 
 # Enough for twenty results of several thousand characters.
 _REPLY_BYTES_MAX: Final = 2_000_000
 _DATE_BYTES_MAX: Final = 40
+# The only table of search engines: the codec of each `engine` in routing.yaml.
+ENGINES: Final[Mapping[SearchEngine, SearchCodec]] = {
+    "brave": BRAVE,
+    "exa": EXA,
+    "firecrawl": FIRECRAWL,
+    "searxng": SEARXNG,
+    "tavily": TAVILY,
+}
 
 
 class WebSearch(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from tollgate.core.documents.reading import (
     ReadingTask,
     RecognitionFailed,
 )
+from tollgate.core.entropy import reseed
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -86,6 +87,25 @@ class Upstream(Struct, frozen=True, kw_only=True):
         await self.pool.close()
         if self.secrets is not None:
             await self.secrets.close()
+
+
+class FunctionSnapshot(Struct, frozen=True):
+    """Implements `lambda_runtime.loop.Snapshot` for the streaming function."""
+
+    settings: Settings
+    stores: Stores
+    upstream: Upstream
+
+    async def before(self) -> None:
+        await self.stores.aclose()
+        await self.upstream.aclose()
+
+    async def after(self) -> None:
+        reseed()
+        credentials = rotating_credentials(self.settings)
+        if credentials is not None:
+            credentials.forget()
+            await credentials.renew()
 
 
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
@@ -224,12 +244,12 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     ) -> RequestTools:
         """Return the tools of one request; `route` is the name of its route, if it uses one."""
         # Imported with the first request for a server tool.
-        from tollgate.wiring.tools import WiredTools
+        from tollgate.wiring.tools import wire_tools
 
-        tools = WiredTools(
-            catalog=self.catalog,
-            planner=self.planner,
-            providers=self.providers,
+        tools = wire_tools(
+            self.catalog,
+            self.planner,
+            self.providers,
             pool=self.upstream.pool,
             secrets=self.upstream.keys,
             fetcher=self.fetcher,

@@ -19,7 +19,6 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
-    make_tools: Callable[[Catalog], ServerTools],
     files: Files | None,
     clock: Clock,
     journal: Journal,
@@ -52,5 +51,17 @@ def wire_services(
         journal=journal,
         clock=clock,
         operator_workspace=administration.operator_workspace,
-        make_tools=make_tools,
+        make_tools=wire_explained_tools(clock),
     )
+
+
+def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
+    """Return a function that creates the tools of a catalog for explanations."""
+
+    def make(catalog: Catalog) -> ServerTools:
+        # Imported with the first explanation of a request with tools.
+        from tollgate.wiring.tools import wire_unrun_tools
+
+        return wire_unrun_tools(catalog, clock)
+
+    return make
