@@ -1,26 +1,22 @@
-"""Converts API Gateway REST events to ASGI requests, and ASGI responses to API Gateway's stream.
+"""Runs an ASGI application for API Gateway REST events, and streams its responses.
 
 Prelude and delimiter: API Gateway developer guide, "Set up a Lambda proxy integration with payload
 response streaming" (seen 2026-11-21).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mangum.handlers.api_gateway import APIGateway
 from mangum.types import LambdaConfig
 from pydantic_core import from_json, to_json
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION
 from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
-
-Scope = MutableMapping[str, Any]
-AsgiMessage = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[AsgiMessage]]
-Send = Callable[[AsgiMessage], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024
 _DELIMITER: Final = bytes(8)
@@ -130,7 +126,7 @@ class Exchange:
         self._bodyless = bodyless
         self._delivered = asyncio.Event()
 
-    async def receive(self) -> AsgiMessage:
+    async def receive(self) -> Message:
         """Return the request in one message; at the next call, wait for the answer and disconnect.
 
         Lambda does not report that a client left (C36), so no earlier disconnect is signalled.
@@ -141,7 +137,7 @@ class Exchange:
         await self._delivered.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: AsgiMessage) -> None:
+    async def send(self, message: Message) -> None:
         """Forward a message of the response; raise RuntimeError if its order is wrong."""
         match message["type"]:
             case "http.response.start" if not self.started:
@@ -170,3 +166,49 @@ class Exchange:
         """End a started response that the application left incomplete."""
         self.complete = True
         await self._stream.fail(error)
+
+
+class LifespanFailed(Exception):
+    """The application reported that it could not start or stop, or ended without a report."""
+
+
+@asynccontextmanager
+async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
+    """Start the application, and stop it when the block ends.
+
+    Yields the application's state; the caller copies this state into the scope of each request.
+    Raises LifespanFailed if the application refuses, fails, or does not implement the lifespan.
+    """
+    to_app: asyncio.Queue[Message] = asyncio.Queue()
+    from_app: asyncio.Queue[Message] = asyncio.Queue()
+    state: dict[str, Any] = {}
+    scope = {
+        "type": "lifespan",
+        "asgi": {"version": "3.0", "spec_version": "2.0"},
+        "state": state,
+    }
+    running = asyncio.create_task(run(app, scope, to_app.get, from_app.put))
+    try:
+        to_app.put_nowait({"type": "lifespan.startup"})
+        await _wait_completed("startup", running, from_app)
+        try:
+            yield state
+        finally:
+            to_app.put_nowait({"type": "lifespan.shutdown"})
+            await _wait_completed("shutdown", running, from_app)
+    finally:
+        running.cancel()
+
+
+async def _wait_completed(
+    phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[Message]
+) -> None:
+    answer = asyncio.create_task(from_app.get())
+    either: set[asyncio.Task[Any]] = {running, answer}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
+        return
+    reason = answer.result().get("message", "") if answer.done() else "no report before its end"
+    answer.cancel()
+    cause = running.exception() if running.done() and not running.cancelled() else None
+    raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

@@ -7,18 +7,11 @@ from contextlib import AsyncExitStack
 from typing import Any, Final, Protocol
 
 from pydantic_core import to_json
+from starlette.types import ASGIApp, Scope
 
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import InternalError
-from tollgate.lambda_runtime.asgi import (
-    ASGIApp,
-    EventError,
-    Exchange,
-    Scope,
-    read_http_request,
-    run,
-)
-from tollgate.lambda_runtime.lifespan import lifespan
+from tollgate.lambda_runtime.asgi import EventError, Exchange, lifespan, read_http_request, run
 from tollgate.lambda_runtime.runtime_api import (
     FunctionError,
     Invocation,

@@ -12,7 +12,7 @@ from tollgate.core.content import InlineMedia
 from tollgate.core.documents.reading import DocumentPage, RecognitionFailed
 from tollgate.routing.plugin_sections import OcrEngine, OcrSection
 from tollgate.stores.ports.base import SecretStore
-from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
+from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan, find_access
 from tollgate.tools.engines.mistral_ocr import MISTRAL_OCR
 from tollgate.tools.engines.textract import TEXTRACT
 from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
@@ -105,9 +105,4 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
         if address is None:
             # "Amazon Textract endpoints and quotas", AWS General Reference (2026-11-22).
             address = f"https://{service.aws_service}.{self._region}.amazonaws.com"
-        if self.section.key is None:
-            return EngineAccess(base_url=address, key=None)
-        key = ((await self.secrets.read(self.section.key.reference)) or "").strip()
-        if not key or not (key.isascii() and key.isprintable()):
-            raise RunFailure("unavailable", "the engine's key is missing or invalid")
-        return EngineAccess(base_url=address, key=key)
+        return await find_access(address, self.section.key, self.secrets)

@@ -12,7 +12,7 @@ from tollgate.core.server_tools import URL_LINE, RunResult, Source, UserLocation
 from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
 from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.engines.brave import BRAVE
-from tollgate.tools.engines.codec import EngineAccess, Search, SearchCodec
+from tollgate.tools.engines.codec import Search, SearchCodec, find_access
 from tollgate.tools.engines.exa import EXA
 from tollgate.tools.engines.firecrawl import FIRECRAWL
 from tollgate.tools.engines.searxng import SEARXNG
@@ -56,9 +56,10 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         if domains.admits_none:
             return _result(())
         search = Search(query=query, results_max=results_max, domains=domains, location=location)
+        access = await find_access(self.section.address or "", self.section.key, self.secrets)
         body = await self.calls.exchange(
             self.engine,
-            codec.encode(search, await self._access()),
+            codec.encode(search, access),
             bytes_max=_REPLY_BYTES_MAX,
             timeout_s=timeout_s,
         )
@@ -67,15 +68,6 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         by_url = {each.url: each for each in reversed(admitted)}
         best_first = [each for each in admitted if by_url[each.url] is each]
         return _result(tuple(map(_within_limits, best_first[:results_max])))
-
-    async def _access(self) -> EngineAccess:
-        section = self.section
-        key = None
-        if section.key is not None:
-            key = ((await self.secrets.read(section.key.reference)) or "").strip()
-            if not key or not (key.isascii() and key.isprintable()):
-                raise RunFailure("unavailable", "the search engine's key is missing or invalid")
-        return EngineAccess(base_url=section.address or "", key=key)
 
 
 def _query(arguments: Mapping[str, object], characters_max: int) -> str:

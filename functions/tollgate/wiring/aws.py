@@ -43,6 +43,14 @@ def aws_json(
     )
 
 
+def wire_secrets(settings: Settings, clock: Clock) -> AwsJson | None:
+    """Return the client of Secrets Manager; None if the function has no credentials for it."""
+    url = settings.secretsmanager_endpoint_url
+    if url or settings.aws_access_key_id or rotating_credentials(settings):
+        return aws_json(settings, "secretsmanager", url, clock)
+    return None
+
+
 def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     """Return the store of objects, a folder or a bucket; None if the settings name neither."""
     if settings.objects_folder is not None:

@@ -40,7 +40,7 @@ from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
 from tollgate.web.generation.request_services import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
-from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
+from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_secrets
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
@@ -111,10 +111,7 @@ class FunctionSnapshot(Struct, frozen=True):
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
     """Return the connections to providers; transports and codecs are created at their first use."""
     pool = HttpPool()
-    endpoint_url = settings.secretsmanager_endpoint_url
-    secrets = None
-    if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
-        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+    secrets = wire_secrets(settings, clock)
     keys = AwsSecretStore(
         secrets,
         environment_variable,

@@ -14,6 +14,7 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import AttributeValue, Item
 from tollgate.stores.rules.account import RateForm, TierForm
 
 
@@ -22,6 +23,26 @@ class ConditionalUpdate(Struct, frozen=True):
 
     update: str
     condition: str
+
+    def request(
+        self,
+        table: str,
+        key: Item,
+        values: Mapping[str, AttributeValue] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> dict[str, object]:
+        """Return the UpdateItem request for one item, which is also a transaction's `Update`."""
+        request: dict[str, object] = {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": self.update,
+            "ConditionExpression": self.condition,
+        }
+        if values:
+            request["ExpressionAttributeValues"] = values
+        if names:
+            request["ExpressionAttributeNames"] = names
+        return request
 
 
 IF_ABSENT: Final = "attribute_not_exists(pk)"

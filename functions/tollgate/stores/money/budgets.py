@@ -177,17 +177,9 @@ class Budgets:
     async def _note(
         self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
     ) -> None:
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._tables.core,
-                "Key": {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)},
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeNames": names,
-                "ExpressionAttributeValues": values,
-            },
-        )
+        key = {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
+        request = write.request(self._tables.core, key, values, names)
+        await self._client.call("UpdateItem", request)
 
 
 def _sent_name(channel: AlertChannel) -> str:

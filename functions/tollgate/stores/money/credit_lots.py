@@ -166,7 +166,7 @@ def sums_of(shards: Sequence[Item]) -> Sums:
         granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
         spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
         available_nano_usd={
-            _shard_number(shard): read_number(shard, WalletItem.AVAILABLE) for shard in shards
+            shard_number(shard): read_number(shard, WalletItem.AVAILABLE) for shard in shards
         },
         holds={
             id_: amount
@@ -177,8 +177,9 @@ def sums_of(shards: Sequence[Item]) -> Sums:
 
 
 def _granted_by_shard(shards: Sequence[Item]) -> dict[int, int]:
-    return {_shard_number(shard): read_number(shard, WalletItem.GRANTED) for shard in shards}
+    return {shard_number(shard): read_number(shard, WalletItem.GRANTED) for shard in shards}
 
 
-def _shard_number(item: Item) -> int:
+def shard_number(item: Item) -> int:
+    """Return the number of a wallet shard, from its key."""
     return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

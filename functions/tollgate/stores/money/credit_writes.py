@@ -77,12 +77,5 @@ class CreditWriter:
     def _change(self, workspace_id: str, shard: int, part_nano_usd: int) -> object:
         """Return the action that adds an amount to a shard, or takes a negative amount."""
         write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
-        return {
-            "Update": {
-                "TableName": self._tables.ledger,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": {":x": number(abs(part_nano_usd))},
-            }
-        }
+        key, values = wallet_key(workspace_id, shard), {":x": number(abs(part_nano_usd))}
+        return {"Update": write.request(self._tables.ledger, key, values)}

@@ -22,6 +22,7 @@ from tollgate.stores.aws.tables import Tables, workspace_partition
 from tollgate.stores.money.credit_items import read_entry
 from tollgate.stores.ports.administration import ActivityStore, WorkspaceStore
 from tollgate.stores.ports.credit import CreditEntry
+from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
 # The clock that makes an entry's sort key may be ahead of the clock that dates the entry.
@@ -105,8 +106,8 @@ class DynamoStatementStore:
                 self._client,
                 self._tables.core,
                 workspace_partition(workspace_id),
-                low=f"D#{_compact(days[0])}",
-                high=f"D#{_compact(days[-1])}",
+                low=f"D#{day_name(days[0])}",
+                high=f"D#{day_name(days[-1])}",
             )
             closed = {
                 read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(
@@ -114,7 +115,7 @@ class DynamoStatementStore:
                 )
                 for row in rows
             }
-        still_open = [day_s for day_s in days if _compact(day_s) not in closed]
+        still_open = [day_s for day_s in days if day_name(day_s) not in closed]
         counts = [
             await self._activity.activity(workspace_id, day_s, day_s + DAY_S)
             for day_s in still_open[-_OPEN_DAYS_MAX:]
@@ -127,7 +128,3 @@ class DynamoStatementStore:
             partial_days=tuple(day for count in counts for day in count.partial_days),
             missing_days=(*unknown, *(day for count in counts for day in count.missing_days)),
         )
-
-
-def _compact(day_s: int) -> str:
-    return day_of(day_s).replace("-", "")

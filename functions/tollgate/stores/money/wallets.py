@@ -85,45 +85,23 @@ class Wallets:
 
     async def uncrowd(self, workspace_id: str, shard: int) -> None:
         """Remove the mark that a shard is crowded."""
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._table,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": WALLET_UNCROWD.update,
-                "ConditionExpression": WALLET_UNCROWD.condition,
-            },
-        )
+        request = WALLET_UNCROWD.request(self._table, wallet_key(workspace_id, shard))
+        await self._client.call("UpdateItem", request)
 
     async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
         """Copy a workspace's lock to a shard; existing holds can still be settled."""
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._table,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": WALLET_LOCK.update,
-                "ConditionExpression": WALLET_LOCK.condition,
-                "ExpressionAttributeValues": {":lk": number(lock)},
-            },
-        )
+        key = wallet_key(workspace_id, shard)
+        request = WALLET_LOCK.request(self._table, key, {":lk": number(lock)})
+        await self._client.call("UpdateItem", request)
 
     async def move(
         self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
     ) -> bool:
         """Move credit from one shard to another; return False if the source has too little."""
-        moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
+        values = {":x": number(amount_nano_usd)}
         actions = [
-            {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": wallet_key(workspace_id, shard),
-                    "UpdateExpression": write.update,
-                    "ConditionExpression": write.condition,
-                    "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
-                }
-            }
-            for shard, write in moves
+            {"Update": write.request(self._table, wallet_key(workspace_id, shard), values)}
+            for shard, write in ((source, WALLET_TAKE), (target, WALLET_GRANT))
         ]
         try:
             await self._client.call(

@@ -17,14 +17,14 @@ from tollgate.aws.failures import (
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, LimitOwner
-from tollgate.stores.aws.decoding import read_number, read_text
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
+from tollgate.stores.aws.items import KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
-from tollgate.stores.money.credit_lots import CreditLots
+from tollgate.stores.money.credit_lots import CreditLots, shard_number
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import lock_of
 from tollgate.stores.money.workspaces import Workspaces
@@ -175,7 +175,7 @@ class WorkspaceMaintenance:
         if workspace is None or workspace.shards == 1:
             return 0
         available = {
-            _shard(item): read_number(item, WalletItem.AVAILABLE)
+            shard_number(item): read_number(item, WalletItem.AVAILABLE)
             for item in await self._wallets.items(workspace_id, workspace.shards)
         }
         mean = sum(available.values()) // workspace.shards
@@ -209,7 +209,3 @@ class WorkspaceMaintenance:
             for_s=_INSISTS_FOR_S,
             pause_max_s=_PAUSE_MAX_S,
         )
-
-
-def _shard(item: Item) -> int:
-    return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

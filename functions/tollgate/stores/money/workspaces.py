@@ -326,23 +326,8 @@ class Workspaces:
         names: dict[str, str] | None = None,
     ) -> None:
         """Change a workspace together with its audit log entry."""
-        update = {"Update": self._updating(workspace_key(workspace_id), write, values, names)}
-        await transact(self._client, self._ids, (update, *entry))
+        update = write.request(self._tables.core, workspace_key(workspace_id), values, names)
+        await transact(self._client, self._ids, ({"Update": update}, *entry))
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> None:
-        await self._client.call("UpdateItem", self._updating(key, write, values, None))
-
-    def _updating(
-        self, key: Item, write: ConditionalUpdate, values: Item, names: dict[str, str] | None
-    ) -> dict[str, object]:
-        payload: dict[str, object] = {
-            "TableName": self._tables.core,
-            "Key": key,
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-        }
-        if values:
-            payload["ExpressionAttributeValues"] = values
-        if names:
-            payload["ExpressionAttributeNames"] = names
-        return payload
+        await self._client.call("UpdateItem", write.request(self._tables.core, key, values))

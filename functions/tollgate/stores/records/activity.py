@@ -45,6 +45,7 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.periods import day_name
 
 _log = logging.getLogger(__name__)
 
@@ -211,7 +212,7 @@ class DynamoActivityStore:
     async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
         """Return those of these days that are closed."""
         marks = self._pages_between(
-            workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
+            workspace_id, f"D#{day_name(days[0])}", f"D#{day_name(days[-1])}"
         )
         return {
             _day(read_text(item, AnyItem.SORT).removeprefix("D#"))
@@ -311,10 +312,6 @@ def _read_row(item: Item) -> ActivityRow:
             }
         ),
     )
-
-
-def _compact(day_s: int) -> str:
-    return day_of(day_s).replace("-", "")
 
 
 def _day(compact: str) -> str:

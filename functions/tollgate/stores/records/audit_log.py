@@ -87,14 +87,16 @@ class DynamoAuditLog:
         entries_found: list[AuditEntry] = []
         corrupt: list[str] = []
         queries = 0
+
+        def page(following: str | None) -> Page[AuditEntry]:
+            return Page(found=tuple(entries_found), next=following, unreadable=tuple(corrupt))
+
         with refusing_when_unavailable():
             for partition, beginning in _partitions(workspace_id, low, upper):
                 more = True
                 while more and low < upper:
                     if queries == _QUERIES_MAX:
-                        return Page(
-                            found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
-                        )
+                        return page(upper)
                     queries += 1
                     rows, more = await self._rows(partition, low, upper)
                     for row in rows:
@@ -103,11 +105,9 @@ class DynamoAuditLog:
                         entries_found += [entry for entry in entries if wanted.accepts(entry)]
                         corrupt += names
                         if len(entries_found) == limit:
-                            return Page(
-                                found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
-                            )
+                            return page(upper)
                 upper = beginning
-        return Page(found=tuple(entries_found), next=None, unreadable=tuple(corrupt))
+        return page(None)
 
     async def _rows(self, partition: str, low: str, upper: str) -> tuple[list[Item], bool]:
         """Return the rows in [low, upper), latest first, and True if there may be more."""

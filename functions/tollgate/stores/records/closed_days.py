@@ -9,19 +9,20 @@ from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.records.activity import ClosedDay, GenerationFilter, day_of
+from tollgate.core.records.activity import ClosedDay, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
-from tollgate.stores.aws.expressions import ROWS_BETWEEN
 from tollgate.stores.aws.items import AnyItem, ClosedDayItem
+from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
     all_rows,
     closed_day_key,
-    workspace_key,
+    workspace_partition,
 )
 from tollgate.stores.ports.administration import GenerationStore
+from tollgate.stores.rules.periods import day_name
 
 # Records that a day's export reads at a time.
 _PAGE: Final = 1_000
@@ -65,19 +66,16 @@ class ClosedDays:
         return days[0] if days else None
 
     async def _between(self, workspace_id: str, since_s: int, until_s: int) -> list[ClosedDay]:
-        query = {
-            "TableName": self._table,
-            "ConsistentRead": True,
-            "KeyConditionExpression": ROWS_BETWEEN,
-            "ExpressionAttributeValues": {
-                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
-                ":low": closed_day_key(workspace_id, day_of(since_s))[AnyItem.SORT],
-                ":high": closed_day_key(workspace_id, day_of(until_s))[AnyItem.SORT],
-            },
-        }
         with refusing_when_unavailable():
-            reply = await self._client.call("Query", query)
-        return [_read_day(item, workspace_id) for item in reply["Items"]]
+            items = await rows_between(
+                self._client,
+                self._table,
+                workspace_partition(workspace_id),
+                low=f"D#{day_name(since_s)}",
+                high=f"D#{day_name(until_s)}",
+                consistent=True,
+            )
+        return [_read_day(item, workspace_id) for item in items]
 
     async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
         """Yield the records of a day, latest first, with one page in memory.

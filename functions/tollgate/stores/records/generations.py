@@ -65,12 +65,16 @@ class DynamoGenerationStore:
         """Return a page of this workspace's records, newest first, with ids below `before`."""
         page_records: list[GenerationRecord] = []
         unreadable: list[str] = []
+
+        def page(following: str | None) -> Page[GenerationRecord]:
+            return Page(found=tuple(page_records), next=following, unreadable=tuple(unreadable))
+
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
         high = end_of_time if before is None else min(before, end_of_time)
         low = first_id_of(max(wanted.since_s, 0))
         for _ in range(_QUERIES_MAX):
             if high <= low:
-                return Page(found=tuple(page_records), next=None, unreadable=tuple(unreadable))
+                return page(None)
             floor = max(low, _day_start(high))
             room = limit - len(page_records)
             items, end = await self._query(
@@ -81,13 +85,9 @@ class DynamoGenerationStore:
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             page_records += passing[:room]
             if len(passing) > room or (len(page_records) == limit and end is not None):
-                return Page(
-                    found=tuple(page_records),
-                    next=page_records[-1].id,
-                    unreadable=tuple(unreadable),
-                )
+                return page(page_records[-1].id)
             high = floor if end is None else end
-        return Page(found=tuple(page_records), next=high, unreadable=tuple(unreadable))
+        return page(high)
 
     async def read_day(
         self, workspace_id: str, day: str, *, page_max: int

@@ -1,5 +1,6 @@
 """Kept answers by Idempotency-Key: a claim in DynamoDB names the owner, an object the answer."""
 
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
@@ -64,39 +65,24 @@ class DynamoAnswerStore:
         """
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
-            try:
-                await self._client.call(
-                    "UpdateItem",
-                    {
-                        "TableName": self._table,
-                        "Key": _key(claim),
-                        "UpdateExpression": CLAIM_DONE.update,
-                        "ConditionExpression": CLAIM_DONE.condition,
-                        "ExpressionAttributeNames": {"#st": AnswerClaimItem.STATE},
-                        "ExpressionAttributeValues": {
-                            ":done": string("done"),
-                            ":gid": string(claim.request_id),
-                        },
-                    },
-                )
-            except ConditionFailed:
-                return
+            values = {":done": string("done"), ":gid": string(claim.request_id)}
+            names = {"#st": AnswerClaimItem.STATE}
+            request = CLAIM_DONE.request(self._table, _key(claim), values, names)
+            with suppress(ConditionFailed):
+                await self._client.call("UpdateItem", request)
 
     async def release(self, claim: Claim) -> None:
         """Delete the caller's claim; a claim that was taken over is left to its new owner."""
-        with refusing_when_unavailable():
-            try:
-                await self._client.call(
-                    "DeleteItem",
-                    {
-                        "TableName": self._table,
-                        "Key": _key(claim),
-                        "ConditionExpression": CLAIM_MINE,
-                        "ExpressionAttributeValues": {":gid": string(claim.request_id)},
-                    },
-                )
-            except ConditionFailed:
-                return
+        with refusing_when_unavailable(), suppress(ConditionFailed):
+            await self._client.call(
+                "DeleteItem",
+                {
+                    "TableName": self._table,
+                    "Key": _key(claim),
+                    "ConditionExpression": CLAIM_MINE,
+                    "ExpressionAttributeValues": {":gid": string(claim.request_id)},
+                },
+            )
 
     async def _put(self, claim: Claim) -> Item | None:
         """Write the claim, or return an existing one that still counts.

@@ -85,7 +85,7 @@ class DynamoCooldownStore:
         Exactly one instance gets True for the failure that makes the endpoint rest.
         """
         now_s = int(self._clock.now_s())
-        values = {
+        values: Item = {
             ":now": number(now_s),
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
@@ -139,18 +139,10 @@ class DynamoCooldownStore:
         for endpoint_id in endpoint_ids:
             self._cache[endpoint_id] = _Read(sent_s, failures.get(endpoint_id))
 
-    async def _update(
-        self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]
-    ) -> Item:
-        payload = {
-            "TableName": self._table,
-            "Key": cooldown_key(endpoint_id),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-            "ReturnValues": "ALL_NEW",
-        }
-        reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+    async def _update(self, endpoint_id: str, write: ConditionalUpdate, values: Item) -> Item:
+        request = write.request(self._table, cooldown_key(endpoint_id), values)
+        request["ReturnValues"] = "ALL_NEW"
+        reply = await self._client.call("UpdateItem", request, attempts_max=1)
         item: Item = reply["Attributes"]
         return item
 

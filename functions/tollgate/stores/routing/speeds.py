@@ -106,29 +106,18 @@ class DynamoSpeeds:
         if times is None:
             return
         self._written_s[endpoint_id] = self._clock.monotonic_s()
-        payload = {
-            "TableName": self._table,
-            "Key": speed_key(endpoint_id),
-            "ExpressionAttributeValues": {
-                ":w": number(window_of(self._clock.now_s())),
-                ":n": number(times.answers),
-                ":f": number(times.first_token_ms),
-                ":t": number(times.output_tokens),
-                ":d": number(times.output_ms),
-            },
+        values = {
+            ":w": number(window_of(self._clock.now_s())),
+            ":n": number(times.answers),
+            ":f": number(times.first_token_ms),
+            ":t": number(times.output_tokens),
+            ":d": number(times.output_ms),
         }
         # The fourth attempt is needed if another instance began a window in between.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
+            request = write.request(self._table, speed_key(endpoint_id), values)
             try:
-                await self._client.call(
-                    "UpdateItem",
-                    {
-                        **payload,
-                        "UpdateExpression": write.update,
-                        "ConditionExpression": write.condition,
-                    },
-                    attempts_max=1,
-                )
+                await self._client.call("UpdateItem", request, attempts_max=1)
             except ConditionFailed:
                 continue
             except StoreUnavailable:

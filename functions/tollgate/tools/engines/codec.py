@@ -10,6 +10,8 @@ from tollgate.core.addresses import DomainRules
 from tollgate.core.content import InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import Source, UserLocation
+from tollgate.routing.scalars import KeySection
+from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 _JSON: Final[Mapping[str, str]] = {
@@ -64,6 +66,16 @@ class RecognitionCodec(Struct, frozen=True, kw_only=True):
 
     encode: Callable[[Scan, EngineAccess], Sequence[EngineRequest]]
     decode: Callable[[Sequence[bytes], Scan], Mapping[int, str]]
+
+
+async def find_access(address: str, key: KeySection | None, secrets: SecretStore) -> EngineAccess:
+    """Return the access to an engine; raise RunFailure if its key is missing or invalid."""
+    if key is None:
+        return EngineAccess(base_url=address, key=None)
+    secret = ((await secrets.read(key.reference)) or "").strip()
+    if not secret or not (secret.isascii() and secret.isprintable()):
+        raise RunFailure("unavailable", "the engine's key is missing or invalid")
+    return EngineAccess(base_url=address, key=secret)
 
 
 def bearer(key: str | None) -> Mapping[str, str]:
