@@ -44,23 +44,23 @@ _MANGUM_CONFIG: Final[LambdaConfig] = {
 
 
 async def run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Await the application as a coroutine, whatever kind of awaitable the application returns."""
+    """Run an application; unlike the application's own result, this is always a coroutine."""
     await app(scope, receive, send)
 
 
 class EventError(Exception):
-    """The invocation's event is neither JSON nor a REST request that can be parsed."""
+    """The event of an invocation is not JSON, or is a REST request that cannot be parsed."""
 
 
 class PreludeTooLong(Exception):
-    """Status and headers exceed API Gateway's limit of bytes."""
+    """The status and headers exceed API Gateway's size limit."""
 
 
 def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     """Return the scope and the body of an invocation; None if its event is not an HTTP request.
 
-    mangum parses the event here as it does for the buffered function, so both functions get the
-    same request. Raises EventError for an event that cannot be parsed.
+    mangum parses the event, as in the buffered function, so both functions get the same request.
+    Raises EventError for an event that cannot be parsed.
     """
     try:
         event = from_json(invocation.event_bytes)
@@ -69,7 +69,7 @@ def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     if not isinstance(event, dict) or "httpMethod" not in event:
         return None
     try:
-        # mangum only copies the context (None) into the scope; that entry is deleted below.
+        # mangum uses the context (None) only for an entry of the scope, which is deleted below.
         gateway = APIGateway(event, None, _MANGUM_CONFIG)  # type: ignore[arg-type]
         scope, body = gateway.scope, gateway.body
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -114,7 +114,7 @@ def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes
 
 
 class Exchange:
-    """The ASGI `receive` and `send` of one request; `send` passes the status on at once."""
+    """The ASGI `receive` and `send` for one request; `send` forwards the status immediately."""
 
     def __init__(self, body: bytes, stream: ResponseStream, *, bodyless: bool = False) -> None:
         self.started = False
@@ -127,9 +127,9 @@ class Exchange:
         self._delivered = asyncio.Event()
 
     async def receive(self) -> Message:
-        """Return the request in one message; at the next call, wait for the answer and disconnect.
+        """Return the request; in later calls, return a disconnect after the complete response.
 
-        Lambda does not report that a client left (C36), so no earlier disconnect is signalled.
+        Lambda does not report that a client has left (C36), so there is no earlier disconnect.
         """
         if self._body is not None:
             body, self._body = self._body, None
@@ -138,7 +138,7 @@ class Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Forward a message of the response; raise RuntimeError if its order is wrong."""
+        """Forward a message of the response; raise RuntimeError if the message is out of order."""
         match message["type"]:
             case "http.response.start" if not self.started:
                 opening = encode_prelude(message["status"], message.get("headers", ()))
@@ -157,7 +157,7 @@ class Exchange:
                 raise RuntimeError(f"{unexpected!r} out of order in a response")
 
     async def reply(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """Send a whole response in place of the application's, which must not have started."""
+        """Send a complete response if the application has not started one."""
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": raw})
         await self.send({"type": "http.response.body", "body": body})
@@ -174,10 +174,10 @@ class LifespanFailed(Exception):
 
 @asynccontextmanager
 async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
-    """Start the application, and stop it when the block ends.
+    """Start the application, yield its state, and stop it when the context ends.
 
-    Yields the application's state; the caller copies this state into the scope of each request.
-    Raises LifespanFailed if the application refuses, fails, or does not implement the lifespan.
+    The caller copies the state into the scope of each request. Raises LifespanFailed if the
+    application refuses, fails, or does not implement the lifespan.
     """
     to_app: asyncio.Queue[Message] = asyncio.Queue()
     from_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -208,7 +208,11 @@ async def _wait_completed(
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
         return
-    reason = answer.result().get("message", "") if answer.done() else "no report before its end"
+    reason = (
+        answer.result().get("message", "")
+        if answer.done()
+        else "the application ended without a report"
+    )
     answer.cancel()
     cause = running.exception() if running.done() and not running.cancelled() else None
     raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

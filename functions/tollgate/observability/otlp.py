@@ -1,4 +1,4 @@
-"""Generations as OpenTelemetry spans, which are sent after the answers.
+"""Exports generations as OpenTelemetry spans, after their answers.
 
 Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Attribute
 names: "Semantic conventions for generative client AI spans" 1.41, all still in development;
@@ -44,17 +44,17 @@ _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
 class Collector(Protocol):
-    """The receiver of exported spans."""
+    """A receiver of spans."""
 
     async def send(self, body: bytes) -> None:
-        """Send one export request; raise CollectorError if the collector does not accept it."""
+        """Send one export request; raise CollectorError if the request is not accepted."""
 
 
 class OtlpCollector:
-    """Implements `Collector`; usable in the event loop of the first call only.
+    """Implements `Collector` over HTTP; works only in the event loop of its first call.
 
-    `headers` names a secret with the headers that the collector requires, in the form of the
-    variable OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
+    `headers` names a secret with the headers for the collector, in the format of
+    OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class OtlpCollector:
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def send(self, body: bytes) -> None:
-        """Send once, without a retry, which would delay the next export."""
+        """Send once; a retry would delay the next export."""
         try:
             own = {"content-type": "application/json"}
             headers = {**USUAL_HEADERS, **await self._read_headers(), **own}
@@ -82,7 +82,7 @@ class OtlpCollector:
             raise CollectorError(f"HTTP {status}")
 
     async def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
+        """Close the connections; the next call opens new connections."""
         await self._pool.close()
 
     async def _read_headers(self) -> dict[str, str]:
@@ -96,10 +96,10 @@ class OtlpCollector:
 
 
 class SpanJournal:
-    """A journal that forwards every call, and keeps generations as spans until `flush` sends them.
+    """A journal that forwards every call, and keeps generations as spans until `flush`.
 
-    At most `WAITING_MAX` spans wait; a new span then replaces the oldest. Replaced spans, and spans
-    that the collector refuses, are counted in the log; lost spans never fail a request.
+    At most `WAITING_MAX` spans wait; a further span replaces the oldest. The log counts replaced
+    and refused spans, which never fail a request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
@@ -112,7 +112,7 @@ class SpanJournal:
         self._sending = asyncio.Lock()
 
     def settled(self, record: GenerationRecord) -> None:
-        """Keep the spans of a generation and of its tool runs, if the caller's trace is sampled."""
+        """Keep the spans for a generation and its tool runs, if the caller's trace is sampled."""
         self._inner.settled(record)
         span = tracing.current() or tracing.new_trace(self._ids)
         if not span.sampled:
@@ -146,7 +146,7 @@ class SpanJournal:
         self._waiting.append(span)
 
     async def flush(self) -> None:
-        """Send the waiting spans in one request; spans added meanwhile wait for the next flush."""
+        """Send the waiting spans in one request; later spans wait for the next flush."""
         if not self._waiting or self._sending.locked():
             return
         async with self._sending:
@@ -163,7 +163,7 @@ class SpanJournal:
 
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
-    """Return a generation that ended at `end_ns` in OTLP's JSON, where 64-bit numbers are text."""
+    """Return a generation that ended at `end_ns` as OTLP JSON, which has large numbers as text."""
     return _render(
         span,
         f"chat {record.trace.requested_model}",
@@ -176,7 +176,7 @@ def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
 
 
 def _otlp_span_of_run(run: RunRecord, span: Span, generation_start_ns: int) -> JsonValue:
-    """Return a tool run as a child span of its generation, without the query and the result."""
+    """Return a tool run as a child span of its generation, without the query or the result."""
     start_ns = generation_start_ns + run.began_ms * _NS_PER_MS
     return _render(
         span,

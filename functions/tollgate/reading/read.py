@@ -1,4 +1,4 @@
-"""Reads a document of any known type, in a process that may be killed at any moment."""
+"""Reads documents of all known types, in a process that may be killed at any time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,9 +20,9 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Base64 characters of the pictures of all pages together, as many as fit a provider's request.
+# Maximum size of all pictures together, in Base64 characters, which fits a provider's request.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
-# JSON bytes of a page besides its text and its picture.
+# Size of a page's JSON without its text and picture.
 _PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
 _OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
@@ -40,7 +40,7 @@ _OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
 
 
 def perform(request: ReadingRequest) -> ReadingReply:
-    """Return the requested pages, as many as fit into one reply, or the document's fault."""
+    """Return as many requested pages as fit into one reply, or the document's fault."""
     try:
         return _read_batch(request)
     except UnreadableDocument as error:
@@ -69,7 +69,7 @@ def _read_batch(request: ReadingRequest) -> ReadBatch:
 
 
 def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
-    """Return an opened document; raise UnreadableDocument if its type, size or form is refused."""
+    """Open a document; raise UnreadableDocument if its type, size or format is refused."""
     if len(content) > DOCUMENT_BYTES_MAX:
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
@@ -97,7 +97,7 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
 def read_pages(
     opened: OpenedDocument, task: ReadingTask, *, first: int = 1
 ) -> Iterator[DocumentPage]:
-    """Yield the task's pages from `first` on; raise UnreadableDocument beyond a size limit."""
+    """Yield the requested pages from `first`; raise UnreadableDocument beyond a size limit."""
     text_bytes = picture_bytes = 0
     for number in range(first, min(opened.pages_total, task.pages_max) + 1):
         page = opened.read_page(number)
@@ -121,7 +121,7 @@ def _size(page: DocumentPage) -> int:
 
 
 def _decode(content: bytes) -> str:
-    """Decode a text as UTF-16 if a byte order mark says so, else UTF-8, else Windows-1252."""
+    """Decode a text as UTF-16 if it has that byte order mark, else as UTF-8 or Windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", errors="replace")
     try:

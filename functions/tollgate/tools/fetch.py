@@ -18,10 +18,11 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.files.media_types import detect_media_type
 from tollgate.core.server_tools import URL_LINE, RunResult, Source
+from tollgate.http1.egress import Fetched
 from tollgate.routing.tool_sections import WebFetchSection
 from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.known_urls import KnownUrls
-from tollgate.tools.ports.base import FetchedPage, PageFetcher, PageLimits, RunFailure
+from tollgate.tools.ports.base import PageFetcher, PageLimits, RunFailure
 
 # Pages of a document that are read, from the first; the text is truncated as well.
 _PAGES_MAX: Final = 50
@@ -81,7 +82,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         source = Source(url=page.url, title=title, text=text)
         return RunResult(content=(Text(text=shown),), sources=(source,))
 
-    async def _read(self, page: FetchedPage) -> tuple[str, str]:
+    async def _read(self, page: Fetched) -> tuple[str, str]:
         """Return the title and the text of a page."""
         claimed, charset = _claimed(page.claimed_type)
         found = detect_media_type(page.content, claimed)

@@ -190,15 +190,11 @@ def wire_gateway(
     )
 
 
-class _LaterRecognizer:
-    """Implements `core.documents.reading.TextRecognizer` with the OCR engine of a catalog.
+class _LaterRecognizer(Struct, frozen=True):
+    """Implements `core.documents.reading.TextRecognizer` with the OCR engine of a catalog."""
 
-    The recognizer is imported with the first scan.
-    """
-
-    def __init__(self, catalog: Catalog, upstream: Upstream) -> None:
-        self._catalog = catalog
-        self._upstream = upstream
+    catalog: Catalog
+    upstream: Upstream
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
@@ -208,10 +204,9 @@ class _LaterRecognizer:
         from tollgate.tools.io.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
-        pdf = self._catalog.pdf
+        pdf, upstream = self.catalog.pdf, self.upstream
         if pdf is None or pdf.ocr is None:
             raise RecognitionFailed("no OCR engine is configured")
-        upstream = self._upstream
         engine = EngineRecognizer(
             section=pdf.ocr,
             calls=PooledEngineCalls(upstream.pool),

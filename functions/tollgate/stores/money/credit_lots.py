@@ -7,6 +7,8 @@ its revision. So of concurrent writers one succeeds, and no change is ever half 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
@@ -135,11 +137,7 @@ class CreditLots:
         """Remove the lots that are used up, if one of them has expired."""
         if all(lot.left_nano_usd for lot in lots.find_due(self._clock.now_s())):
             return
-        left = Lots(
-            spent_nano_usd=lots.spent_nano_usd,
-            lots=tuple(lot for lot in lots.lots if lot.left_nano_usd),
-            revision=lots.revision,
-        )
+        left = replace(lots, lots=tuple(lot for lot in lots.lots if lot.left_nano_usd))
         try:
             await self._client.call("PutItem", self._replacing(workspace_id, stored, left))
         except ConditionFailed:
@@ -147,9 +145,7 @@ class CreditLots:
 
     def _replacing(self, workspace_id: str, before: Lots, after: Lots) -> dict[str, object]:
         """Return the put of new lots, on condition that the lots are as they were read."""
-        new = Lots(
-            spent_nano_usd=after.spent_nano_usd, lots=after.lots, revision=before.revision + 1
-        )
+        new = replace(after, revision=before.revision + 1)
         put: dict[str, object] = {
             "TableName": self._tables.core,
             "Item": lots_item(workspace_id, new),

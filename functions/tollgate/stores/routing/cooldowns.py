@@ -4,7 +4,6 @@ An endpoint's item counts its failures within one window. A reader computes from
 endpoint rests. `speeds.py` has an endpoint's other item, and is imported on first use.
 """
 
-import asyncio
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -16,15 +15,13 @@ from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
 from tollgate.core.routing.cooldown import CooldownPolicy
 from tollgate.core.routing.speed import AnswerTime, Speed
-from tollgate.stores.aws.decoding import decode_items, read_number
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.items import CooldownItem
-from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
-from tollgate.stores.routing.speeds import DynamoSpeeds
+from tollgate.stores.aws.tables import cooldown_key
+from tollgate.stores.routing.speeds import DynamoSpeeds, read_by_endpoint
 
 _READ_FOR_S: Final = 5.0
-# The longest time that a request waits for the cooldowns.
-_READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
@@ -123,19 +120,8 @@ class DynamoCooldownStore:
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
         sent_s = self._clock.monotonic_s()
-        items: list[Item] = []
-        try:
-            async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [cooldown_key(endpoint_id) for endpoint_id in endpoint_ids]
-                items = await get_items(self._client, self._table, keys)
-        except (StoreUnavailable, TimeoutError):
-            # Fail open: an unreachable store must not stop requests to endpoints that may work.
-            items = []
-        # An endpoint with a corrupt item is available, too.
-        failures_by_id, _ = decode_items(
-            lambda item: (endpoint_of_cooldown(item), _read_failures(item)), items
-        )
-        failures = dict(failures_by_id)
+        keys = [cooldown_key(endpoint_id) for endpoint_id in endpoint_ids]
+        failures = await read_by_endpoint(self._client, self._table, keys, _read_failures)
         for endpoint_id in endpoint_ids:
             self._cache[endpoint_id] = _Read(sent_s, failures.get(endpoint_id))
 

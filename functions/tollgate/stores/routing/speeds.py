@@ -6,10 +6,11 @@ weight as the current one fills.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
@@ -27,8 +28,9 @@ SPEED_LASTS_S: Final = DAY_S
 # An instance writes each endpoint's sums at most this often.
 WRITE_EVERY_S: Final = 60.0
 _READ_FOR_S: Final = 30.0
-# The longest time that a request waits for the speeds.
+# Maximum time that a request waits for the speeds or the cooldowns.
 _READ_LIMIT_S: Final = 0.5
+_Decoded = TypeVar("_Decoded")
 
 
 class MeasuredWindows(Struct, frozen=True, kw_only=True):
@@ -45,12 +47,7 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
         """Return the windows including answers of now, which may start another window."""
         since_s = window_of(now_s)
         if since_s == self.since_s:
-            return MeasuredWindows(
-                since_s=since_s,
-                times=self.times.plus(times),
-                before_s=self.before_s,
-                before=self.before,
-            )
+            return replace(self, times=self.times.plus(times))
         return MeasuredWindows(
             since_s=since_s, times=times, before_s=self.since_s, before=self.times
         )
@@ -142,21 +139,26 @@ class DynamoSpeeds:
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
         sent_s = self._clock.monotonic_s()
-        items: list[Item] = []
-        try:
-            async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [speed_key(endpoint_id) for endpoint_id in endpoint_ids]
-                items = await get_items(self._client, self._table, keys)
-        except (StoreUnavailable, TimeoutError):
-            # Fail open: without speeds, requests are served in another order of endpoints.
-            items = []
-        # An endpoint with a corrupt item counts as not measured, too.
-        windows_by_id, _ = decode_items(
-            lambda item: (endpoint_of_cooldown(item), _read_windows(item)), items
-        )
-        windows = dict(windows_by_id)
+        keys = [speed_key(endpoint_id) for endpoint_id in endpoint_ids]
+        windows = await read_by_endpoint(self._client, self._table, keys, _read_windows)
         for endpoint_id in endpoint_ids:
             self._cache[endpoint_id] = _Read(sent_s, windows.get(endpoint_id))
+
+
+async def read_by_endpoint(
+    client: AwsCaller, table: str, keys: Sequence[Item], read: Callable[[Item], _Decoded]
+) -> dict[str, _Decoded]:
+    """Return the decoded items by endpoint, without corrupt ones; empty if the store is too slow.
+
+    Routing fails open: without speeds and cooldowns, requests still reach endpoints that may work.
+    """
+    try:
+        async with asyncio.timeout(_READ_LIMIT_S):
+            items = await get_items(client, table, keys)
+    except (StoreUnavailable, TimeoutError):
+        return {}
+    decoded, _ = decode_items(lambda item: (endpoint_of_cooldown(item), read(item)), items)
+    return dict(decoded)
 
 
 def window_of(now_s: float) -> int:

@@ -123,12 +123,7 @@ class RateState(Struct, frozen=True, kw_only=True):
             if form == "idle"
             else (self.full_us + self.interval_us, self.ready_us + self.interval_us)
         )
-        return RateState(
-            full_us=full_us,
-            ready_us=ready_us,
-            interval_us=self.interval_us,
-            slack_us=self.slack_us,
-        )
+        return replace(self, full_us=full_us, ready_us=ready_us)
 
     def to_limit(self, now_us: int) -> RateLimit:
         """Return the rate in the form that a reply states."""

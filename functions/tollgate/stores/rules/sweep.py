@@ -25,7 +25,6 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
     workspace_id: str
     shard: int
     holds: Mapping[str, int]
-    """Held nano-dollars by hold id."""
 
 
 class StateHolds(Struct, frozen=True, kw_only=True):
@@ -33,7 +32,6 @@ class StateHolds(Struct, frozen=True, kw_only=True):
 
     owner: LimitOwner
     holds: Mapping[str, int]
-    """Held nano-dollars by hold id."""
 
     @property
     def workspace_id(self) -> str:

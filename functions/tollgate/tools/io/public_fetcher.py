@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.http1.egress import Egress, FetchLimits
+from tollgate.http1.egress import Egress, Fetched, FetchLimits
 from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableReply
 from tollgate.providers.ports.base import FetchedMedia
 
 if TYPE_CHECKING:
     # Imported by few processes, while every process creates a fetcher at its start.
-    from tollgate.tools.ports.base import FetchedPage, PageLimits
+    from tollgate.tools.ports.base import PageLimits
 
 
 class PublicFetcher:
@@ -37,14 +37,14 @@ class PublicFetcher:
             raise _refusal("could not be fetched", field) from failure
         return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
 
-    async def fetch_page(self, url: str, limits: "PageLimits") -> "FetchedPage":
+    async def fetch_page(self, url: str, limits: "PageLimits") -> Fetched:
         """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
         # Imported with the first page, because most processes fetch none.
-        from tollgate.tools.ports.base import FetchedPage, RunFailure
+        from tollgate.tools.ports.base import RunFailure
 
         own = replace(self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s)
         try:
-            found = await self._egress.fetch(url, own, limits.domains)
+            return await self._egress.fetch(url, own, limits.domains)
         except ForbiddenUrl as forbidden:
             raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
         except UnusableReply as unusable:
@@ -53,7 +53,6 @@ class PublicFetcher:
             raise RunFailure("url_not_accessible", "the page did not arrive in time") from late
         except HttpError as failure:
             raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
-        return FetchedPage(url=found.url, content=found.content, claimed_type=found.claimed_type)
 
 
 def _refusal(problem: str, field: str) -> RequestError:

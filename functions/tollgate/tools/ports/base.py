@@ -12,6 +12,7 @@ from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.core.work.images import ImageRequest
+from tollgate.http1.egress import Fetched
 
 # The codes of failed runs, for the model, the record and the caller. They are those of Anthropic's
 # two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool", 2026-11-22), so
@@ -60,15 +61,6 @@ class EngineCalls(Protocol):
         """Return the body of a reply with status 200; raise RunFailure for any other outcome."""
 
 
-class FetchedPage(Struct, frozen=True, kw_only=True):
-    """The content at a URL, after redirects."""
-
-    url: str
-    """The address after redirects."""
-    content: bytes
-    claimed_type: str | None = None
-
-
 class PageLimits(Struct, frozen=True, kw_only=True):
     """The limits of one fetch."""
 
@@ -81,7 +73,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
 class PageFetcher(Protocol):
     """Fetches pages from public addresses only."""
 
-    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+    async def fetch_page(self, url: str, limits: PageLimits) -> Fetched:
         """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
 
 
