@@ -1,4 +1,4 @@
-"""The tools that routing.yaml configures, and those of one request."""
+"""The server tools that routing.yaml configures, opened for each request."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ from tollgate.tools.ports.base import (
 )
 from tollgate.tools.search import WebSearch
 
-# The engine name of tools that the gateway runs itself.
+# Engine name for tools that the gateway runs itself.
 _OWN: Final = "tollgate"
 # Faults of an engine, as opposed to faults of the model's arguments.
 _FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
@@ -71,18 +71,18 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
     routes: Mapping[str, RouteSection]
     painter: Painter
     services: ToolServices | None
-    """None for an explanation, which runs no tool."""
+    """None for explanations, which run no tool."""
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request; `route` is the name of its route, if it uses one."""
+        """Return the tools for one request; `route` is the name of its route, None without one."""
         stated = self.routes.get(route) if route is not None else None
         return _OpenTools(self, stated, request=request, principal=principal)
 
 
 class _OpenTools:
-    """The tools of one request."""
+    """The tools for one request."""
 
     def __init__(
         self,
@@ -101,11 +101,11 @@ class _OpenTools:
         self._known = KnownUrls(request) if fetches else None
 
     def declare(self, tool: ServerTool) -> Tool | None:
-        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+        """Return the tool's declaration for the model; None for a tool that is not configured."""
         return None if self._find(tool.id) is None else declare_kind(tool.id)
 
     def bound(self, tool: ServerTool) -> ToolBound:
-        """Return the bound of a configured tool, by its request and by routing.yaml."""
+        """Return the limits for a configured tool, from the request and routing.yaml."""
         section = self._find(tool.id)
         if section is None:
             raise KeyError(tool.id)
@@ -127,7 +127,7 @@ class _OpenTools:
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with its limits for providers that run it; None if no provider may."""
+        """Return a tool with its limits for the provider to run; None if providers may not."""
         section = self._find(tool.id)
         if not isinstance(section, WebSearchSection) or not section.native:
             return None
@@ -178,7 +178,7 @@ class _OpenTools:
                 result = await self._search(
                     services, tool, section, arguments, remaining_s=remaining_s
                 )
-                # If no domain is admitted, the engine was not called, so nothing is charged.
+                # Without an admitted domain the engine is not called, so nothing is charged.
                 domains = self._domains("web_search", section.domains, tool)
                 price = None if domains.admits_none else section.price
             case WebFetchSection():
@@ -244,7 +244,7 @@ class _OpenTools:
         return found
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
-        """Return the domains of the route, else of the file, narrowed by those of the request."""
+        """Return the domain rules of the route, or else the file, narrowed by the request's."""
         of_route = self._route.server_tools.get(id_) if self._route is not None else None
         if of_route is not None:
             rules = of_route.merge(rules)
@@ -265,10 +265,10 @@ class _OpenTools:
 
 
 def _tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> RunResult:
-    """Return the current time in the zone that the model requested, or else in `timezone`."""
+    """Return the current time in the time zone that the model states, or else in `timezone`."""
     name = arguments.get("timezone") or timezone
     if not isinstance(name, str):
-        raise RunFailure("invalid_input", "`timezone` must be a text")
+        raise RunFailure("invalid_input", "`timezone` must be a string")
     now = datetime.fromtimestamp(int(clock.now_s()), UTC)
     try:
         local = now if name == _UTC else now.astimezone(ZoneInfo(name))

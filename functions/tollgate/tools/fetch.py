@@ -1,4 +1,4 @@
-"""The web_fetch tool: reads one page or document at a known address as text."""
+"""The web_fetch tool, which returns the text of a web page or document at a known URL."""
 
 import asyncio
 import codecs
@@ -24,7 +24,7 @@ from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.known_urls import KnownUrls
 from tollgate.tools.ports.base import PageFetcher, PageLimits, RunFailure
 
-# Pages of a document that are read, from the first; the text is truncated as well.
+# Maximum number of pages that are read from a document.
 _PAGES_MAX: Final = 50
 _LEFT_OUT: Final = "\n[The rest of the page is left out.]"
 _PDF: Final = "application/pdf"
@@ -32,8 +32,8 @@ _WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN: Final = frozenset(
     {"application/json", "application/ld+json", "application/xml", "application/yaml"}
 )
-# The encodings of web pages, as Python names them; any other is read as UTF-8. Servers must not be
-# able to select any codec of Python: `punycode` takes more than a minute for 1 MB.
+# Encodings of web pages by their Python names; UTF-8 replaces all others. Servers must not select
+# arbitrary Python codecs: `punycode` takes more than a minute for 1 MB.
 # https://encoding.spec.whatwg.org/#names-and-labels (2026-11-22)
 _UTF_8: Final = "utf-8"
 _CHARSETS: Final = frozenset(
@@ -49,7 +49,7 @@ _CHARSETS: Final = frozenset(
 
 
 class WebFetch(Struct, frozen=True, kw_only=True):
-    """Fetches pages from public addresses, and has a reader extract the text of HTML and PDF."""
+    """Fetches pages from public addresses, and extracts the text of HTML and PDF by a reader."""
 
     section: WebFetchSection
     fetcher: PageFetcher
@@ -63,11 +63,11 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         domains: DomainRules,
         timeout_s: float,
     ) -> RunResult:
-        """Return the text of a page; raise RunFailure if it must not or cannot be read."""
+        """Return the text of a page; raise RunFailure if the page must not or cannot be read."""
         url = _url(arguments, known, domains)
         limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
         try:
-            # The time limit includes reading: a hostile page may keep a reader busy for long.
+            # The time limit includes reading, because a hostile page may keep a reader busy.
             async with asyncio.timeout(timeout_s):
                 page = await self.fetcher.fetch_page(url, limits)
                 title, text = await self._read(page)
@@ -83,7 +83,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         return RunResult(content=(Text(text=shown),), sources=(source,))
 
     async def _read(self, page: Fetched) -> tuple[str, str]:
-        """Return the title and the text of a page."""
+        """Return the title and text of a page."""
         claimed, charset = _claimed(page.claimed_type)
         found = detect_media_type(page.content, claimed)
         is_plain = claimed.startswith("text/") or claimed in _PLAIN
@@ -94,7 +94,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
                 )
             return "", _decode(page.content, charset)
         if self.reader is None:
-            raise RunFailure("unsupported_content_type", "only plain text can be read here")
+            raise RunFailure("unsupported_content_type", "only plain text can be read")
         type_ = _PDF if found == _PDF else "text/html"
         task = ReadingTask(pages_max=_PAGES_MAX, cuts=True, address=page.url)
         try:
@@ -120,7 +120,7 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
         raise RunFailure("invalid_input", "`url` must begin with http:// or https://")
     named = known.find(url)
     if named is None:
-        words = "only addresses of the conversation and of earlier results can be read"
+        words = "only addresses in the conversation or in earlier results can be read"
         raise RunFailure("url_not_in_prior_context", words)
     if not domains.admits(host):
         raise RunFailure("url_not_allowed", "this domain is not allowed")
@@ -128,9 +128,9 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
 
 
 def _claimed(header: str | None) -> tuple[str, str]:
-    """Return the media type and charset that a server claims, in lower case."""
+    """Return the media type and charset from a Content-Type header, in lower case."""
     message = Message()
-    # `email` cannot parse a header with other than ASCII characters.
+    # `email` can parse only headers in ASCII.
     plain = (header or "")[:200].encode("ascii", errors="replace").decode()
     message["content-type"] = plain.replace("\n", " ").replace("\r", " ")
     type_ = message.get_content_type() if header else ""
@@ -146,7 +146,7 @@ def _decode(content: bytes, charset: str) -> str:
 
 
 def _shorten(text: str, bytes_max: int) -> str:
-    """Return a text within `bytes_max`; a truncated one ends with a note."""
+    """Truncate a text to `bytes_max` bytes, which include a note about the truncation."""
     shown = cut(text, bytes_max)
     if shown == text:
         return text

@@ -1,4 +1,4 @@
-"""The web_search tool: calls an engine, and keeps the results within limits and allowed domains."""
+"""The web_search tool, which calls an engine and limits the results in size and by domain."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -50,7 +50,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         location: UserLocation | None,
         timeout_s: float,
     ) -> RunResult:
-        """Return the results; raise RunFailure if the search cannot be made."""
+        """Return the results; raise RunFailure if the search fails."""
         codec = ENGINES[self.engine]
         query = _query(arguments, codec.query_characters_max)
         if domains.admits_none:
@@ -63,7 +63,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
             bytes_max=_REPLY_BYTES_MAX,
             timeout_s=timeout_s,
         )
-        # Results are filtered here as well, because some engines support no domains, or fewer.
+        # Results are filtered here too, because some engines do not support all domain rules.
         admitted = [each for each in codec.decode(body) if _is_admitted(each, domains)]
         by_url = {each.url: each for each in reversed(admitted)}
         best_first = [each for each in admitted if by_url[each.url] is each]
@@ -73,7 +73,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
 def _query(arguments: Mapping[str, object], characters_max: int) -> str:
     query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():
-        raise RunFailure("invalid_input", "`query` must be a text that is not empty")
+        raise RunFailure("invalid_input", "`query` must be a string that is not empty")
     if len(query) > characters_max:
         raise RunFailure("query_too_long", f"`query` has more than {characters_max} characters")
     return " ".join(query.split())

@@ -1,4 +1,4 @@
-"""Clients of AWS according to the settings: for real services, or for emulators."""
+"""Creates clients for AWS services or emulators, as the settings state."""
 
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
@@ -28,7 +28,7 @@ def aws_json(
     *,
     timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
-    """Return the client of a service in the settings' region."""
+    """Return the client of a service, in the region that the settings name."""
     if endpoint_url is None:
         # Real services use https: load the TLS context while the function starts, not in a request.
         tls_context()
@@ -52,7 +52,7 @@ def wire_secrets(settings: Settings, clock: Clock) -> AwsJson | None:
 
 
 def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
-    """Return the store of objects, a folder or a bucket; None if the settings name neither."""
+    """Return the store of objects in a folder or bucket; None if the settings name neither."""
     if settings.objects_folder is not None:
         return FolderObjects(settings.objects_folder)
     if settings.objects_bucket is None:
@@ -66,7 +66,7 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 
 def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
-    """Return a signer for the function's role; emulators accept any signature."""
+    """Return a signer with the function's credentials; emulators accept any signature."""
     region = region or settings.aws_region
     rotating = rotating_credentials(settings)
     if rotating is not None:
@@ -76,7 +76,7 @@ def signer(settings: Settings, service: str, clock: Clock, region: str | None = 
 
 
 def credentials(settings: Settings) -> Credentials | None:
-    """Return the credentials of the function; None if there are none."""
+    """Return the credentials of the function, or None."""
     rotating = rotating_credentials(settings)
     if rotating is not None:
         return rotating.current()
@@ -89,13 +89,13 @@ def credentials(settings: Settings) -> Credentials | None:
 
 @cache
 def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
-    """Return the shared source of temporary credentials; None if the credentials are fixed."""
+    """Return the shared source of temporary credentials; None if the settings name no source."""
     url = settings.container_credentials_url
     if url is None and settings.container_credentials_path is not None:
         url = _ECS_URL + settings.container_credentials_path
     if url is None:
         return None
-    # Imported here because most functions never use it.
+    # Imported here because most functions never use the module.
     from tollgate.aws.container_credentials import CredentialsEndpoint, RotatingCredentials
 
     endpoint = CredentialsEndpoint(

@@ -1,4 +1,4 @@
-"""Wires what every HTTP function has: the journal, the hooks of requests, the limits on callers."""
+"""Wires the journal, the hooks for requests and the limits on callers, for all HTTP functions."""
 
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +19,7 @@ _Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A journal, the hooks that flush the journal after each reply, and those that close it."""
+    """A journal, with hooks that flush it after each reply and hooks that close it at the end."""
 
     journal: Journal
     after: tuple[_Hook, ...] = ()
@@ -50,19 +50,19 @@ def wire_observation(settings: Settings, clock: Clock) -> Observation:
 
 
 def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
-    """Wrap the app in hooks for each request; return the app unchanged if there are none."""
+    """Return the app with hooks for each request, or unchanged if there are no hooks."""
     credentials = rotating_credentials(settings)
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    # Imported only if requests renew credentials or flush spans.
+    # Imported here because only some functions renew credentials or flush spans.
     from tollgate.web.http.request_hooks import RequestHooks
 
     return RequestHooks(app, before=before, after=observation.after)
 
 
 def wire_web_limits(settings: Settings) -> WebLimits:
-    """Return the limits on callers from the settings."""
+    """Return the limits on callers that the settings state."""
     return WebLimits(
         allowed_origins=settings.allowed_origins, body_bytes_max=settings.body_bytes_max
     )

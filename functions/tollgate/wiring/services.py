@@ -1,4 +1,4 @@
-"""Wires the services of the api routes; stores that other functions share are passed in."""
+"""Wires the services of the API routes over stores that are passed in."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def wire_services(
     clock: Clock,
     journal: Journal,
 ) -> Services:
-    """Return the services of the api routes."""
+    """Return the services for the API routes."""
     ids = IdSource(clock)
     formats = Ingresses(ids)
     return Services(
@@ -56,7 +56,7 @@ def wire_services(
 
 
 def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
-    """Return a function that creates the tools of a catalog for explanations."""
+    """Return a function that creates a catalog's tools for explanations."""
 
     def make(catalog: Catalog) -> ServerTools:
         # Imported with the first explanation of a request with tools.

@@ -1,4 +1,4 @@
-"""Wires sign-in; nothing is created if no issuer is configured."""
+"""Wires sign-in, if an issuer is configured."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -54,7 +54,7 @@ def _wire_login(
         raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
 
     named = sign_in.client_secret
-    # The sign-in file may name any variable, except those that platforms set.
+    # The sign-in file may name any environment variable that the platform does not set.
     variables = KeyVariables((named.env,) if named is not None and named.env else ())
     secret_store = AwsSecretStore(
         wire_secrets(settings, clock), environment_variable, clock, variables=variables

@@ -1,4 +1,4 @@
-"""Wires the tools that the gateway runs for models; imported with the first request for one."""
+"""Wires the tools that the gateway runs for models; the first request for a tool imports it."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
@@ -33,7 +33,7 @@ def wire_tools(
     reader: DocumentReader | None,
     clock: Clock,
 ) -> ServerTools:
-    """Return the tools of a catalog."""
+    """Return a catalog's tools."""
     services = ToolServices(
         calls=PooledEngineCalls(pool), pages=fetcher, reader=reader, secrets=secrets, clock=clock
     )
@@ -41,7 +41,7 @@ def wire_tools(
 
 
 def wire_unrun_tools(catalog: Catalog, clock: Clock) -> ServerTools:
-    """Return the tools of a catalog for explanations, which show bounds and run no tool."""
+    """Return a catalog's tools for explanations, which show the tools' limits and run no tool."""
     return _configure(catalog, Planner(catalog), _NoProviders(), None, clock=clock)
 
 

@@ -1,4 +1,4 @@
-"""Wires all routes and the reading of documents in one process, for hosts other than Lambda."""
+"""Wires all routes and the reader of documents for hosts other than Lambda."""
 
 from starlette.types import ASGIApp
 
@@ -24,7 +24,7 @@ from tollgate.wiring.stores import Stores
 
 
 def wire_local_reader() -> DocumentReader:
-    """Return the reader that starts a process for each document."""
+    """Return a reader that starts a process for each document."""
     return ChildReader()
 
 
@@ -38,7 +38,7 @@ def wire_whole_app(
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """Return the app of both functions, joined as API Gateway joins them."""
+    """Return one app with the routes of all functions, as behind API Gateway."""
     limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
     services = wire_services(

@@ -1,8 +1,8 @@
 """Firecrawl's search.
 
 https://docs.firecrawl.dev/api-reference/endpoint/search (2026-11-22): `POST /v2/search`, a bearer
-token, queries of at most 500 characters, `sources` web, domains either to include or to exclude. A
-search costs the same for up to ten results. Pages are not scraped, because each would be charged.
+token, queries of at most 500 characters, `web` in `sources`, either included or excluded domains.
+All searches with up to ten results have the same price; scraped pages would be charged extra.
 """
 
 from typing import Final
@@ -40,7 +40,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
+    """Return the request for a search."""
     place = search.location
     names = (place.city, place.region, place.country) if place else ()
     included = listed(search.domains.allowed, _DOMAINS_MAX)
@@ -60,7 +60,7 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
         Source(url=each.url, title=each.title or "", text=each.description or "")
         for each in read_engine_reply(body, _Reply).data.web

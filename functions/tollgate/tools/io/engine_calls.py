@@ -1,4 +1,4 @@
-"""Requests to the engines of tools, over the connection pool for providers."""
+"""Sends requests to the engines of tools, over the providers' connection pool."""
 
 import asyncio
 from typing import Final
@@ -15,7 +15,7 @@ _TOO_MANY: Final = 429
 
 
 class PooledEngineCalls(Struct, frozen=True):
-    """Implements `tools.ports.base.EngineCalls`; the text of an error reply is never passed on."""
+    """Implements `tools.ports.base.EngineCalls`; failures never quote the reply."""
 
     pool: HttpPool
 
@@ -34,16 +34,16 @@ class PooledEngineCalls(Struct, frozen=True):
         try:
             async with asyncio.timeout(timeout_s), self.pool.send(call) as reply:
                 if reply.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise _failure("replied in another encoding than requested")
+                    raise _failure("replied in an encoding that was not requested")
                 return await reply.read_all(bytes_max)
         except UpstreamRefused as refused:
             if refused.status == _TOO_MANY:
-                raise _failure("gets too many requests", "too_many_requests") from refused
+                raise _failure("received too many requests", "too_many_requests") from refused
             raise _failure(f"refused the request with HTTP {refused.status}") from refused
         except TimeoutError as late:
             raise _failure("did not answer in time") from late
         except ReplyTooLong as large:
-            raise _failure("replied with more than can be read") from large
+            raise _failure("sent a reply that is too long") from large
         except (UpstreamError, HttpError) as failure:
             raise _failure("cannot be reached") from failure
 
