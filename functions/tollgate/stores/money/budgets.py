@@ -1,9 +1,9 @@
-"""Budgets of workspaces: spending in a month, alerts that are each created once, pauses.
+"""Monthly budgets of workspaces, with alerts and pauses.
 
-The spending is read from the states of keys, so nothing needs a reset or is counted twice. An alert
-is a row that is written once. Each channel is retried until it accepts the alert; a lease lets one
-process at a time send it. Only a process that dies between sending and recording causes a second
-delivery, which has the same id.
+Spending is computed from the states of keys, so no counter needs a reset. An alert is an item that
+is written once. Delivery is retried until each channel accepts the alert, and a lease lets only one
+process send at a time. If a process dies after sending and before recording, the alert is delivered
+again, with the same id.
 """
 
 import logging
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 KEPT_S: Final = 400 * DAY_S
-# Older alerts are stale: they are no longer sent, not even to a new channel.
+# Age at which alerts are stale, and no longer sent.
 _SENT_WITHIN_S: Final = 3 * DAY_S
 # Longer than a channel's timeout, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
@@ -43,14 +43,14 @@ class AlertChannel(Protocol):
     """A channel that delivers alerts."""
 
     name: str
-    """Name that is part of the stored attribute of a delivery, so it never changes."""
+    """Name that never changes, because it is part of the name of a stored attribute."""
 
     async def send(self, event: bytes) -> None:
-        """Deliver one event as JSON; raise DeliveryFailed if the channel does not accept it."""
+        """Deliver an event in JSON; raise DeliveryFailed if the channel does not accept it."""
 
 
 class Budgets:
-    """The budgets of all workspaces, checked one workspace at a time."""
+    """The budgets of all workspaces."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Budgets:
         self._clock = clock
 
     async def check(self, workspace_id: str) -> int:
-        """Create due alerts, pause or resume, send unsent alerts; return how many were created."""
+        """Create and send due alerts, pause or resume; return the number of new alerts."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None:
             return 0
@@ -88,7 +88,7 @@ class Budgets:
         return alerts
 
     async def month_nano_usd(self, workspace_id: str) -> int:
-        """Return the nano-dollars that a workspace has spent in this UTC month."""
+        """Return a workspace's spending in this UTC month."""
         second = int(self._clock.now_s())
         pointers = await self._workspaces.key_pointers(workspace_id)
         deleted = [pointer for pointer in pointers if is_gone(pointer)]
@@ -107,7 +107,7 @@ class Budgets:
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Write an alert; return False if it exists already."""
+        """Write an alert; return False if the alert exists already."""
         budget = workspace.settings.budget_nano_usd or 0
         now_s = int(self._clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")
@@ -152,7 +152,7 @@ class Budgets:
                     await self._send(row, channel)
 
     async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
-        """Return True if this process may send an unsent alert, and keep others from sending it."""
+        """Return True if this process now has the lease to send an alert."""
         now_s = int(self._clock.now_s())
         names = {
             "#at": _sent_name(channel),

@@ -1,4 +1,4 @@
-"""The sides of a hold, written in parallel so that a failure of one does not cancel another."""
+"""Writes the sides of a hold in parallel, so that one failure does not cancel other writes."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ _Outcome = TypeVar("_Outcome")
 
 
 async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """Return a side's result, or its failure as a value."""
+    """Return the result for a side, or the failure as a value."""
     try:
         return await holding
     except (HoldUnknown, StoreUnavailable) as failed:
@@ -21,7 +21,7 @@ async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | S
 
 
 async def settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
-    """Settle in parallel; a side that cannot be reached is logged and left to the sweeper."""
+    """Settle sides in parallel; log unreachable sides, which are left to the sweeper."""
     for outcome in await asyncio.gather(*map(outcome_of, settling)):
         if outcome is not None:
             _LOGGER.warning("hold %s is left to the sweeper: %s", hold_id, outcome)

@@ -1,7 +1,6 @@
 """Statements of workspaces, computed from credit entries, closed days and activity in DynamoDB.
 
-A day's cost is that of the generations that began on that day, whenever they were settled, so a
-closed day never changes.
+The cost of a day includes the generations that began on that day, so a closed day never changes.
 """
 
 import asyncio
@@ -25,9 +24,10 @@ from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
-# The clock that makes an entry's sort key may be ahead of the clock that dates the entry.
+# Maximum difference between the clock for an entry's sort key and the clock for its date.
 _CLOCKS_DIFFER_S: Final = 3600
-# Days that are older and not closed are reported as missing: activity does not count them.
+# Maximum number of days before the month that are counted if they are not closed; older ones are
+# reported as missing.
 _OPEN_DAYS_MAX: Final = 31
 _DAYS_AT_ONCE: Final = 4
 
@@ -51,10 +51,10 @@ class DynamoStatementStore:
         self._clock = clock
 
     async def statement(self, workspace_id: str, month: Month) -> Statement:
-        """Return the statement of a month that has begun; all zero for an unknown workspace."""
+        """Return the statement for a month that has begun; all zero for an unknown workspace."""
         now_s = int(self._clock.now_s())
         workspace = await self._workspaces.get(workspace_id)
-        # The clock that makes ids may be behind the one that dated the workspace.
+        # The clock for ids may be behind the clock that dated the workspace.
         first_s = (now_s if workspace is None else workspace.created_s) - DAY_S
         entries, before, activity = await asyncio.gather(
             self._entries(workspace_id, month),
@@ -66,7 +66,7 @@ class DynamoStatementStore:
         )
 
     async def _entries(self, workspace_id: str, month: Month) -> list[CreditEntry]:
-        """Return the entries up to a month's end; raise an error that names a corrupt one."""
+        """Return the entries up to a month's end; raise an error that names a corrupt entry."""
         with refusing_when_unavailable():
             rows = await rows_between(
                 self._client,
@@ -79,7 +79,7 @@ class DynamoStatementStore:
             return [read_entry(row) for row in rows]
 
     async def _usage(self, workspace_id: str, month: Month, since_s: int, now_s: int) -> Activity:
-        """Return the activity of a month, read some days at a time to keep few rows in memory."""
+        """Return the activity in a month, read a few days at a time to limit memory."""
         until_s = min(month.until_s, now_s + 1)
         parts: list[Activity] = []
         count = 0

@@ -1,7 +1,7 @@
-"""The sweeper: decides expired holds of killed processes by a record, then settles them by it.
+"""The sweeper, which writes records for the expired holds of killed processes, and settles them.
 
-The sweeper is safe next to all other writers: an existing record wins, and every settlement applies
-once. A hold's deadline only determines how long credit stays locked.
+Other writers may run at the same time: an existing record wins, and every settlement is applied
+once. The lifetime of holds only determines how long credit stays locked.
 """
 
 import asyncio
@@ -44,9 +44,7 @@ _AT_ONCE_MAX: Final = 16
 
 
 class Sweeper:
-    """Scan of the whole ledger table for holds; one run at a time suffices, concurrent runs are
-    safe.
-    """
+    """Scans the whole ledger table for holds; concurrent runs are safe, but not needed."""
 
     def __init__(
         self,
@@ -82,7 +80,7 @@ class Sweeper:
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
-        """Decide and settle one hold; log and return False if that has to wait for the next run."""
+        """Settle one hold by its record; return False if the hold must wait for the next run."""
         async with slots:
             try:
                 record = await self._generations.put_if_absent(lost_record(expired))
@@ -117,7 +115,7 @@ class Sweeper:
         }
         while True:
             reply = await self._client.call("Scan", scan)
-            # Corrupt items are logged here, and reported by the audit of their workspace.
+            # Corrupt items are logged by the decoder; the audit reports them too.
             readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item
@@ -128,12 +126,12 @@ class Sweeper:
 
 @reads_an_item
 def _read_holds(item: Item) -> WalletHolds | StateHolds:
-    """Decode the holds of a ledger item: a wallet shard, or the state of a key or level."""
+    """Decode the holds in a ledger item: a wallet shard, or the state of a key or level."""
     partition = read_text(item, AnyItem.PARTITION)
     holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
-    # Only states have the attribute WORKSPACE.
+    # Only states have this attribute.
     workspace_id = read_optional_text(item, KeyStateItem.WORKSPACE)
     if workspace_id is not None:
         return StateHolds(owner=owner_of_state(partition, workspace_id), holds=holds)

@@ -1,4 +1,4 @@
-"""Maintenance of workspaces every few minutes, independent of requests: shards, locks, budgets."""
+"""Maintains the shards, locks, keys, levels and budgets of workspaces every few minutes."""
 
 import logging
 from collections import Counter
@@ -37,13 +37,13 @@ from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
-# A shard with less than half (1 / `_SHORT_PART`) of the mean gets credit from the richest.
+# A shard with less than half (1 / `_SHORT_PART`) of the mean credit gets more from the richest.
 _SHORT_PART: Final = 2
-# Workspaces at a time: ten thousand workspaces take some hundred thousand calls, which must end
-# before the next round.
+# Maximum number of workspaces at a time. Ten thousand workspaces take some hundred thousand calls,
+# which must end before the next round.
 _AT_ONCE_MAX: Final = 16
-# Longest time for which a write to a throttled item is retried: the write relieves the item but
-# competes with its load, and the next round is minutes away.
+# Maximum time for retries of a write to a throttled item. The write must compete with the item's
+# load, and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
@@ -52,10 +52,7 @@ _Written = TypeVar("_Written")
 
 
 class WorkspaceMaintenance:
-    """Maintenance of all workspaces.
-
-    One round at a time suffices, concurrent rounds are safe: every write is conditional.
-    """
+    """Maintains all workspaces; concurrent rounds are safe, because every write is conditional."""
 
     def __init__(
         self,
@@ -87,7 +84,7 @@ class WorkspaceMaintenance:
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` has the numbers of holds of levels that a sweep found with too many on one item.
+        `crowded` are the numbers of holds on levels of which one item has too many.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
@@ -106,7 +103,7 @@ class WorkspaceMaintenance:
         )
 
     async def _visit(self, crowded: Mapping[LimitOwner, int], workspace_id: str) -> Counter[str]:
-        """Perform the work on a workspace; return counts of what was done, and of failures."""
+        """Maintain one workspace; return counts of changes and failures."""
         counts: Counter[str] = Counter()
         try:
             workspace = await self._workspaces.read(workspace_id)
@@ -126,11 +123,10 @@ class WorkspaceMaintenance:
     async def _divide(
         self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
     ) -> Counter[str]:
-        """Divide the levels that need more slices or even ones; a failure does not stop other work
-        on the workspace.
+        """Give levels more or more even slices, and return counts; failures are only counted.
 
-        A corrupt level is skipped. After any other failure the remaining levels wait, because the
-        store accepts no writes.
+        A corrupt level is skipped. After another failure the remaining levels wait for the next
+        round, because the store accepts no writes.
         """
         counts: Counter[str] = Counter()
         for level, row in levels:
@@ -146,7 +142,7 @@ class WorkspaceMaintenance:
         return counts
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
-        """Add shards to a crowded workspace; complete an interrupted change of lock or shards."""
+        """Add shards to a crowded workspace, and complete interrupted changes of lock or shards."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
         lock = lock_of(workspace)
         if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
@@ -158,19 +154,19 @@ class WorkspaceMaintenance:
         ):
             return False
         grown = await self._workspaces.grow(workspace.id, holds=sum(counts))
-        # Retry even on a throttled shard: its credit has to be spread over the new shards.
+        # A throttled shard needs retries, because its credit must be spread over the new shards.
         for shard in range(workspace.shards):
             await self._insist(partial(self._wallets.uncrowd, workspace.id, shard))
         return grown
 
     async def _complete_keys(self, workspace_id: str) -> None:
-        """Complete changes of keys that were decided by a process that then died."""
+        """Complete the changes of keys that were interrupted when a process died."""
         for pointer in await self._workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:
                 await self._key_writes.apply(pointer)
 
     async def _balance(self, workspace_id: str) -> int:
-        """Move credit from the richest shard to short ones; return the number of moves."""
+        """Move credit from the richest shard to poor shards; return the number of moves."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None or workspace.shards == 1:
             return 0

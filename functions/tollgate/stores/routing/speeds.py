@@ -1,8 +1,8 @@
-"""Speeds of endpoints in DynamoDB: shared by all instances, best effort, failing open.
+"""The speeds of endpoints in DynamoDB, which all instances share.
 
-Every instance adds up the times of its answers, and from time to time adds the sums to the
-endpoint's item. The item has two windows of half an hour. A reader gives the earlier window less
-weight as the current one fills.
+Each instance adds up the times of its answers, and regularly adds the sums to the endpoint's item.
+The item has two windows of half an hour, and the earlier window loses weight while the current one
+fills.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# An endpoint without a request for a day has no speed.
+# Time after which an endpoint without answers has no speed.
 SPEED_LASTS_S: Final = DAY_S
-# An instance writes each endpoint's sums at most this often.
+# Minimum time between an instance's writes for one endpoint.
 WRITE_EVERY_S: Final = 60.0
 _READ_FOR_S: Final = 30.0
 # Maximum time that a request waits for the speeds or the cooldowns.
@@ -34,17 +34,17 @@ _Decoded = TypeVar("_Decoded")
 
 
 class MeasuredWindows(Struct, frozen=True, kw_only=True):
-    """Sums of an endpoint's answers in the last window with answers, and in the window before."""
+    """Sums over an endpoint's answers in the last window with answers, and in an earlier window."""
 
     since_s: int
     """Unix second at which the last window began."""
     times: AnswerTime
     before_s: int = 0
-    """Unix second at which the window before began."""
+    """Unix second at which the earlier window began."""
     before: AnswerTime | None = None
 
     def add(self, times: AnswerTime, now_s: float) -> "MeasuredWindows":
-        """Return the windows including answers of now, which may start another window."""
+        """Return the windows with more answers, which may start a new window."""
         since_s = window_of(now_s)
         if since_s == self.since_s:
             return replace(self, times=self.times.plus(times))
@@ -78,7 +78,7 @@ class _Read(Struct, frozen=True):
 
 
 class DynamoSpeeds:
-    """The part of `stores.ports.base.CooldownStore` that is about speeds."""
+    """Implements the methods of `stores.ports.base.CooldownStore` for speeds."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
@@ -89,16 +89,14 @@ class DynamoSpeeds:
         self._written_s: dict[str, float] = {}
 
     def add(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the times of an answer to this instance's sums; return True if they are due to be
-        written.
-        """
+        """Add an answer to this instance's sums; return True if the sums are due to be written."""
         before = self._unwritten.get(endpoint_id)
         self._unwritten[endpoint_id] = times if before is None else before.plus(times)
         written_s = self._written_s.get(endpoint_id, float("-inf"))
         return self._clock.monotonic_s() >= written_s + WRITE_EVERY_S
 
     async def write(self, endpoint_id: str) -> None:
-        """Write the sums of an endpoint and start new ones; a failed write loses the sums."""
+        """Write and clear the sums for an endpoint; a failed write loses the sums."""
         times = self._unwritten.pop(endpoint_id, None)
         if times is None:
             return
@@ -110,7 +108,7 @@ class DynamoSpeeds:
             ":t": number(times.output_tokens),
             ":d": number(times.output_ms),
         }
-        # The fourth attempt is needed if another instance began a window in between.
+        # The fourth attempt is for the case that another instance began a window meanwhile.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
             request = write.request(self._table, speed_key(endpoint_id), values)
             try:
@@ -122,7 +120,7 @@ class DynamoSpeeds:
             return
 
     async def find(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the speeds of the measured endpoints, read at most half a minute ago."""
+        """Return the speeds of the measured endpoints, from reads of the last half minute."""
         now_s = self._clock.monotonic_s()
         unread = [
             endpoint_id
@@ -162,14 +160,14 @@ async def read_by_endpoint(
 
 
 def window_of(now_s: float) -> int:
-    """Return the Unix second at which a moment's window begins."""
+    """Return the Unix second at which the window for a time begins."""
     return int(now_s) // WINDOW_S * WINDOW_S
 
 
 def select_measured(
     windows: Mapping[str, MeasuredWindows | None], now_s: float
 ) -> dict[str, Speed]:
-    """Return the current speeds of those endpoints that have one."""
+    """Return the current speeds of the endpoints that have a speed."""
     speeds = {name: measured.speed(now_s) for name, measured in windows.items() if measured}
     return {name: speed for name, speed in speeds.items() if speed}
 
@@ -179,7 +177,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
     return MeasuredWindows(
         since_s=read_number(item, SpeedItem.SINCE),
         times=AnswerTime(
-            # At least one answer, because sums are divided by this number.
+            # Sums are divided by this number, so a corrupt 0 becomes 1.
             answers=max(1, read_number(item, SpeedItem.ANSWERS)),
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),
