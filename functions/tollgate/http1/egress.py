@@ -79,27 +79,20 @@ def _threads() -> Executor:
     return ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="guard")
 
 
-class Egress:
+class Egress(Struct, frozen=True):
     """Connects to public addresses only.
 
     `also_allowed` admits further addresses, for tests that serve from loopback.
     """
 
-    def __init__(
-        self,
-        *,
-        resolve: Resolve = resolve,
-        also_allowed: frozenset[str] = frozenset(),
-        tls: TlsContext = tls_context,
-    ) -> None:
-        self._resolve = resolve
-        self._also_allowed = also_allowed
-        self._tls = tls
+    resolve: Resolve = resolve
+    also_allowed: frozenset[str] = frozenset()
+    tls: TlsContext = tls_context
 
     async def connect(self, origin: Origin) -> Connection:
         """Connect to a server's first reachable address; raise ForbiddenUrl or CannotConnect."""
         addresses = await self._addresses(origin)
-        reach = partial(connect, origin, make_buffer(), tls=self._tls)
+        reach = partial(connect, origin, make_buffer(), tls=self.tls)
         for address in addresses[:-1]:
             with suppress(CannotConnect):
                 return await reach(address=address, timeout_s=_ADDRESS_S)
@@ -155,7 +148,7 @@ class Egress:
         if is_disguised(host):
             raise ForbiddenUrl("must be an http(s) URL with a plain host")
         try:
-            found = (host,) if is_address(host) else await self._resolve(host, origin.port)
+            found = (host,) if is_address(host) else await self.resolve(host, origin.port)
         except (OSError, UnicodeError) as unknown:
             raise CannotConnect("no such name") from unknown
         if not found or not all(self._is_allowed(address) for address in found):
@@ -163,7 +156,7 @@ class Egress:
         return found
 
     def _is_allowed(self, address: str) -> bool:
-        return address in self._also_allowed or is_public(address)
+        return address in self.also_allowed or is_public(address)
 
 
 def _escape(text: str, *, base: str = "") -> str:

@@ -25,18 +25,12 @@ PICTURE_BYTES_MAX = 24 * 1024 * 1024
 # Size of a page's JSON without its text and picture.
 _PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
-_OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
-    "tollgate.reading.pdf:open_pdf"
-)
-_OPEN_WEB_PAGE: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
-    "tollgate.reading.web_page:open_web_page"
-)
-_OPEN_TEXT: Final = DottedName[Callable[[bytes], OpenedDocument]](
-    "tollgate.reading.office:open_text"
-)
-_OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
-    "tollgate.reading.office:open_sheets"
-)
+_Open = DottedName[Callable[[bytes], OpenedDocument]]
+_OpenForTask = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]]
+_OPEN_PDF: Final[_OpenForTask] = DottedName("tollgate.reading.pdf:open_pdf")
+_OPEN_WEB_PAGE: Final[_OpenForTask] = DottedName("tollgate.reading.web_page:open_web_page")
+_OPEN_TEXT: Final[_Open] = DottedName("tollgate.reading.office:open_text")
+_OPEN_SHEETS: Final[_Open] = DottedName("tollgate.reading.office:open_sheets")
 
 
 def perform(request: ReadingRequest) -> ReadingReply:

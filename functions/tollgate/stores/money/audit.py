@@ -74,25 +74,15 @@ class _Books(Struct, frozen=True, kw_only=True):
     held_by_keys: frozenset[str]
 
 
-class Audit:
+class Audit(Struct, frozen=True):
     """Audits the books of all workspaces without changing anything."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        wallets: Wallets,
-        workspaces: Workspaces,
-        clock: Clock,
-        retention_s: int,
-    ) -> None:
-        self._retention_s = retention_s
-        self._client = client
-        self._tables = tables
-        self._wallets = wallets
-        self._workspaces = workspaces
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    wallets: Wallets
+    workspaces: Workspaces
+    clock: Clock
+    retention_s: int
 
     async def run(self) -> Sequence[BrokenInvariant]:
         """Return the broken invariants of all workspaces.
@@ -101,13 +91,13 @@ class Audit:
         """
         with refusing_when_unavailable():
             visits = await visit_workspaces(
-                self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
+                self.client, self.tables.core, self._visit, at_once=_AT_ONCE_MAX
             )
         return [broken for visit in visits for broken in visit]
 
     async def _visit(self, workspace_id: str) -> Sequence[BrokenInvariant]:
         try:
-            workspace = await self._workspaces.read(workspace_id)
+            workspace = await self.workspaces.read(workspace_id)
             return () if workspace is None else await self._workspace(workspace)
         except CorruptItem as unreadable:
             return (_report_corrupt(workspace_id, unreadable),)
@@ -154,10 +144,10 @@ class Audit:
         """Check I6 for members and teams: the used part of the limit is held or spent."""
         for level in READERS:
             rows = await all_rows(
-                self._client, self._tables.core, f"W#{workspace.id}", level_rows_prefix(level)
+                self.client, self.tables.core, f"W#{workspace.id}", level_rows_prefix(level)
             )
             keys = [key for row in rows for key in state_keys(level, row)]
-            for state in await get_items(self._client, self._tables.ledger, keys):
+            for state in await get_items(self.client, self.tables.ledger, keys):
                 counted = read_key_state(state)
                 taken = counted.limits_nano_usd["total"] - counted.buckets.get(
                     TOTAL_BUCKET, counted.limits_nano_usd["total"]
@@ -184,7 +174,7 @@ class Audit:
         rows = [
             row
             for row in await all_rows(
-                self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
+                self.client, self.tables.core, f"W#{workspace_id}", level_rows_prefix(level)
             )
             if not (is_tombstone(row) or LevelItem.PENDING in row)
             and counts_holds(READERS[level](row), slices_of(row))
@@ -192,7 +182,7 @@ class Audit:
         keys = [key for row in rows for key in state_keys(level, row)]
         states = {
             read_text(state, AnyItem.PARTITION): state
-            for state in await get_items(self._client, self._tables.ledger, keys)
+            for state in await get_items(self.client, self.tables.ledger, keys)
         }
         wrong: list[tuple[str, int, int]] = []
         for row in rows:
@@ -215,18 +205,18 @@ class Audit:
         granted = entered = 0
         for _ in range(_READS_MAX):
             granted = await self._sum_granted(workspace)
-            rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
+            rows = await all_rows(self.client, self.tables.core, f"W#{workspace.id}", "L#")
             entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
             if granted == entered:
                 return
         compare("I3 granted", entered, granted)
 
     async def _sum_granted(self, workspace: Workspace) -> int:
-        items = await self._wallets.items(workspace.id, workspace.shards)
+        items = await self.wallets.items(workspace.id, workspace.shards)
         return sum(read_number(item, WalletItem.GRANTED) for item in items)
 
     async def _books(self, workspace: Workspace, compare: _Compare) -> _Books:
-        shards = await self._wallets.items(workspace.id, workspace.shards)
+        shards = await self.wallets.items(workspace.id, workspace.shards)
         for shard in shards:
             held = sum(read_numbers_by_name(shard, WalletItem.HOLDS).values())
             total = (
@@ -235,7 +225,7 @@ class Audit:
                 + read_number(shard, WalletItem.SPENT)
             )
             compare("I1 available + held + spent", read_number(shard, WalletItem.GRANTED), total)
-        pointers = await self._workspaces.key_pointers(workspace.id)
+        pointers = await self.workspaces.key_pointers(workspace.id)
         spent_by_deleted = sum(
             read_number(pointer, KeyPointerItem.SPENT) for pointer in pointers if is_gone(pointer)
         )
@@ -244,7 +234,7 @@ class Audit:
             for pointer in pointers
             if not is_gone(pointer)
         ]
-        states = await get_items(self._client, self._tables.ledger, keys)
+        states = await get_items(self.client, self.tables.ledger, keys)
         return _Books(
             spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
             spent_by_keys=spent_by_deleted
@@ -259,15 +249,15 @@ class Audit:
         The roll-up stores the cost of a closed day in `D#<day>`. For an open day, the records are
         added up, one page at a time.
         """
-        now_s = int(self._clock.now_s())
-        rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "D#")
+        now_s = int(self.clock.now_s())
+        rows = await all_rows(self.client, self.tables.core, f"W#{workspace.id}", "D#")
         closed = {
             read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(row, ClosedDayItem.COST)
             for row in rows
         }
         total = sum(closed.values())
         # Tomorrow is included, because the clock of another instance may be ahead.
-        first_s = max(workspace.created_s - DAY_S, now_s - self._retention_s)
+        first_s = max(workspace.created_s - DAY_S, now_s - self.retention_s)
         for second in range(first_s, now_s + DAY_S + 1, DAY_S):
             if day_name(second) not in closed:
                 total += await self._sum_day(generation_day(workspace.id, day_name(second)))
@@ -278,7 +268,7 @@ class Audit:
         after: Item | None = None
         while True:
             records, after = await query_rows(
-                self._client, self._tables.generations, partition, "G#", after=after, limit=_PAGE
+                self.client, self.tables.generations, partition, "G#", after=after, limit=_PAGE
             )
             total += sum(read_number(record, GenerationItem.COST) for record in records)
             if after is None:
@@ -291,8 +281,8 @@ class Audit:
             key = generation_key(workspace_id, id_)
             sort = read_text(key, AnyItem.SORT)
             for record in await rows_between(
-                self._client,
-                self._tables.generations,
+                self.client,
+                self.tables.generations,
                 read_text(key, AnyItem.PARTITION),
                 low=sort,
                 high=sort,

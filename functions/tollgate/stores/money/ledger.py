@@ -27,10 +27,9 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.holds import HoldUnknown
+from tollgate.stores.aws.holds import HoldUnknown, outcome_of, settle_all
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
-from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.records.generations import DynamoGenerationStore

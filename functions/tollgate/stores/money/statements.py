@@ -6,6 +6,7 @@ The cost of a day includes the generations that began on that day, so a closed d
 import asyncio
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.aws_json import AwsCaller
@@ -32,28 +33,19 @@ _OPEN_DAYS_MAX: Final = 31
 _DAYS_AT_ONCE: Final = 4
 
 
-class DynamoStatementStore:
+class DynamoStatementStore(Struct, frozen=True):
     """Implements `stores.ports.administration.StatementStore`."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        workspaces: WorkspaceStore,
-        activity: ActivityStore,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._workspaces = workspaces
-        self._activity = activity
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    workspaces: WorkspaceStore
+    activity: ActivityStore
+    clock: Clock
 
     async def statement(self, workspace_id: str, month: Month) -> Statement:
         """Return the statement for a month that has begun; all zero for an unknown workspace."""
-        now_s = int(self._clock.now_s())
-        workspace = await self._workspaces.get(workspace_id)
+        now_s = int(self.clock.now_s())
+        workspace = await self.workspaces.get(workspace_id)
         # The clock for ids may be behind the clock that dated the workspace.
         first_s = (now_s if workspace is None else workspace.created_s) - DAY_S
         entries, before, activity = await asyncio.gather(
@@ -69,8 +61,8 @@ class DynamoStatementStore:
         """Return the entries up to a month's end; raise an error that names a corrupt entry."""
         with refusing_when_unavailable():
             rows = await rows_between(
-                self._client,
-                self._tables.core,
+                self.client,
+                self.tables.core,
                 workspace_partition(workspace_id),
                 low="L#",
                 high=f"L#{first_id_of(month.until_s + _CLOCKS_DIFFER_S)}",
@@ -85,7 +77,7 @@ class DynamoStatementStore:
         count = 0
         for start_s in range(since_s // DAY_S * DAY_S, until_s, _DAYS_AT_ONCE * DAY_S):
             end_s = min(start_s + _DAYS_AT_ONCE * DAY_S, until_s)
-            part = await self._activity.activity(workspace_id, start_s, end_s)
+            part = await self.activity.activity(workspace_id, start_s, end_s)
             count += len(part.rows)
             if count > ROWS_READ_MAX:
                 raise too_many_rows(month)
@@ -103,8 +95,8 @@ class DynamoStatementStore:
             return Spending()
         with refusing_when_unavailable():
             rows = await rows_between(
-                self._client,
-                self._tables.core,
+                self.client,
+                self.tables.core,
                 workspace_partition(workspace_id),
                 low=f"D#{day_name(days[0])}",
                 high=f"D#{day_name(days[-1])}",
@@ -117,7 +109,7 @@ class DynamoStatementStore:
             }
         still_open = [day_s for day_s in days if day_name(day_s) not in closed]
         counts = [
-            await self._activity.activity(workspace_id, day_s, day_s + DAY_S)
+            await self.activity.activity(workspace_id, day_s, day_s + DAY_S)
             for day_s in still_open[-_OPEN_DAYS_MAX:]
         ]
         unknown = tuple(day_of(day_s) for day_s in still_open[:-_OPEN_DAYS_MAX])

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from tollgate.aws.attributes import Item
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import (
@@ -51,35 +53,20 @@ _NONE: Final[Mapping[LimitOwner, int]] = {}
 _Written = TypeVar("_Written")
 
 
-class WorkspaceMaintenance:
+class WorkspaceMaintenance(Struct, frozen=True):
     """Maintains all workspaces; concurrent rounds are safe, because every write is conditional."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        wallets: Wallets,
-        workspaces: Workspaces,
-        budgets: Budgets,
-        lots: CreditLots,
-        key_writes: KeyWrites,
-        levels: PendingLevels,
-        slices: LevelSlices,
-        ids: IdSource,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._wallets = wallets
-        self._workspaces = workspaces
-        self._budgets = budgets
-        self._lots = lots
-        self._key_writes = key_writes
-        self._levels = levels
-        self._slices = slices
-        self._ids = ids
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    wallets: Wallets
+    workspaces: Workspaces
+    budgets: Budgets
+    lots: CreditLots
+    key_writes: KeyWrites
+    levels: PendingLevels
+    slices: LevelSlices
+    ids: IdSource
+    clock: Clock
 
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
@@ -89,7 +76,7 @@ class WorkspaceMaintenance:
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
             visits = await visit_workspaces(
-                self._client, self._tables.core, visit, at_once=_AT_ONCE_MAX
+                self.client, self.tables.core, visit, at_once=_AT_ONCE_MAX
             )
         counts: Counter[str] = sum(visits, Counter())
         return MaintenanceReport(
@@ -106,15 +93,15 @@ class WorkspaceMaintenance:
         """Maintain one workspace; return counts of changes and failures."""
         counts: Counter[str] = Counter()
         try:
-            workspace = await self._workspaces.read(workspace_id)
+            workspace = await self.workspaces.read(workspace_id)
             if workspace is None:
                 return counts
             counts["grown"] += await self._settle_shards(workspace)
             await self._complete_keys(workspace_id)
-            counts += await self._divide(await self._levels.complete(workspace_id), crowded)
-            counts["expiries"] += await self._lots.expire(workspace_id)
+            counts += await self._divide(await self.levels.complete(workspace_id), crowded)
+            counts["expiries"] += await self.lots.expire(workspace_id)
             counts["moves"] += await self._balance(workspace_id)
-            counts["alerts"] += await self._budgets.check(workspace_id)
+            counts["alerts"] += await self.budgets.check(workspace_id)
         except StoreUnavailable as unavailable:
             counts["failed"] = 1
             _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
@@ -132,7 +119,7 @@ class WorkspaceMaintenance:
         for level, row in levels:
             try:
                 counts["sliced"] += await self._insist(
-                    partial(self._slices.maintain, level, row, crowded)
+                    partial(self.slices.maintain, level, row, crowded)
                 )
             except StoreUnavailable as unavailable:
                 counts["failed"] = 1
@@ -143,36 +130,36 @@ class WorkspaceMaintenance:
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
         """Add shards to a crowded workspace, and complete interrupted changes of lock or shards."""
-        shards = await self._wallets.items(workspace.id, workspace.shards)
+        shards = await self.wallets.items(workspace.id, workspace.shards)
         lock = lock_of(workspace)
         if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
-            await self._workspaces.apply_lock(workspace.id)
-        await self._workspaces.copy_to_secrets(workspace.id)
+            await self.workspaces.apply_lock(workspace.id)
+        await self.workspaces.copy_to_secrets(workspace.id)
         counts = [hold_count(shard) for shard in shards]
         if max(counts, default=0) <= HOLDS_CROWDED and not any(
             WalletItem.CROWDED in shard for shard in shards
         ):
             return False
-        grown = await self._workspaces.grow(workspace.id, holds=sum(counts))
+        grown = await self.workspaces.grow(workspace.id, holds=sum(counts))
         # A throttled shard needs retries, because its credit must be spread over the new shards.
         for shard in range(workspace.shards):
-            await self._insist(partial(self._wallets.uncrowd, workspace.id, shard))
+            await self._insist(partial(self.wallets.uncrowd, workspace.id, shard))
         return grown
 
     async def _complete_keys(self, workspace_id: str) -> None:
         """Complete the changes of keys that were interrupted when a process died."""
-        for pointer in await self._workspaces.key_pointers(workspace_id):
+        for pointer in await self.workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:
-                await self._key_writes.apply(pointer)
+                await self.key_writes.apply(pointer)
 
     async def _balance(self, workspace_id: str) -> int:
         """Move credit from the richest shard to poor shards; return the number of moves."""
-        workspace = await self._workspaces.read(workspace_id)
+        workspace = await self.workspaces.read(workspace_id)
         if workspace is None or workspace.shards == 1:
             return 0
         available = {
             shard_number(item): read_number(item, WalletItem.AVAILABLE)
-            for item in await self._wallets.items(workspace_id, workspace.shards)
+            for item in await self.wallets.items(workspace_id, workspace.shards)
         }
         mean = sum(available.values()) // workspace.shards
         moves = 0
@@ -183,12 +170,12 @@ class WorkspaceMaintenance:
                 continue
             moved = await self._insist(
                 partial(
-                    self._wallets.move,
+                    self.wallets.move,
                     workspace_id,
                     amount,
                     source=source,
                     target=target,
-                    token=self._ids.new_id(),
+                    token=self.ids.new_id(),
                 )
             )
             if moved:
@@ -200,8 +187,8 @@ class WorkspaceMaintenance:
     async def _insist(self, write: Callable[[], Awaitable[_Written]]) -> _Written:
         return await repeat_while_refused(
             write,
-            self._clock,
-            jitter=self._ids.uniform,
+            self.clock,
+            jitter=self.ids.uniform,
             for_s=_INSISTS_FOR_S,
             pause_max_s=_PAUSE_MAX_S,
         )
