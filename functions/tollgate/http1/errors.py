@@ -22,7 +22,7 @@ class InvalidRequest(HttpError):
 
 
 class ForbiddenUrl(HttpError):
-    """An untrusted URL that must not be fetched; the message continues a sentence on the URL."""
+    """An untrusted URL that must not be fetched; the message completes "The URL …"."""
 
 
 class CannotConnect(HttpError):
@@ -42,7 +42,7 @@ class TimedOut(HttpError):
 
 
 class UnusableReply(HttpError):
-    """A reply that cannot be used; the message continues a sentence on the URL."""
+    """A reply that cannot be used; the message completes "The URL …"."""
 
 
 class BrokenReply(HttpError):

@@ -18,7 +18,7 @@ _KEPT_S: Final = 30.0
 
 
 class Reservation(Struct, kw_only=True, eq=False):
-    """A request that is not sent yet, and the connection reserved for it."""
+    """An unsent request, and the connection reserved for it."""
 
     pool: "Pool"
     request: Request
@@ -161,7 +161,7 @@ class Pool:
             raise ConnectTimedOut("no connection was free in time") from late
 
     def _take(self, origin: Origin) -> tuple[Connection, float] | tuple[None, None]:
-        """Return an idle connection that seems alive, with its closing time; Nones without one."""
+        """Return an idle connection that seems alive and its closing time, or (None, None)."""
         waiting = self._idle.get(origin)
         now_s = asyncio.get_running_loop().time()
         while waiting:

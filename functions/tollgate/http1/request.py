@@ -29,7 +29,7 @@ USUAL_HEADERS: Final[Mapping[str, str]] = {
 }
 # Headers that only this module writes, because they determine where a request ends.
 _FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
-# Control characters other than tab, CR and LF; line ends are counted instead.
+# Control characters except tab, CR and LF; CR and LF are checked by counting line breaks.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 

@@ -44,7 +44,7 @@ _MANGUM_CONFIG: Final[LambdaConfig] = {
 
 
 async def run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run an application; unlike the application's own result, this is always a coroutine."""
+    """Run an application as a coroutine, which tasks require."""
     await app(scope, receive, send)
 
 
@@ -108,8 +108,9 @@ def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes
         "cookies": cookies,
     }
     opening = to_json(described) + _DELIMITER
-    if len(opening) > PRELUDE_BYTES_MAX:
-        raise PreludeTooLong(f"status and headers take {len(opening)} of {PRELUDE_BYTES_MAX} bytes")
+    size = len(opening)
+    if size > PRELUDE_BYTES_MAX:
+        raise PreludeTooLong(f"{size} bytes of status and headers exceed {PRELUDE_BYTES_MAX}")
     return opening
 
 

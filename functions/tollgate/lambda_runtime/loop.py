@@ -94,7 +94,7 @@ async def report_init_error(runtime_api: str, error: Exception) -> None:
 
 
 class Poller:
-    """Answers invocations one at a time, over its own client."""
+    """Answers invocations one at a time; each poller needs its own client."""
 
     def __init__(
         self, app: ASGIApp, api: RuntimeApi, state: Mapping[str, Any], clock: Clock

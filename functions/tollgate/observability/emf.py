@@ -85,7 +85,7 @@ class EmbeddedMetrics:
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
 
     def count_bounded_usage(self) -> Mapping[str, JsonValue]:
-        """Return the log fields that count a limited bill; the caller adds `provider`."""
+        """Return the log fields that count a bill at its bound; the caller adds `provider`."""
         by_each = [self._directive([USAGE_BOUNDED], by) for by in (_OF_ALL, _BY_PROVIDER)]
         return self._fields({USAGE_BOUNDED: 1}, by_each)
 
@@ -116,7 +116,7 @@ class EmbeddedMetrics:
 
 
 def _fell_back(record: GenerationRecord) -> bool:
-    """Return True if another endpoint than the first attempted one served the generation."""
+    """Return True if an endpoint other than the first attempted one served the generation."""
     first = record.attempts[0] if record.attempts else None
     served = (record.model, record.provider)
     return (

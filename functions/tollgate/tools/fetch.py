@@ -49,7 +49,7 @@ _CHARSETS: Final = frozenset(
 
 
 class WebFetch(Struct, frozen=True, kw_only=True):
-    """Fetches pages from public addresses, and extracts the text of HTML and PDF by a reader."""
+    """Fetches pages from public addresses; a reader extracts the text of HTML and PDF."""
 
     section: WebFetchSection
     fetcher: PageFetcher

@@ -20,7 +20,7 @@ from tollgate.tools.engines.tavily import TAVILY
 from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.ports.base import EngineCalls, RunFailure
 
-# Enough for twenty results of several thousand characters.
+# Maximum size of a reply, enough for twenty results of several thousand characters.
 _REPLY_BYTES_MAX: Final = 2_000_000
 _DATE_BYTES_MAX: Final = 40
 # The only table of search engines: the codec of each `engine` in routing.yaml.

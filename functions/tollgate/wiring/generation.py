@@ -56,13 +56,13 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return where the credentials of each provider are missing, None if they are complete."""
+        """Return where each provider's missing credentials belong, None if none are missing."""
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return where keys are missing, for each tool or plugin that lacks its key."""
+        """Return where missing keys belong, by tool or plugin."""
         search, pdf = catalog.tools.section.web_search, catalog.pdf
         keys = {
             "web_search": search.key if search else None,

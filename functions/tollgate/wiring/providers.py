@@ -63,7 +63,7 @@ class Registry:
         return provider
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
-        """Return where a provider's credentials are missing, None if they are not missing."""
+        """Return where a provider's missing credentials belong, None if none are missing."""
         if row.transport in AWS_TRANSPORTS:
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:

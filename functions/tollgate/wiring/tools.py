@@ -1,4 +1,4 @@
-"""Wires the tools that the gateway runs for models; the first request for a tool imports it."""
+"""Wires the tools that the gateway runs for models; imported with the first such request."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader

@@ -48,8 +48,8 @@ class SnsTopic:
 class AlertWebhook:
     """Posts to a public https address, with a signature against forgery and replay.
 
-    The header is `t=<Unix seconds>,v1=<hex>`. The HMAC-SHA256 uses a shared secret, and covers the
-    seconds, a dot and the raw body.
+    The header is `t=<Unix seconds>,v1=<hex>`, where `v1` is the HMAC-SHA256 of the seconds, a dot
+    and the raw body, with a shared secret.
     """
 
     name = "webhook"

@@ -54,11 +54,11 @@ from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 from tollgate.stores.rules.slices import whole_limit
 
-# Maximum number of reads of books that change during a read, which is rare.
+# Maximum number of attempts to read books that do not change meanwhile; changes are rare.
 _READS_MAX: Final = 3
 # Number of records per page.
 _PAGE: Final = 1_000
-# Maximum number of workspaces audited at the same time, with a page of records each in memory.
+# Maximum number of workspaces audited at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 8
 
 # Reports a difference; takes the name of the invariant, the expected and the stored value.
@@ -141,7 +141,7 @@ class Audit(Struct, frozen=True):
         return differences
 
     async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
-        """Check I6 for members and teams: the used part of the limit is held or spent."""
+        """Check I6 for members and teams: the used part of a limit equals spending and holds."""
         for level in READERS:
             rows = await all_rows(
                 self.client, self.tables.core, f"W#{workspace.id}", level_rows_prefix(level)

@@ -144,7 +144,7 @@ class CreditLots:
             return
 
     def _replacing(self, workspace_id: str, before: Lots, after: Lots) -> dict[str, object]:
-        """Return the put of new lots, on condition that the stored lots have not changed."""
+        """Return the PutItem request for new lots, on condition that no other writer was first."""
         new = replace(after, revision=before.revision + 1)
         put: dict[str, object] = {
             "TableName": self._tables.core,

@@ -1,4 +1,4 @@
-"""Writes a credit entry and the balance in one transaction."""
+"""Writes a credit entry and changes the balance in one transaction."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -74,7 +74,7 @@ class CreditWriter:
         return "written"
 
     def _change(self, workspace_id: str, shard: int, part_nano_usd: int) -> object:
-        """Return the action that adds an amount to a shard; a negative amount is taken."""
+        """Return the action that adds an amount to a shard, or deducts a negative one."""
         write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
         key, values = wallet_key(workspace_id, shard), {":x": number(abs(part_nano_usd))}
         return {"Update": write.request(self._tables.ledger, key, values)}

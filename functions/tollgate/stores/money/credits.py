@@ -74,7 +74,7 @@ class DynamoCreditStore:
         )
 
     async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry and the balance once for an id; return False if the entry exists."""
+        """Write an entry and change the balance; return False if the entry exists already."""
         with refusing_when_unavailable():
             shards = await self._find_shards(entry, by)
             for _ in range(CHANGES_MAX):
@@ -200,7 +200,7 @@ class DynamoCreditStore:
         return await self._writer.write(entry, parts, by, lent) == "written"
 
     async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
-        """Return the lent credit to take from each shard; raise RequestError if it is in use.
+        """Return the lent credit to take from each shard; raise RequestError if too much is used.
 
         Expiring grants do not count, because they do not pay back lent credit.
         """
@@ -214,8 +214,8 @@ class DynamoCreditStore:
             lowest = workspace.credit_limit_nano_usd - unused
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"${usd_text(lowest)} of the credit limit are in use, so the limit cannot be lower "
-                "than that now. Book a payment first.",
+                f"${usd_text(lowest)} of the credit limit is in use, so the new limit must be at "
+                "least that. Book a payment first.",
                 param="credit_limit",
             )
         return {

@@ -111,7 +111,7 @@ class DynamoLedger:
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add to a hold on all its sides; raise the refusal if a side refuses.
 
-        The settlement then finds the larger amount on the sides that accepted.
+        Sides that accepted are later settled by the larger amount that they hold.
         """
         with refusing_when_unavailable():
             refusals = await asyncio.gather(

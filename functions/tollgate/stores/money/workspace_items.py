@@ -53,7 +53,7 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
 def replace_settings(
     old: WorkspaceSettings, new: WorkspaceSettings
 ) -> tuple[ConditionalUpdate, Item, dict[str, str]]:
-    """Return the update that replaces `old` settings unless they changed, its values and names."""
+    """Return an update, its values and names; it replaces settings if they still equal `old`."""
     before, after = encode_workspace(old), encode_workspace(new)
     lacking = [name for name in _SETTINGS if name not in before]
     removed = [name for name in before if name not in after]

@@ -71,7 +71,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` are the numbers of holds on levels of which one item has too many.
+        `crowded` is the number of holds by level, for levels with too many holds on one item.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
@@ -110,7 +110,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
     async def _divide(
         self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
     ) -> Counter[str]:
-        """Give levels more or more even slices, and return counts; failures are only counted.
+        """Add slices to levels, or make their slices even; return counts, which include failures.
 
         A corrupt level is skipped. After another failure the remaining levels wait for the next
         round, because the store accepts no writes.

@@ -59,7 +59,7 @@ _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
-# Maximum number of workspaces rolled up at the same time, with a page of records each in memory.
+# Maximum number of workspaces rolled up at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 4
 
 
@@ -210,7 +210,7 @@ class DynamoActivityStore:
         return records, False
 
     async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
-        """Return the days that are closed."""
+        """Return the closed days among these days."""
         marks = self._pages_between(
             workspace_id, f"D#{day_name(days[0])}", f"D#{day_name(days[-1])}"
         )
@@ -289,7 +289,7 @@ def _read_labels(stored: Any) -> dict[str, str]:
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
     _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
-    # The callers' labels, which follow the key's id, are also in a separate attribute.
+    # The sort key also contains the callers' labels, which are read from another attribute.
     key_id, *behind = whose.split(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),

@@ -78,7 +78,7 @@ class ClosedDays:
         return [_read_day(item, workspace_id) for item in items]
 
     async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
-        """Yield a day's records, newest first, without corrupt ones; one page is in memory."""
+        """Yield a day's records, newest first, except corrupt records; one page is in memory."""
         wanted = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
         before: str | None = None
         while True:

@@ -1,4 +1,4 @@
-"""Stores content as objects whose prefix states the kind and the number of days to store them.
+"""Stores content as objects, whose key prefix states the kind and the storage time in days.
 
 The bucket's expiry rules delete objects by that prefix. Expired objects are not returned.
 """

@@ -161,7 +161,7 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
-    """Return the item for a record; with one attempt its write takes one write unit (1 KB)."""
+    """Return the item for a record, which has at most 1 KB (one write unit) with one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),

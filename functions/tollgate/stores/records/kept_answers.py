@@ -60,7 +60,7 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Store the answer for a claim; the answer is unused if another owner took the claim."""
+        """Store the answer for a claim; the answer is unused if another owner took over."""
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
             values = {":done": string("done"), ":gid": string(claim.request_id)}

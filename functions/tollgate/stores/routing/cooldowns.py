@@ -87,7 +87,7 @@ class DynamoCooldownStore:
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
         }
-        # The third attempt is for the case that another instance began a window meanwhile.
+        # The third attempt succeeds if another instance has just begun a window.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
@@ -134,7 +134,7 @@ class DynamoCooldownStore:
 def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """Return the Unix seconds until which endpoints rest, for the endpoints that rest now."""
+    """Return the endpoints that rest now, with the Unix second at which each rest ends."""
     untils = {name: counted.rests_until_s(policy) for name, counted in failures.items() if counted}
     return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
 

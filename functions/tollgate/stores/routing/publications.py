@@ -52,7 +52,7 @@ class PublicationStore:
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """Return the publication as of the last five seconds, None before the first one."""
+        """Return the publication, at most five seconds old; None before the first publication."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))

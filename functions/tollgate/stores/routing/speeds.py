@@ -34,7 +34,7 @@ _Decoded = TypeVar("_Decoded")
 
 
 class MeasuredWindows(Struct, frozen=True, kw_only=True):
-    """Sums over an endpoint's answers in the last window with answers, and in an earlier window."""
+    """Sums over an endpoint's answers in the two latest windows that have answers."""
 
     since_s: int
     """Unix second at which the last window began."""
@@ -44,7 +44,7 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
     before: AnswerTime | None = None
 
     def add(self, times: AnswerTime, now_s: float) -> "MeasuredWindows":
-        """Return the windows with more answers, which may start a new window."""
+        """Return the windows after adding answers, which may begin a new window."""
         since_s = window_of(now_s)
         if since_s == self.since_s:
             return replace(self, times=self.times.plus(times))
@@ -108,7 +108,7 @@ class DynamoSpeeds:
             ":t": number(times.output_tokens),
             ":d": number(times.output_ms),
         }
-        # The fourth attempt is for the case that another instance began a window meanwhile.
+        # The fourth attempt succeeds if another instance has just begun a window.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
             request = write.request(self._table, speed_key(endpoint_id), values)
             try:
@@ -146,7 +146,7 @@ class DynamoSpeeds:
 async def read_by_endpoint(
     client: AwsCaller, table: str, keys: Sequence[Item], read: Callable[[Item], _Decoded]
 ) -> dict[str, _Decoded]:
-    """Return the decoded items by endpoint, without corrupt ones; empty if the store is too slow.
+    """Return the decoded items by endpoint, without corrupt items; empty if the read fails.
 
     Routing fails open: without speeds and cooldowns, requests still reach endpoints that may work.
     """
@@ -160,7 +160,7 @@ async def read_by_endpoint(
 
 
 def window_of(now_s: float) -> int:
-    """Return the Unix second at which the window for a time begins."""
+    """Return the Unix second at which the window that contains a time begins."""
     return int(now_s) // WINDOW_S * WINDOW_S
 
 

@@ -45,8 +45,7 @@ _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
 RateForm = Literal["idle", "busy", "unlimited"]
-# Which limit the write of a key's hold applies: the key's own limit, or the stricter one of its
-# tier.
+# The limit that a key's hold must satisfy: the key's own limit, or the stricter limit of its tier.
 TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
@@ -84,7 +83,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """The rate, or the lowest rate that has the same interval."""
+        """The rate in requests per minute, which is the lowest rate with this interval."""
         return -(-_US_PER_MINUTE // self.interval_us)
 
     @property
@@ -102,7 +101,7 @@ class RateState(Struct, frozen=True, kw_only=True):
         return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
-        """Return this bucket, or a slower bucket with this rate and a burst of up to twice that."""
+        """Return this bucket, or one with this lower rate and a burst of at most twice the rate."""
         tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
         if tier.interval_us <= self.interval_us:
             return self
@@ -110,7 +109,7 @@ class RateState(Struct, frozen=True, kw_only=True):
         return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
 
     def take(self, form: RateForm, now_us: int) -> "RateState":
-        """Return the bucket after one more request, for a form of the write."""
+        """Return the bucket after a request whose hold was written in this form."""
         if form == "unlimited":
             return self
         full_us, ready_us = (
@@ -211,7 +210,7 @@ def rate_form(full_us: int, now_us: int) -> RateForm:
 def wallet_step(
     state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
 ) -> WalletStep:
-    """Return the next write on a shard, or the reason against one; a missing shard is empty.
+    """Return the next write on a shard, or why there is none; a missing shard counts as empty.
 
     A `covered` hold takes the whole amount or nothing.
     """
@@ -236,7 +235,7 @@ def key_step(
     tokens: int = 0,
     covered: bool = False,
 ) -> KeyHoldAttempt | GatewayError:
-    """Return the next write on the state of a key or level, or a refusal; a missing state refuses.
+    """Return the next write on a key's or level's state, or a refusal; None means no state.
 
     If too few tokens are left, the hold takes them all, because the answer's length is not known.
     """
@@ -356,7 +355,7 @@ def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> Request
     """Return the refusal of an adjustment that would take spent or held money."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
-        f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
+        f"Only ${usd_text(max(0, available_nano_usd))} of the credit can be taken back, not "
         f"${usd_text(amount_nano_usd)}.",
         param="amount",
     )
@@ -374,7 +373,7 @@ def limit_reached(
     """Return the refusal for a key or level whose limit for a period is used up."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
-    again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
+    again = "" if ends_s is None else f" It resets in {ends_s - second} s."
     amount = f"${usd_text(limit_nano_usd)}"
     refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,

@@ -73,7 +73,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     oldest_age_s: float
     """Age of the oldest hold, even if not expired; 0 without holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
-    """Numbers of holds on levels of which one item has too many."""
+    """Number of holds by level, for levels with too many holds on one item."""
 
     @property
     def counts(self) -> dict[str, float]:
@@ -109,7 +109,7 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
 
 
 def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
-    """Return the numbers of holds on the levels of which one item has too many."""
+    """Return the number of holds by level, for levels with too many holds on one item."""
     holds: Counter[LimitOwner] = Counter()
     crowded = set()
     for item in items:
@@ -122,7 +122,7 @@ def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOw
 
 
 def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
-    """Return True if a generation's record names this slice of a state, which pays the cost.
+    """Return True if this state pays the cost of a generation, whose record names its slice.
 
     If a write was delivered twice, another slice may have a hold with the same id.
     """

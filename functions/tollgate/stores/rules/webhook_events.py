@@ -77,5 +77,5 @@ def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
 
 
 def next_try_s(attempts: int, now_s: int) -> int:
-    """Return the Unix second of the next attempt, after 4 minutes that double up to 8 hours."""
+    """Return the Unix second of the next attempt; the delay doubles from 4 minutes to 8 hours."""
     return now_s + min(_WAIT_MAX_S, _FIRST_WAIT_S << min(attempts - 1, 10))

@@ -46,7 +46,7 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A document whose pages (counted from 1) need OCR; some engines read their pictures."""
+    """A document whose pages (counted from 1) need OCR, with pictures of the pages, if needed."""
 
     model: str
     document: InlineMedia
