@@ -67,8 +67,8 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     thread. The event loop's own threads stay free to resolve the names of providers.
     """
     find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await asyncio.get_running_loop().run_in_executor(_threads(), find)
-    return [str(address[0]) for *_, address in found]
+    answers = await asyncio.get_running_loop().run_in_executor(_threads(), find)
+    return [str(address[0]) for *_, address in answers]
 
 
 @cache
@@ -119,10 +119,10 @@ class Egress(Struct, frozen=True):
                 raise ForbiddenUrl("must be an http(s) URL with a plain host") from invalid
             if not domains.admits(origin.host):
                 raise ForbiddenUrl("leads to a domain that is not allowed")
-            found = await self._get(url, limits.body_bytes_max)
-            if isinstance(found, Fetched):
-                return found
-            url = found
+            result = await self._get(url, limits.body_bytes_max)
+            if isinstance(result, Fetched):
+                return result
+            url = result
         raise UnusableReply("redirects too many times")
 
     async def _get(self, url: str, bytes_max: int) -> Fetched | str:
@@ -139,8 +139,8 @@ class Egress(Struct, frozen=True):
                 content = await reply.read_all(bytes_max)
             except ReplyTooLong as large:
                 raise UnusableReply(f"has content of more than {bytes_max} bytes") from large
-            claimed = reply.headers.get("content-type")
-            return Fetched(url=url, content=content, claimed_type=claimed)
+            claimed_type = reply.headers.get("content-type")
+            return Fetched(url=url, content=content, claimed_type=claimed_type)
 
     async def _addresses(self, origin: Origin) -> Sequence[str]:
         """Return the addresses of a server; raise ForbiddenUrl unless all of them are public."""
@@ -148,12 +148,12 @@ class Egress(Struct, frozen=True):
         if is_disguised(host):
             raise ForbiddenUrl("must be an http(s) URL with a plain host")
         try:
-            found = (host,) if is_address(host) else await self.resolve(host, origin.port)
+            addresses = (host,) if is_address(host) else await self.resolve(host, origin.port)
         except (OSError, UnicodeError) as unknown:
             raise CannotConnect("no such name") from unknown
-        if not found or not all(self._is_allowed(address) for address in found):
+        if not addresses or not all(self._is_allowed(address) for address in addresses):
             raise ForbiddenUrl("does not lead to a public address")
-        return found
+        return addresses
 
     def _is_allowed(self, address: str) -> bool:
         return address in self.also_allowed or is_public(address)

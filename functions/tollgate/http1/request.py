@@ -65,11 +65,11 @@ def parse_url(url: str) -> tuple[Origin, str]:
 
 
 def _parse(url: str) -> tuple[Origin, str]:
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise InvalidRequest("the URL cannot be encoded")
-    scheme, host, target = found["scheme"], found["host"].lower(), found["target"] or "/"
-    port = int(found["port"] or _PORTS[scheme])
+    scheme, host, target = match["scheme"], match["host"].lower(), match["target"] or "/"
+    port = int(match["port"] or _PORTS[scheme])
     if not 0 < port <= _PORT_MAX:
         raise InvalidRequest("the URL has an invalid port")
     return Origin(scheme, host.strip("[]"), port), target if target[0] == "/" else f"/{target}"

@@ -209,11 +209,7 @@ async def _wait_completed(
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
         return
-    reason = (
-        answer.result().get("message", "")
-        if answer.done()
-        else "the application ended without a report"
-    )
+    reason = answer.result().get("message", "") if answer.done() else "ended without a report"
     answer.cancel()
     cause = running.exception() if running.done() and not running.cancelled() else None
     raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

@@ -149,14 +149,14 @@ class RuntimeApi:
 
     async def _report(self, path: str, error: FunctionError, headers: dict[str, str]) -> None:
         body = error.encode()
-        own = {
+        own_headers = {
             "Host": self._host,
             "Content-Type": "application/json",
             _ERROR_TYPE: error.type,
         }
         length = f"Content-Length: {len(body)}\r\n"
         try:
-            head = encode_head("POST", path, own | headers, length)
+            head = encode_head("POST", path, own_headers | headers, length)
             status = await self._call_once(head + body)
         except HttpError as failure:
             raise RuntimeApiError(f"error not reported: {failure}") from failure

@@ -68,8 +68,8 @@ class OtlpCollector:
     async def send(self, body: bytes) -> None:
         """Send once; a retry would delay the next export."""
         try:
-            own = {"content-type": "application/json"}
-            headers = {**USUAL_HEADERS, **await self._read_headers(), **own}
+            own_headers = {"content-type": "application/json"}
+            headers = {**USUAL_HEADERS, **await self._read_headers(), **own_headers}
             request = Request(method="POST", url=self._url, headers=headers, body=(body,))
             async with asyncio.timeout(_TIMEOUT_S):
                 with closing(await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)) as reply:

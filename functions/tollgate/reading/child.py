@@ -32,10 +32,10 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.msgpack.encode(reply))
 
 
-def _limit(kind: int, most: int) -> None:
+def _limit(kind: int, limit: int) -> None:
     _, hard = resource.getrlimit(kind)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(kind, (limit, limit))
 
 
 if __name__ == "__main__":

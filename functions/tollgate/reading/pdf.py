@@ -70,8 +70,8 @@ def _is_pictured(page: Any, text: str, task: ReadingTask) -> bool:
             return True
         case "textless":
             # A page without objects is blank, so no picture is needed.
-            shown = len("".join(text.split()))
-            return shown < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
+            characters = len("".join(text.split()))
+            return characters < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
 
 
 def _draw(page: Any) -> InlineMedia:

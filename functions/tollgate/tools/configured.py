@@ -77,8 +77,8 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
         """Return the tools for one request; `route` is the name of its route, None without one."""
-        stated = self.routes.get(route) if route is not None else None
-        return _OpenTools(self, stated, request=request, principal=principal)
+        route_section = self.routes.get(route) if route is not None else None
+        return _OpenTools(self, route_section, request=request, principal=principal)
 
 
 class _OpenTools:
@@ -193,8 +193,8 @@ class _OpenTools:
                 )
                 price = section.price
             case DatetimeSection():
-                place = tool.location.timezone if tool.location else None
-                result = _tell_time(services.clock, arguments, place or section.timezone)
+                timezone = tool.location.timezone if tool.location else None
+                result = _tell_time(services.clock, arguments, timezone or section.timezone)
                 price = None
             case ImageSection():
                 return await paint_picture(
@@ -240,16 +240,16 @@ class _OpenTools:
         return result
 
     def _find(self, id_: ServerToolId) -> _Section | None:
-        found: _Section | None = getattr(self._section, id_)
-        return found
+        section: _Section | None = getattr(self._section, id_)
+        return section
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
         """Return the domain rules of the route, or else the file, narrowed by the request's."""
-        of_route = self._route.server_tools.get(id_) if self._route is not None else None
-        if of_route is not None:
-            rules = of_route.merge(rules)
-        own = DomainRules(allowed=tool.allowed_domains, blocked=tool.blocked_domains)
-        return rules.narrow(own)
+        route_rules = self._route.server_tools.get(id_) if self._route is not None else None
+        if route_rules is not None:
+            rules = route_rules.merge(rules)
+        request_rules = DomainRules(allowed=tool.allowed_domains, blocked=tool.blocked_domains)
+        return rules.narrow(request_rules)
 
     def _fee_max_nano_usd(self, section: _Section) -> int:
         match section:
@@ -275,13 +275,13 @@ def _tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> 
     except (KeyError, OSError, ValueError) as unknown:
         words = "`timezone` is not a time zone of the IANA database, such as Europe/Berlin"
         raise RunFailure("invalid_input", words) from unknown
-    moment = {
+    answer = {
         "datetime": local.isoformat(),
         "weekday": local.strftime("%A"),
         "timezone": name,
         "utc": now.isoformat(),
     }
-    return RunResult(content=(Text(text=msgspec.json.encode(moment).decode()),))
+    return RunResult(content=(Text(text=msgspec.json.encode(answer).decode()),))
 
 
 def _engine_of(section: _Section) -> str:
@@ -296,5 +296,5 @@ def _engine_of(section: _Section) -> str:
             assert_never(section)
 
 
-def _least(most: int, stated: int | None) -> int:
-    return most if stated is None else min(most, stated)
+def _least(limit: int, own_limit: int | None) -> int:
+    return limit if own_limit is None else min(limit, own_limit)

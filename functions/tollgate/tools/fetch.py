@@ -78,16 +78,16 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         title = cut(" ".join(title.split()), TITLE_BYTES_MAX)
         known.note((page.url,))
         known.note_text(text)
-        shown = f"{URL_LINE}{page.url}\nTitle: {title}\n\n{text}"
+        answer = f"{URL_LINE}{page.url}\nTitle: {title}\n\n{text}"
         source = Source(url=page.url, title=title, text=text)
-        return RunResult(content=(Text(text=shown),), sources=(source,))
+        return RunResult(content=(Text(text=answer),), sources=(source,))
 
     async def _read(self, page: Fetched) -> tuple[str, str]:
         """Return the title and text of a page."""
         claimed, charset = _claimed(page.claimed_type)
-        found = detect_media_type(page.content, claimed)
+        media_type = detect_media_type(page.content, claimed)
         is_plain = claimed.startswith("text/") or claimed in _PLAIN
-        if found != _PDF and claimed not in _WEB_PAGES:
+        if media_type != _PDF and claimed not in _WEB_PAGES:
             if not is_plain or b"\0" in page.content[:1024]:
                 raise RunFailure(
                     "unsupported_content_type", f"the type of the page is {claimed or 'unknown'}"
@@ -95,16 +95,16 @@ class WebFetch(Struct, frozen=True, kw_only=True):
             return "", _decode(page.content, charset)
         if self.reader is None:
             raise RunFailure("unsupported_content_type", "only plain text can be read")
-        type_ = _PDF if found == _PDF else "text/html"
+        type_ = _PDF if media_type == _PDF else "text/html"
         task = ReadingTask(pages_max=_PAGES_MAX, cuts=True, address=page.url)
         try:
-            read = await self.reader.read(page.content, type_, task)
+            document = await self.reader.read(page.content, type_, task)
         except UnreadableDocument as unreadable:
             words = f"the page cannot be read: {unreadable.fault.value}"
             raise RunFailure("url_not_accessible", words) from unreadable
         except ReaderUnavailable as failure:
             raise RunFailure("unavailable", "pages cannot be read at the moment") from failure
-        return read.title, "\n\n".join(each.text for each in read.pages)
+        return document.title, "\n\n".join(document_page.text for document_page in document.pages)
 
 
 def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules) -> str:
@@ -118,13 +118,13 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
     host = host_of(url)
     if host is None:
         raise RunFailure("invalid_input", "`url` must begin with http:// or https://")
-    named = known.find(url)
-    if named is None:
+    known_url = known.find(url)
+    if known_url is None:
         words = "only addresses in the conversation or in earlier results can be read"
         raise RunFailure("url_not_in_prior_context", words)
     if not domains.admits(host):
         raise RunFailure("url_not_allowed", "this domain is not allowed")
-    return named
+    return known_url
 
 
 def _claimed(header: str | None) -> tuple[str, str]:
@@ -147,7 +147,7 @@ def _decode(content: bytes, charset: str) -> str:
 
 def _shorten(text: str, bytes_max: int) -> str:
     """Truncate a text to `bytes_max` bytes, which include a note about the truncation."""
-    shown = cut(text, bytes_max)
-    if shown == text:
+    shortened = cut(text, bytes_max)
+    if shortened == text:
         return text
     return cut(text, bytes_max - len(_LEFT_OUT)) + _LEFT_OUT

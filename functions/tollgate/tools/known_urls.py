@@ -40,7 +40,7 @@ class KnownUrls:
                 match part:
                     case Text(text=text):
                         self.note_text(text)
-                        self.note(f"https://{each}" for each in _BARE.findall(text))
+                        self.note(f"https://{address}" for address in _BARE.findall(text))
                     case Image(source=MediaUrl(url=url)) | Document(source=MediaUrl(url=url)):
                         self.note((url,))
                     case _:
@@ -67,9 +67,9 @@ class KnownUrls:
             if len(self._read) >= _URLS_MAX:
                 return
             self._read.add(url)
-            for each in _spellings(url):
-                if (key := _key(each)) is not None:
-                    self._known.setdefault(key, each)
+            for spelling in _spellings(url):
+                if (key := _key(spelling)) is not None:
+                    self._known.setdefault(key, spelling)
 
 
 def _spellings(url: str) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _key(url: str) -> str | None:
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or not host or parts.username is not None:
         return None
-    place = host.rstrip(".")
+    server = host.rstrip(".")
     if port not in (None, *_PORTS.values()):
-        place = f"{place}:{port}"
-    return f"{place}{parts.path.rstrip('/')}?{parts.query}"
+        server = f"{server}:{port}"
+    return f"{server}{parts.path.rstrip('/')}?{parts.query}"

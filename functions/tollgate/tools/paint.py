@@ -28,9 +28,9 @@ async def paint_picture(
         raise RunFailure("invalid_input", words)
     work = picture_work(section, prompt)
     painted = await painter.paint(work, principal, timeout_s=timeout_s)
-    shown = Text(text="The picture was made and is shown to the user.")
+    answer = Text(text="The picture was made and is shown to the user.")
     return RunReport(
-        result=RunResult(content=(shown,)),
+        result=RunResult(content=(answer,)),
         engine=section.model,
         fees=painted.fees,
         made=painted.images,

@@ -64,9 +64,9 @@ class WebSearch(Struct, frozen=True, kw_only=True):
             timeout_s=timeout_s,
         )
         # Results are filtered here too, because some engines do not support all domain rules.
-        admitted = [each for each in codec.decode(body) if _is_admitted(each, domains)]
-        by_url = {each.url: each for each in reversed(admitted)}
-        best_first = [each for each in admitted if by_url[each.url] is each]
+        admitted = [source for source in codec.decode(body) if _is_admitted(source, domains)]
+        by_url = {source.url: source for source in reversed(admitted)}
+        best_first = [source for source in admitted if by_url[source.url] is source]
         return _result(tuple(map(_within_limits, best_first[:results_max])))
 
 

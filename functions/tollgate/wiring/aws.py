@@ -107,7 +107,7 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
 
 
 def _renewed(rotating: "RotatingCredentials") -> Credentials:
-    found = rotating.current()
-    if found is None:
+    credentials_now = rotating.current()
+    if credentials_now is None:
         raise StoreUnavailable("AWS credentials are missing at the moment", maybe_applied=False)
-    return found
+    return credentials_now

@@ -57,11 +57,11 @@ def _contents(settings: Settings, clock: Clock, local: LocalUploads | None) -> F
     if settings.objects_bucket is None:
         return None
     # Without fixed credentials, the AWS library finds and renews temporary credentials.
-    own = credentials(settings) if settings.aws_access_key_id else None
+    fixed = credentials(settings) if settings.aws_access_key_id else None
     return BucketFiles(
         settings.objects_bucket,
         settings.aws_region,
         clock=clock,
-        credentials=own,
+        credentials=fixed,
         endpoint_url=settings.s3_endpoint_url,
     )

@@ -101,7 +101,7 @@ class CatalogProviders(Struct, frozen=True):
 
     def provider(self, slug: str) -> Provider:
         """Return the provider; raise KeyError if the catalog has none with this slug."""
-        found = self._found.get(slug)
-        if found is None:
-            found = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
-        return found
+        provider = self._found.get(slug)
+        if provider is None:
+            provider = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
+        return provider

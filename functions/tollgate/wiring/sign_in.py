@@ -53,9 +53,9 @@ def _wire_login(
     except (OSError, InvalidSignIn) as unusable:
         raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
 
-    named = sign_in.client_secret
+    secret = sign_in.client_secret
     # The sign-in file may name any environment variable that the platform does not set.
-    variables = KeyVariables((named.env,) if named is not None and named.env else ())
+    variables = KeyVariables((secret.env,) if secret is not None and secret.env else ())
     secret_store = AwsSecretStore(
         wire_secrets(settings, clock), environment_variable, clock, variables=variables
     )

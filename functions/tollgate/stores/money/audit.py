@@ -149,13 +149,13 @@ class Audit(Struct, frozen=True):
             keys = [key for row in rows for key in state_keys(level, row)]
             for state in await get_items(self.client, self.tables.ledger, keys):
                 counted = read_key_state(state)
-                taken = counted.limits_nano_usd["total"] - counted.buckets.get(
+                used = counted.limits_nano_usd["total"] - counted.buckets.get(
                     TOTAL_BUCKET, counted.limits_nano_usd["total"]
                 )
                 held = sum(read_numbers_by_name(state, KeyStateItem.HOLDS).values())
                 name = read_text(state, AnyItem.PARTITION)
                 spent = read_number(state, KeyStateItem.SPENT)
-                compare(f"I6 held + spent of {name}", taken, held + spent)
+                compare(f"I6 held + spent of {name}", used, held + spent)
 
     async def _compare_parts(self, workspace: Workspace, compare: _Compare) -> None:
         """Check I6 for slices: all slices exist, and their parts add up to the limit."""

@@ -31,10 +31,10 @@ def change_of(entry: CreditEntry) -> CreditChange:
     )
 
 
-def entry_item(entry: CreditEntry, place: str) -> Item:
+def entry_item(entry: CreditEntry, position: str) -> Item:
     """Return the item for an entry; `place` orders entries by time."""
     item: Item = {
-        **entry_key(entry.workspace_id, place),
+        **entry_key(entry.workspace_id, position),
         CreditEntryItem.ID: string(entry.id),
         CreditEntryItem.WORKSPACE: string(entry.workspace_id),
         CreditEntryItem.KIND: string(entry.kind),

@@ -137,9 +137,9 @@ class CreditLots:
         """Remove the lots that are used up, if any of them has expired."""
         if all(lot.left_nano_usd for lot in lots.find_due(self._clock.now_s())):
             return
-        left = replace(lots, lots=tuple(lot for lot in lots.lots if lot.left_nano_usd))
+        unspent = replace(lots, lots=tuple(lot for lot in lots.lots if lot.left_nano_usd))
         try:
-            await self._client.call("PutItem", self._replacing(workspace_id, stored, left))
+            await self._client.call("PutItem", self._replacing(workspace_id, stored, unspent))
         except ConditionFailed:
             return
 

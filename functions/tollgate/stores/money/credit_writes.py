@@ -41,10 +41,10 @@ class CreditWriter:
 
         Raise StoreUnavailable if the transaction fails for another reason than its conditions.
         """
-        place = self._ids.new_id()
+        position = self._ids.new_id()
         once: Item = {
             **grant_key(entry.workspace_id, entry.id),
-            CreditIdItem.PLACE: string(place),
+            CreditIdItem.PLACE: string(position),
         }
         change = AuditedChange(
             action=f"credit.{entry.kind}",
@@ -55,7 +55,7 @@ class CreditWriter:
         actions = (
             # The first put makes the entry unique.
             put_if_absent(self._tables.core, once),
-            put_if_absent(self._tables.core, entry_item(entry, place)),
+            put_if_absent(self._tables.core, entry_item(entry, position)),
             *self._audit.puts(change, by),
             *other_actions,
             *(self._change(entry.workspace_id, shard, part) for shard, part in parts.items()),

@@ -141,9 +141,9 @@ class DynamoCreditStore:
                 limit=limit,
                 backwards=True,
             )
-        place = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
+        position = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
         entries, unreadable = decode_items(read_entry, rows)
-        return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
+        return Page(found=tuple(entries), next=position, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
         """Return a workspace's balance by consistent reads; all zero for an unknown workspace."""
@@ -196,8 +196,8 @@ class DynamoCreditStore:
         parts = {zlib.crc32(entry.id.encode()) % workspace.shards: difference}
         if difference < 0:
             parts = await self._find_unused(workspace, -difference)
-        lent = _lending(self._tables.core, workspace, limit_nano_usd)
-        return await self._writer.write(entry, parts, by, lent) == "written"
+        update = _lending(self._tables.core, workspace, limit_nano_usd)
+        return await self._writer.write(entry, parts, by, update) == "written"
 
     async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
         """Return the lent credit to take from each shard; raise RequestError if too much is used.
@@ -208,7 +208,7 @@ class DynamoCreditStore:
         granted, spent = sums.granted_nano_usd, sums.spent_nano_usd
         stored = await self._lots.read(workspace.id)
         lots = allot(stored, granted_nano_usd=granted, spent_nano_usd=spent)
-        available = sum(max(0, left) for left in sums.available_nano_usd.values())
+        available = sum(max(0, credit) for credit in sums.available_nano_usd.values())
         unused = max(0, min(available, granted - spent - lots.left_nano_usd))
         if unused < amount_nano_usd:
             lowest = workspace.credit_limit_nano_usd - unused

@@ -252,10 +252,10 @@ class DynamoLedger:
         refusal is still counted above, because the usual hold tries all states at once, in one
         round trip.
         """
-        for place, state in enumerate(states, 1):
+        for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):
-                if place < count:
-                    self._refused[key_id] = place
+                if position < count:
+                    self._refused[key_id] = position
                     if len(self._refused) > _REFUSED_MAX:
                         self._refused.popitem(last=False)
                 return
@@ -282,10 +282,10 @@ class DynamoLedger:
             )
         for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
-                place = state.owner.slice if isinstance(state, KeyHold) else state.shard
+                slice_ = state.owner.slice if isinstance(state, KeyHold) else state.shard
                 releases.append(
                     self._keys.settle(
-                        replace(owner, slice=place) if place else owner,
+                        replace(owner, slice=slice_) if slice_ else owner,
                         hold_id,
                         held_nano_usd=state.amount_nano_usd,
                         cost_nano_usd=0,

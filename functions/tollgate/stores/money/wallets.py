@@ -226,12 +226,12 @@ class Wallets:
         """
         step = "hold"
         for _ in range(_WRITES_MAX):
-            rest = step == "hold_rest"
+            holds_rest = step == "hold_rest"
             values = {":a": number(amount_nano_usd), ":zero": number(0), ":max": number(HOLDS_MAX)}
-            if rest:
+            if holds_rest:
                 values[":one"] = number(1)
             payload = self._update(
-                WALLET_HOLD_REST if rest else WALLET_HOLD,
+                WALLET_HOLD_REST if holds_rest else WALLET_HOLD,
                 wallet_key(workspace_id, shard),
                 hold_id,
                 values,

@@ -90,7 +90,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
         )
 
     async def _visit(self, crowded: Mapping[LimitOwner, int], workspace_id: str) -> Counter[str]:
-        """Maintain one workspace; return counts of changes and failures."""
+        """Run the maintenance of one workspace; return counts of changes and failures."""
         counts: Counter[str] = Counter()
         try:
             workspace = await self.workspaces.read(workspace_id)
@@ -163,10 +163,10 @@ class WorkspaceMaintenance(Struct, frozen=True):
         }
         mean = sum(available.values()) // workspace.shards
         moves = 0
-        for target, left in sorted(available.items()):
+        for target, credit in sorted(available.items()):
             source = max(available, key=lambda shard: available[shard])
-            amount = min(mean - left, available[source] - mean)
-            if left * _SHORT_PART >= mean or amount <= 0:
+            amount = min(mean - credit, available[source] - mean)
+            if credit * _SHORT_PART >= mean or amount <= 0:
                 continue
             moved = await self._insist(
                 partial(

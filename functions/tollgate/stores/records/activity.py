@@ -123,12 +123,12 @@ class DynamoActivityStore:
                 self._client, self._tables.core, self._close_days, at_once=_AT_ONCE_MAX
             )
         count = sum(closed for closed, _ in visits)
-        left = [day for _, open_days in visits for day in open_days]
+        open_names = [day for _, open_days in visits for day in open_days]
         _log.info("closed %d days", count)
-        if left:
+        if open_names:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"Days with corrupt records stay open: {', '.join(left)}.",
+                f"Days with corrupt records stay open: {', '.join(open_names)}.",
             )
         return count
 
@@ -137,9 +137,11 @@ class DynamoActivityStore:
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
         closed = await self._find_closed(workspace_id, days)
-        due = [day_s for day_s in days if day_of(day_s) not in closed]
-        left = [day_s for day_s in due if not await self._close(workspace_id, day_s)]
-        return len(due) - len(left), [f"{workspace_id} {day_of(day_s)}" for day_s in left]
+        due_days = [day_s for day_s in days if day_of(day_s) not in closed]
+        still_open = [day_s for day_s in due_days if not await self._close(workspace_id, day_s)]
+        return len(due_days) - len(still_open), [
+            f"{workspace_id} {day_of(day_s)}" for day_s in still_open
+        ]
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
         """Write the sums for a day, then its mark; return False if a record is corrupt.
@@ -155,8 +157,8 @@ class DynamoActivityStore:
                 summary.add(record)
         rows = summary.rows()
         for start in range(0, len(rows), _WRITES_AT_ONCE):
-            some = rows[start : start + _WRITES_AT_ONCE]
-            await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in some))
+            batch = rows[start : start + _WRITES_AT_ONCE]
+            await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in batch))
         await self._put(
             {
                 **closed_day_key(workspace_id, day),
@@ -180,11 +182,11 @@ class DynamoActivityStore:
         until_s, cached = self._live.get((workspace_id, day), (0.0, None))
         if cached is not None and now_s < until_s:
             return cached
-        records, whole = await self._latest_records(workspace_id, day_s)
+        records, is_complete = await self._latest_records(workspace_id, day_s)
         counted = Activity(
             rows=summarize_day(day, records),
             live_days=(day,),
-            partial_days=() if whole else (day,),
+            partial_days=() if is_complete else (day,),
             last_record_s=max((record.created_s for record in records), default=None),
         )
         if len(self._live) >= _LIVE_DAYS_MAX:
@@ -196,17 +198,19 @@ class DynamoActivityStore:
         self, workspace_id: str, day_s: int
     ) -> tuple[list[GenerationRecord], bool]:
         """Return a day's latest records, and True if no record is missing or corrupt."""
-        wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
+        generation_filter = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
-        whole = True
+        is_complete = True
         while len(records) < _LIVE_RECORDS_MAX:
-            page = await self._generations.page(workspace_id, wanted, limit=_PAGE, before=before)
+            page = await self._generations.page(
+                workspace_id, generation_filter, limit=_PAGE, before=before
+            )
             records += page.found
-            whole = whole and not page.unreadable
+            is_complete = is_complete and not page.unreadable
             before = page.next
             if before is None:
-                return records, whole
+                return records, is_complete
         return records, False
 
     async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
@@ -271,8 +275,8 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     }
     if row.caller_labels:
         item[ActivityItem.CALLER_LABELS] = _label_map(row.caller_labels)
-    for name, used in ActivityItem.USAGE.items():
-        count: int | None = getattr(row.usage, used)
+    for name, field in ActivityItem.USAGE.items():
+        count: int | None = getattr(row.usage, field)
         if count is not None:
             item[name] = number(count)
     return item
@@ -288,9 +292,9 @@ def _read_labels(stored: Any) -> dict[str, str]:
 
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
+    _, day, model, provider, key_and_labels = read_text(item, AnyItem.SORT).split("#")
     # The sort key also contains the callers' labels, which are read from another attribute.
-    key_id, *behind = whose.split(BEFORE_STATED)
+    key_id, *behind = key_and_labels.split(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
@@ -305,8 +309,8 @@ def _read_row(item: Item) -> ActivityRow:
         cost_nano_usd=read_number(item, ActivityItem.COST),
         usage=Usage(
             **{
-                used: int(item[name]["N"])
-                for name, used in ActivityItem.USAGE.items()
+                field: int(item[name]["N"])
+                for name, field in ActivityItem.USAGE.items()
                 if name in item
             }
         ),

@@ -93,12 +93,12 @@ class DynamoAuditLog:
 
         with refusing_when_unavailable():
             for partition, beginning in _partitions(workspace_id, low, upper):
-                more = True
-                while more and low < upper:
+                has_more = True
+                while has_more and low < upper:
                     if queries == _QUERIES_MAX:
                         return page(upper)
                     queries += 1
-                    rows, more = await self._rows(partition, low, upper)
+                    rows, has_more = await self._rows(partition, low, upper)
                     for row in rows:
                         upper = read_text(row, AnyItem.SORT)
                         entries, names = decode_items(_read_entry, [row])
@@ -140,8 +140,8 @@ def _partitions(workspace_id: str | None, low: str, upper: str) -> Iterator[tupl
         return
     first, last = (datetime.fromtimestamp(int(bound[:10]), UTC) for bound in (low, upper))
     for month in range(last.year * 12 + last.month, first.year * 12 + first.month - 1, -1):
-        year, place = divmod(month - 1, 12)
-        second = int(datetime(year, place + 1, 1, tzinfo=UTC).timestamp())
+        year, month_index = divmod(month - 1, 12)
+        second = int(datetime(year, month_index + 1, 1, tzinfo=UTC).timestamp())
         yield audit_month(second), first_entry_id(second * 1_000)
 
 

@@ -79,11 +79,11 @@ class ClosedDays:
 
     async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
         """Yield a day's records, newest first, except corrupt records; one page is in memory."""
-        wanted = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
+        generation_filter = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
         before: str | None = None
         while True:
             page = await self._generations.page(
-                day.workspace_id, wanted, limit=_PAGE, before=before
+                day.workspace_id, generation_filter, limit=_PAGE, before=before
             )
             for record in page.found:
                 yield record

@@ -58,9 +58,9 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
             return None
         parts = [(1.0, self.times)]
         if self.before is not None and self.before_s == self.since_s - WINDOW_S:
-            left = 1 - (now_s - self.since_s) / WINDOW_S
-            if left > 0:
-                parts.append((left, self.before))
+            weight_before = 1 - (now_s - self.since_s) / WINDOW_S
+            if weight_before > 0:
+                parts.append((weight_before, self.before))
         answers = sum(weight * times.answers for weight, times in parts)
         tokens = sum(weight * times.output_tokens for weight, times in parts)
         output_ms = sum(weight * times.output_ms for weight, times in parts)

@@ -138,7 +138,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
     """Number of holds."""
     limits_nano_usd: Mapping[Period, int]
     buckets: Mapping[str, int]
-    """What is left of each limit, by bucket name; an absent bucket is unused."""
+    """Remaining part of each limit, by bucket name; an absent bucket is unused."""
     rate: RateState
     tokens_per_minute: int = UNLIMITED
 
@@ -373,13 +373,13 @@ def limit_reached(
     """Return the refusal for a key or level whose limit for a period is used up."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
-    again = "" if ends_s is None else f" It resets in {ends_s - second} s."
+    reset = "" if ends_s is None else f" It resets in {ends_s - second} s."
     amount = f"${usd_text(limit_nano_usd)}"
     refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,
-        f"This key's limit of {amount} {window} is used up.{again}"
+        f"This key's limit of {amount} {window} is used up.{reset}"
         if owner.level == "key"
-        else f"{owner.subject} has used up its limit of {amount} {window}.{again}",
+        else f"{owner.subject} has used up its limit of {amount} {window}.{reset}",
     )
     refusal.resets_s = ends_s
     refusal.limit = owner.reach(period, limit_nano_usd, remaining=remaining, resets_s=ends_s)

@@ -111,14 +111,14 @@ def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) 
 
 def _describe(name: str, value: Any) -> dict[str, str]:
     text: Callable[[Any], str]
-    shown, text = _NAMES.get(name, name), _text
+    shown_name, text = _NAMES.get(name, name), _text
     if name.endswith("_nano_usd"):
-        shown, text = name.removesuffix("_nano_usd"), usd_text
+        shown_name, text = name.removesuffix("_nano_usd"), usd_text
     elif name.endswith("_s"):
-        shown, text = f"{name.removesuffix('_s')}_at", _moment
+        shown_name, text = f"{name.removesuffix('_s')}_at", _moment
     if isinstance(value, Mapping):
-        return {f"{shown}.{inner}": text(inner_value) for inner, inner_value in value.items()}
-    return {shown: text(value)}
+        return {f"{shown_name}.{key}": text(inner_value) for key, inner_value in value.items()}
+    return {shown_name: text(value)}
 
 
 def _text(value: Any) -> str:

@@ -110,9 +110,9 @@ def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | Non
     kept_for_holds = 0
     for lot in lots.find_due(now_s):
         held = sum(amount for id_, amount in sums.holds.items() if created_s(id_) < lot.expires_s)
-        keeps = min(lot.left_nano_usd, max(0, held - kept_for_holds))
-        kept_for_holds += keeps
-        amount = min(lot.left_nano_usd - keeps, available)
+        kept_in_lot = min(lot.left_nano_usd, max(0, held - kept_for_holds))
+        kept_for_holds += kept_in_lot
+        amount = min(lot.left_nano_usd - kept_in_lot, available)
         if amount > 0:
             return lot, amount
     return None

@@ -24,12 +24,12 @@ def day_name(second: int) -> str:
 @lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
     """Return the bucket names for a Unix second, in the order of PERIODS; weeks are ISO weeks."""
-    moment = _utc(second)
-    week = moment.isocalendar()
+    day = _utc(second)
+    week = day.isocalendar()
     return (
-        f"b_{moment:%Y%m%d}",
+        f"b_{day:%Y%m%d}",
         f"b_{week.year}W{week.week:02d}",
-        f"b_{moment:%Y%m}",
+        f"b_{day:%Y%m}",
         TOTAL_BUCKET,
     )
 
@@ -46,9 +46,9 @@ def minute_ends_s(second: int) -> int:
 
 def live_buckets(period: Period, second: int) -> tuple[str, ...]:
     """Return the buckets for a period that may be in use at a Unix second."""
-    place = PERIODS.index(period)
-    moments = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
-    return tuple(dict.fromkeys(bucket_names(moment)[place] for moment in moments))
+    index = PERIODS.index(period)
+    seconds = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
+    return tuple(dict.fromkeys(bucket_names(live_s)[index] for live_s in seconds))
 
 
 def live_minutes(second: int) -> tuple[str, ...]:

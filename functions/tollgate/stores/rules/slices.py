@@ -89,7 +89,7 @@ def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> lis
     count = len(committed)
     room = total - sum(committed)
     if room >= 0:
-        return [used + even_part(room, count, place) for place, used in enumerate(committed)]
+        return [used + even_part(room, count, index) for index, used in enumerate(committed)]
     cut_of_held = _weighted_parts(min(-room, sum(held)), held)
     parts = [used - cut for used, cut in zip(committed, cut_of_held, strict=True)]
     cut_of_rest = _weighted_parts(sum(parts) - total, parts)
@@ -158,11 +158,11 @@ def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
         for period in PERIODS
     }
     tokens = whole_limit([state.tokens_per_minute for state in slices])
-    left = [state.remaining_nano_usd(second) for state in slices]
+    remaining_by_slice = [state.remaining_nano_usd(second) for state in slices]
     used = {
         period: sum(
             state.limits_nano_usd[period] - remaining[period]
-            for state, remaining in zip(slices, left, strict=True)
+            for state, remaining in zip(slices, remaining_by_slice, strict=True)
         )
         for period in PERIODS
     }
@@ -190,14 +190,14 @@ def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
     A refusal from this state shows the level's limits instead of the slice's parts, which callers
     do not know.
     """
-    left = slice_.remaining_nano_usd(second)
+    remaining = slice_.remaining_nano_usd(second)
     free = max(0, slice_.concurrency - slice_.holds)
     return replace(
         whole,
         holds=whole.concurrency - free,
         buckets={
             **{
-                name: left[period]
+                name: remaining[period]
                 for period, name in zip(PERIODS, bucket_names(second), strict=True)
             },
             minute_bucket(second): slice_.remaining_tokens(second),

@@ -67,12 +67,12 @@ def _decode(body: bytes) -> tuple[Source, ...]:
     """Return the results in a reply, best first."""
     return tuple(
         Source(
-            url=each.url,
-            title=_TAG.sub("", each.title),
-            text=_TAG.sub("", "\n".join((each.description, *each.extra_snippets))).strip(),
-            published=each.page_age,
+            url=result.url,
+            title=_TAG.sub("", result.title),
+            text=_TAG.sub("", "\n".join((result.description, *result.extra_snippets))).strip(),
+            published=result.page_age,
         )
-        for each in read_engine_reply(body, _Reply).web.results
+        for result in read_engine_reply(body, _Reply).web.results
     )
 
 

@@ -82,9 +82,9 @@ def bearer(key: str | None) -> Mapping[str, str]:
 
 def post_json(url: str, body: Mapping[str, JsonValue], headers: Mapping[str, str]) -> EngineRequest:
     """Return a POST request with a JSON body, which omits values that are None."""
-    stated = {name: value for name, value in body.items() if value is not None}
+    content = {name: value for name, value in body.items() if value is not None}
     return EngineRequest(
-        method="POST", url=url, headers={**_JSON, **headers}, body=msgspec.json.encode(stated)
+        method="POST", url=url, headers={**_JSON, **headers}, body=msgspec.json.encode(content)
     )
 
 
@@ -96,9 +96,9 @@ def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
         raise RunFailure("unavailable", "the engine's reply could not be read") from unreadable
 
 
-def listed(domains: tuple[str, ...], most: int) -> list[JsonValue] | None:
+def listed(domains: tuple[str, ...], domains_max: int) -> list[JsonValue] | None:
     """Return domains for a request, None if there are none or too many for the engine.
 
     The results are filtered by domain anyway.
     """
-    return list(domains) if 0 < len(domains) <= most else None
+    return list(domains) if 0 < len(domains) <= domains_max else None

@@ -41,8 +41,8 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
     """Return the request for a search."""
-    place = search.location
-    names = (place.city, place.region, place.country) if place else ()
+    location = search.location
+    names = (location.city, location.region, location.country) if location else ()
     included = listed(search.domains.allowed, _DOMAINS_MAX)
     return post_json(
         f"{access.base_url}/v2/search",
@@ -53,7 +53,7 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
             "includeDomains": included,
             "excludeDomains": None if included else listed(search.domains.blocked, _DOMAINS_MAX),
             "location": ", ".join(filter(None, names)) or None,
-            "country": place.country.upper() if place and place.country else None,
+            "country": location.country.upper() if location and location.country else None,
         },
         bearer(access.key),
     )
@@ -62,8 +62,8 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 def _decode(body: bytes) -> tuple[Source, ...]:
     """Return the results in a reply, best first."""
     return tuple(
-        Source(url=each.url, title=each.title or "", text=each.description or "")
-        for each in read_engine_reply(body, _Reply).data.web
+        Source(url=result.url, title=result.title or "", text=result.description or "")
+        for result in read_engine_reply(body, _Reply).data.web
     )
 
 

@@ -47,12 +47,12 @@ def _decode(body: bytes) -> tuple[Source, ...]:
     """Return the results in a reply, best first."""
     return tuple(
         Source(
-            url=each.url,
-            title=each.title or "",
-            text=each.content or "",
-            published=each.publishedDate,
+            url=result.url,
+            title=result.title or "",
+            text=result.content or "",
+            published=result.publishedDate,
         )
-        for each in read_engine_reply(body, _Reply).results
+        for result in read_engine_reply(body, _Reply).results
     )
 
 

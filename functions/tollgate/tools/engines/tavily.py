@@ -56,8 +56,10 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 def _decode(body: bytes) -> tuple[Source, ...]:
     """Return the results in a reply, best first."""
     return tuple(
-        Source(url=each.url, title=each.title, text=each.content, published=each.published_date)
-        for each in read_engine_reply(body, _Reply).results
+        Source(
+            url=result.url, title=result.title, text=result.content, published=result.published_date
+        )
+        for result in read_engine_reply(body, _Reply).results
     )
 
 

@@ -42,9 +42,11 @@ class PublicFetcher:
         # Imported with the first page, because most processes fetch no page.
         from tollgate.tools.ports.base import RunFailure
 
-        own = replace(self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s)
+        fetch_limits = replace(
+            self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s
+        )
         try:
-            return await self._egress.fetch(url, own, limits.domains)
+            return await self._egress.fetch(url, fetch_limits, limits.domains)
         except ForbiddenUrl as forbidden:
             raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
         except UnusableReply as unusable:
