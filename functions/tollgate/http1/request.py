@@ -18,8 +18,8 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][!\"$-~]*)?",
     re.ASCII,
 )
-# Maximum length of URLs whose parts are cached. The URLs of providers are few and short, but those
-# of callers and redirects may be long.
+# Maximum length of URLs whose parts are cached. The URLs of providers are few and short, but URLs
+# from callers and redirects may be long.
 _SHORT: Final = 512
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 USUAL_HEADERS: Final[Mapping[str, str]] = {

@@ -120,7 +120,7 @@ class Poller:
         stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # Lambda may report the outcome of a stream by another invocation, whose event is
+                # Lambda may report the outcome of a stream by another invocation with the event
                 # {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})

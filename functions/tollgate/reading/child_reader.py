@@ -23,7 +23,7 @@ from tollgate.core.documents.reading import (
 )
 
 READ_SECONDS_MAX: Final = 30.0
-# Maximum number of concurrent processes, each of which may use 1 GiB of memory.
+# Maximum number of concurrent processes; each process may use 1 GiB of memory.
 _PROCESSES_MAX: Final = 4
 # Maximum time that a request waits for a process.
 _WAIT_SECONDS_MAX: Final = 30.0

@@ -20,7 +20,7 @@ _UNSHOWN: Final = re.compile(
 
 
 class OpenedDocument(Struct, frozen=True, kw_only=True):
-    """The pages of a document, each of which is read on demand."""
+    """An opened document, whose pages are read on demand."""
 
     pages_total: int
     read_page: Callable[[int], DocumentPage]

@@ -78,8 +78,8 @@ def _spellings(url: str) -> Iterator[str]:
         return
     yield url
     # The URL in `[title](https://a.example/b)` ends before the bracket, `https://a.example/b_(c)`
-    # after the bracket. Moving an index avoids a copy for each bracket, of which a text may have
-    # millions.
+    # after the bracket. A text may have millions of brackets, so moving an index is faster than
+    # copying the text for each bracket.
     end = len(url.rstrip(_TRAILING + ")"))
     for _ in range(url.count("(", 0, end) - url.count(")", 0, end)):
         end = url.find(")", end) + 1 or end

@@ -1,7 +1,7 @@
 """Creates providers from the entries in routing.yaml, which name a format and a transport.
 
-The first entry that names a transport imports its module, so that no AWS code is imported without
-an AWS provider.
+A transport's module is imported with the first entry that names the transport. Without an AWS
+provider, no AWS code is imported.
 """
 
 from collections.abc import Callable, Mapping

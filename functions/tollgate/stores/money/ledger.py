@@ -38,8 +38,8 @@ from tollgate.stores.rules.periods import bucket_names
 _IDS_MAX: Final = 3
 # Time after which no further id is tried, and the request is refused with status 503.
 _HOLD_BUDGET_S: Final = 2.5
-# Time after which no write of a record begins. The engine allows 8 s for a settlement, of which the
-# last write may take 3.3 s and the sides need the rest.
+# Time after which no write of a record begins. The engine allows 8 s for a settlement: the last
+# write may take 3.3 s, and the sides need the rest.
 _DECIDES_FOR_S: Final = 4.0
 
 # Maximum number of keys whose last refusal is remembered.

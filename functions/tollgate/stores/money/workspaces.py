@@ -215,7 +215,7 @@ class Workspaces:
             return False
         old, new = workspace.shards, grown_count(workspace.shards, holds)
         lock = lock_of(workspace)
-        # The shards are created first: all shards that the workspace counts must exist.
+        # The shards are created first, because all shards in the workspace's count must exist.
         for shard in range(old, new):
             await self._wallets.create(workspace_id, shard, lock=lock)
         values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
@@ -276,7 +276,7 @@ class Workspaces:
                 "A workspace id consists of lower-case letters and digits, with . _ - in between.",
                 param="id",
             )
-        # The shards are created first: all shards that the workspace counts must exist.
+        # The shards are created first, because all shards in the workspace's count must exist.
         for shard in range(shards):
             await self._wallets.create(workspace_id, shard)
         item: Item = {

@@ -37,7 +37,7 @@ LOCKED: Final = 1
 PAUSED: Final = 2
 # Expiry of a key that never expires: the year 9999.
 NEVER_S: Final = 253_402_300_799
-# Rate and burst that stand for "no rate limit"; such a state counts no requests.
+# Rate and burst that stand for "no rate limit"; a state with this rate counts no requests.
 UNLIMITED_RATE: Final = 60_000_000
 UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000
@@ -97,7 +97,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unlimited(self) -> bool:
-        """True for a level without a rate limit, whose interval is 1 µs; keys have longer ones."""
+        """True for a level without a rate limit; the interval of 1 µs marks the level."""
         return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
@@ -109,7 +109,7 @@ class RateState(Struct, frozen=True, kw_only=True):
         return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
 
     def take(self, form: RateForm, now_us: int) -> "RateState":
-        """Return the bucket after a request whose hold was written in this form."""
+        """Return the bucket after a request; `form` is the form of the hold's write."""
         if form == "unlimited":
             return self
         full_us, ready_us = (
@@ -143,7 +143,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
     tokens_per_minute: int = UNLIMITED
 
     def within(self, tier: TierLimits | None, second: int) -> "KeyState":
-        """Return this state with those limits of the tier that are stricter."""
+        """Return this state, with stricter limits where the tier has them."""
         if tier is None:
             return self
         state = self
@@ -244,7 +244,7 @@ def key_step(
     step = _usable_key_step(
         state, owner, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
     )
-    # The headers of a refusal state the rates of the key, but not those of levels.
+    # The headers of a refusal state the rates of the key, but not the rates of levels.
     if isinstance(step, GatewayError) and owner.level == "key":
         step.rate_limit = state.rate.to_limit(now_us)
         step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)

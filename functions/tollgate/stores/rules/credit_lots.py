@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import created_s
 
-# Maximum number of lots in a workspace, whose item then stays below 16 KB.
+# Maximum number of lots in a workspace; the item with all lots stays below 16 KB.
 LOTS_MAX: Final = 100
 
 

@@ -86,7 +86,7 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
     role: MemberRole = "developer"
     team_id: str | None = None
-    """Team for those of the member's keys that name no team."""
+    """Team for the member's keys without a team."""
     email: str | None = None
 
     @override

@@ -97,7 +97,7 @@ def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> lis
 
 
 def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
-    """Divide an amount in proportion to weights, whose sum must not be less than the amount.
+    """Divide an amount in proportion to weights; their sum must not be less than the amount.
 
     No part exceeds its weight.
     """

@@ -122,7 +122,7 @@ def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOw
 
 
 def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
-    """Return True if this state pays the cost of a generation, whose record names its slice.
+    """Return True if the record of a generation names this slice, so the slice pays the cost.
 
     If a write was delivered twice, another slice may have a hold with the same id.
     """
