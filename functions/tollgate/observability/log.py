@@ -114,7 +114,7 @@ class LogJournal:
         _LOGGER.warning("usage without a price", extra={"fields": fields})
 
     def _log_bounded(self, record: GenerationRecord) -> None:
-        """Log that a provider reported impossibly much usage, and the possible maximum is billed."""
+        """Log that a provider reported impossibly high usage, so the maximum is billed."""
         fields = {
             "generation_id": record.id,
             "model": record.model,

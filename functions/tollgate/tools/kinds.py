@@ -12,7 +12,7 @@ from tollgate.core.request import JsonObject, Tool
 # Maximum size of the excerpt in a search result; engines return some hundred words.
 EXCERPT_BYTES_MAX: Final = 1_500
 TITLE_BYTES_MAX: Final = 200
-# Longer addresses are neither shown nor fetched: each byte of a result is charged as input in all
+# Longer addresses are neither shown nor fetched. Each byte of a result adds to the hold for all
 # further calls to the model, and a long address could smuggle data out. Anthropic's limit is 250
 # characters.
 URL_BYTES_MAX: Final = 1_000
