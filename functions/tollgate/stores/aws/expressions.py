@@ -5,8 +5,8 @@ pair has one operator, a condition has no arithmetic, reserved words are aliased
 expressions", "Condition and filter expressions" in the Amazon DynamoDB developer guide, seen
 2026-11-21).
 
-Attribute names are spelled out, so that an expression reads as it is sent to DynamoDB. `items.py`
-states the meaning of each name, and a test looks each of them up there.
+Attribute names are written literally, as DynamoDB receives them. `items.py` states the meaning of
+each name, and a test checks that each name is defined there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,25 +24,24 @@ class ConditionalUpdate(Struct, frozen=True):
     update: str
     condition: str
 
-    def request(
+    def build(
         self,
         table: str,
         key: Item,
-        values: Mapping[str, AttributeValue] | None = None,
+        values: Mapping[str, AttributeValue],
         names: Mapping[str, str] | None = None,
     ) -> dict[str, object]:
-        """Return the UpdateItem request for one item, which is also a transaction's `Update`."""
-        request: dict[str, object] = {
+        """Return the parameters of an `UpdateItem` call, or of an `Update` action."""
+        parameters: dict[str, object] = {
             "TableName": table,
             "Key": key,
             "UpdateExpression": self.update,
             "ConditionExpression": self.condition,
+            "ExpressionAttributeValues": values,
         }
-        if values:
-            request["ExpressionAttributeValues"] = values
         if names:
-            request["ExpressionAttributeNames"] = names
-        return request
+            parameters["ExpressionAttributeNames"] = names
+        return parameters
 
 
 IF_ABSENT: Final = "attribute_not_exists(pk)"
@@ -53,8 +52,8 @@ WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",
     "lk = :zero AND av >= :a AND attribute_not_exists(h.#h) AND size(h) < :max",
 )
-# DynamoDB reads all operands before it sets any. The copy still comes first, for emulators that set
-# in order.
+# DynamoDB reads all operands before it sets an attribute. The copy of `av` still comes first, for
+# emulators that set attributes in order.
 WALLET_HOLD_REST: Final = ConditionalUpdate(
     "SET h.#h = av, av = :zero",
     "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
@@ -67,7 +66,7 @@ WALLET_SETTLE_CROWDED: Final = ConditionalUpdate(
     "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h",
     "h.#h = :a",
 )
-# The hold's amount only grows, so a retry of a top-up that was applied fails.
+# The amount of a hold only grows, so the condition fails if an applied top-up is retried.
 WALLET_TOP_UP: Final = ConditionalUpdate(
     "SET av = av - :x, h.#h = :b",
     "lk = :zero AND h.#h = :a AND av >= :x",
@@ -106,19 +105,19 @@ def key_hold(
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
 ) -> ConditionalUpdate:
-    """Build the write of a key's hold, which also counts the request and its tokens.
+    """Build the write that sets a key's hold and counts the request and its tokens.
 
-    The write removes the `stale_buckets` aliases `#s0`, `#s1`….
+    The write also removes `stale_buckets` old buckets, under the aliases `#s0`, `#s1`….
 
-    If the key's tier limits its rate or its spending in a period, the condition also checks the
-    writer's guess whose limit is narrower, the tier's or the key's own: `:ti` and `:ts` are the
-    tier's interval and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` the amount that
-    must be left of the key's own limit.
+    If the key's tier limits the rate or the spending in a period, the writer guesses whether the
+    tier's limit or the key's own limit is narrower, and the condition checks the guess. `:ti` and
+    `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
+    limit, and `:tn` is the amount that must remain of the key's own limit.
 
     GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
-    full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of their
-    conditions holds. A level without a rate has an interval of one microsecond, and its write
-    (`unlimited`) does not touch the rate.
+    full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
+    conditions is true. A level without a rate has an interval of one microsecond, and the
+    `unlimited` form does not change the rate.
     """
     gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
     match form:
@@ -142,15 +141,15 @@ def key_hold(
     )
 
 
-def _within_budget(place: int, whose: TierForm) -> str:
-    p = _PERIODS[place]
+def _within_budget(period_index: int, whose: TierForm) -> str:
+    p = _PERIODS[period_index]
     if whose == "own":
         return f" AND l{p} <= :tb"
     return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"
 
 
 def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that adds to a key's hold; `budget` and its values are as in `key_hold`."""
+    """Build the write that increases a key's hold; `budget` and its values are as in `key_hold`."""
     tier = "" if budget is None else _within_budget(*budget)
     return ConditionalUpdate(
         "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
@@ -166,16 +165,16 @@ KEY_SETTLE: Final = ConditionalUpdate(
 )
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
-# The key's tombstone states its total spending, so `us` must be as it was read.
+# The tombstone stores the key's total spending, so `us` must be the value that was read.
 KEY_DELETE: Final = "size(h) = :zero AND #on = :zero AND us = :us"
 
-# A claim may be retried after a lost reply: the row then has the same request id (`gid`).
+# After a lost reply the claim is retried: the item then has the same request id (`gid`).
 CLAIM_FREE: Final = (
     "attribute_not_exists(pk) OR gid = :gid OR #ttl < :now OR (#st = :running AND #at < :dead)"
 )
 CLAIM_MINE: Final = "gid = :gid"
 CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
-# An upload may be retried after a lost reply: its id is then in `h`, so it is counted once.
+# A retry after a lost reply finds the upload's id in `h`, so the upload is counted once.
 FILE_RESERVE: Final = ConditionalUpdate(
     "SET n = n + :one, b = b + :x, h.#h = :x",
     "n < :files AND b <= :room AND attribute_not_exists(h.#h) AND size(h) < :max",
@@ -184,7 +183,7 @@ FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
 FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
-# `FILE_PART` also counts parts that a client sent again, which no content is made of.
+# `FILE_PART` also counts parts that a client sent twice and that are never joined.
 FILE_PART: Final = ConditionalUpdate(
     "SET h.#h = :x, sb = sb + :x",
     "attribute_exists(aw) AND attribute_not_exists(jn) AND size(h) < :max AND sb <= :room",
@@ -223,7 +222,7 @@ def key_change(
     *,
     if_revision: str = _REVISION_BEFORE,
 ) -> ConditionalUpdate:
-    """Build the write of new values for the attributes `plain`, and of new limits.
+    """Build the write that sets the attributes `plain` and new limits.
 
     `limits` maps a limit's attribute to two counts of live buckets: the existing ones (`#ld0`,
     `#ld1`…), which are raised or lowered together with the limit, and the absent ones (`#nold0`…),
@@ -252,11 +251,11 @@ def slice_change(
 ) -> ConditionalUpdate:
     """Build the write that gives a slice its new part of the limits: a `key_change` with guards.
 
-    What the slice gives away must still be unused: for each limit in `room`, the amount
-    `:room<limit>` of the bucket with that index; if `fewer`, the number of holds must be at most
-    the new `cc`. With `same_revision` the slice must have the revision `:rv` already; otherwise it
-    must have an earlier one. With `shifts` the bucket of the rate gets another size but is full
-    again at the same moment (`tat`), provided that this moment is not after `:full`.
+    The amount that the slice gives up must still be unused: for each limit in `room`, the bucket
+    with that index must have at least `:room<limit>` left, and if `fewer`, the number of holds must
+    not exceed the new `cc`. With `same_revision` the slice must already have the revision `:rv`,
+    otherwise an earlier revision. With `shifts` the rate's bucket changes its size but is full
+    again at the same time (`tat`), which must not be after `:full`.
     """
     if_revision = "rv = :rv" if same_revision else _REVISION_BEFORE
     change = key_change(plain, limits, if_revision=if_revision)
@@ -272,7 +271,7 @@ def slice_change(
 
 
 def same_values(present: Sequence[str], absent: Sequence[str]) -> str:
-    """Build the condition that a row has the values `:was_<name>`, and lacks the `absent` ones."""
+    """Build the condition that an item has the values `:was_<name>` and lacks `absent`."""
     return " AND ".join(
         [
             IF_PRESENT,
@@ -285,7 +284,7 @@ def same_values(present: Sequence[str], absent: Sequence[str]) -> str:
 def set_and_remove(
     present: Sequence[str], absent: Sequence[str], condition: str
 ) -> ConditionalUpdate:
-    """Build the write that sets the attributes `present` of a row and removes the `absent` ones."""
+    """Build the write that sets the attributes `present` of an item and removes `absent`."""
     parts = (
         "SET " + ", ".join(f"#{name} = :{name}" for name in present) if present else "",
         "REMOVE " + ", ".join(f"#{name}" for name in absent) if absent else "",
@@ -293,17 +292,17 @@ def set_and_remove(
     return ConditionalUpdate(" ".join(part for part in parts if part), condition)
 
 
-# A key was rotated, changed or deleted since it was read if its hash or revision differs.
+# If the hash or the revision differs, the key was rotated, changed or deleted after the read.
 SAME_HASH: Final = "#hash = :samehash"
 _NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
 UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
 SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
-# The team or member exists: a removed one leaves a tombstone with `gone` for ever.
+# The team or member exists. A removed team or member leaves a permanent tombstone with `gone`.
 LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
 SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
-# `jo` counts joins: a team whose members and keys were counted is deleted only if none has joined
-# since.
+# `jo` counts joins: after its members and keys were counted, a team is deleted only if no other
+# member or key has joined.
 TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
 TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")
 MEMBER_REMOVE: Final = ConditionalUpdate("SET gone = :now", LEVEL_THERE)
@@ -313,8 +312,8 @@ MEMBER_LINK: Final = ConditionalUpdate(
 MEMBER_SESSION_KEY: Final = ConditionalUpdate(
     "SET skid = :kid", f"{LEVEL_THERE} AND (attribute_not_exists(skid) OR skid = :was)"
 )
-# A level without slices that loses its limits is no longer counted in a state; a level with slices
-# still is. Therefore the change must see the number of slices that it was decided with.
+# If a level loses its limits, its holds are no longer counted, unless the level has slices.
+# Therefore the change requires the number of slices that was read.
 LEVEL_CHANGE: Final = ConditionalUpdate(
     "SET cfg = :cfg, rev = :rev",
     f"{LEVEL_THERE} AND rev = :was AND (attribute_not_exists(sl) OR sl = :sl)",
@@ -332,8 +331,8 @@ LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl
 # the meantime makes the write fail.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
 SESSION_THERE: Final = "attribute_exists(kh)"
-# A key may be created while the workspace gets more shards: then its row has too few, and the write
-# fails.
+# If the workspace gets more shards while a key is created, the key's item has too few, so the
+# creation fails.
 SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
@@ -352,7 +351,7 @@ ALERT_LEASE: Final = ConditionalUpdate(
 )
 ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
 
-# DynamoDB deletes expired items late: an expired item counts as missing.
+# DynamoDB deletes expired items late, so an expired item counts as missing.
 UNLESS_CURRENT: Final = f"{IF_ABSENT} OR ex <= :now"
 CODE_REPLACE: Final = ConditionalUpdate(
     "SET v = :new, ex = :ends, #ttl = :ends", "v = :old AND ex > :now"
@@ -363,14 +362,15 @@ CODE_COUNT: Final = ConditionalUpdate(
     "attribute_not_exists(n) OR n < :most",
 )
 WEBHOOK_CHANGE: Final = ConditionalUpdate("SET hook = :hook, rev = :new", "rev = :rev")
-# A re-enabled endpoint gets events from now on, none from the time in which it was disabled.
+# A re-enabled webhook gets events from now on, but not those from the time when it was disabled.
 WEBHOOK_ENABLE: Final = ConditionalUpdate(
     "SET hook = :hook, rev = :new, cur = :cur REMOVE fl", "rev = :rev"
 )
 WEBHOOK_CURSOR: Final = ConditionalUpdate("SET cur = :cur", "cur < :cur")
 WEBHOOK_TAKES: Final = ConditionalUpdate("SET dl = :now REMOVE fl", IF_PRESENT)
 WEBHOOK_FAILS: Final = ConditionalUpdate("SET fl = if_not_exists(fl, :now)", IF_PRESENT)
-# Only one process attempts a delivery: for the others, `nx` (the next attempt) has changed.
+# Only one process attempts a delivery: for all others the condition fails, because `nx` (the time
+# of the next attempt) has changed.
 DELIVERY_CLAIM: Final = ConditionalUpdate("SET nx = :next, way = :way", "nx = :was")
 DELIVERY_NOTE: Final = ConditionalUpdate("SET way = :way", "nx = :was")
 

@@ -169,7 +169,7 @@ class Budgets(Struct, frozen=True):
         self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
     ) -> None:
         key = {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
-        request = write.request(self.tables.core, key, values, names)
+        request = write.build(self.tables.core, key, values, names)
         await self.client.call("UpdateItem", request)
 
 

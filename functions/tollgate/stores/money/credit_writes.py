@@ -77,4 +77,4 @@ class CreditWriter:
         """Return the action that adds an amount to a shard, or deducts a negative one."""
         write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
         key, values = wallet_key(workspace_id, shard), {":x": number(abs(part_nano_usd))}
-        return {"Update": write.request(self._tables.ledger, key, values)}
+        return {"Update": write.build(self._tables.ledger, key, values)}

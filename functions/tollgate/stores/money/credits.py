@@ -229,4 +229,4 @@ def _lending(table: str, workspace: Workspace, limit_nano_usd: int) -> object:
     write = WORKSPACE_LEND if old else WORKSPACE_LEND_FIRST
     values: Item = {":new": number(limit_nano_usd)}
     values[":old" if old else ":zero"] = number(old)
-    return {"Update": write.request(table, workspace_key(workspace.id), values)}
+    return {"Update": write.build(table, workspace_key(workspace.id), values)}

@@ -85,13 +85,20 @@ class Wallets:
 
     async def uncrowd(self, workspace_id: str, shard: int) -> None:
         """Remove the mark that a shard is crowded."""
-        request = WALLET_UNCROWD.request(self._table, wallet_key(workspace_id, shard))
-        await self._client.call("UpdateItem", request)
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": WALLET_UNCROWD.update,
+                "ConditionExpression": WALLET_UNCROWD.condition,
+            },
+        )
 
     async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
         """Set the lock of a shard; existing holds can still be settled."""
         key = wallet_key(workspace_id, shard)
-        request = WALLET_LOCK.request(self._table, key, {":lk": number(lock)})
+        request = WALLET_LOCK.build(self._table, key, {":lk": number(lock)})
         await self._client.call("UpdateItem", request)
 
     async def move(
@@ -100,7 +107,7 @@ class Wallets:
         """Move credit between shards; return False if the source has too little."""
         values = {":x": number(amount_nano_usd)}
         actions = [
-            {"Update": write.request(self._table, wallet_key(workspace_id, shard), values)}
+            {"Update": write.build(self._table, wallet_key(workspace_id, shard), values)}
             for shard, write in ((source, WALLET_TAKE), (target, WALLET_GRANT))
         ]
         try:

@@ -323,8 +323,8 @@ class Workspaces:
         names: dict[str, str] | None = None,
     ) -> None:
         """Change a workspace and write the audit log entry, in one transaction."""
-        update = write.request(self._tables.core, workspace_key(workspace_id), values, names)
+        update = write.build(self._tables.core, workspace_key(workspace_id), values, names)
         await transact(self._client, self._ids, ({"Update": update}, *entry))
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> None:
-        await self._client.call("UpdateItem", write.request(self._tables.core, key, values))
+        await self._client.call("UpdateItem", write.build(self._tables.core, key, values))

@@ -65,7 +65,7 @@ class DynamoAnswerStore:
             await self._objects.put(_object(claim, claim.request_id), answer)
             values = {":done": string("done"), ":gid": string(claim.request_id)}
             names = {"#st": AnswerClaimItem.STATE}
-            request = CLAIM_DONE.request(self._table, _key(claim), values, names)
+            request = CLAIM_DONE.build(self._table, _key(claim), values, names)
             with suppress(ConditionFailed):
                 await self._client.call("UpdateItem", request)
 

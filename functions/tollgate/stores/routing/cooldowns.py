@@ -124,7 +124,7 @@ class DynamoCooldownStore:
             self._cache[endpoint_id] = _Read(sent_s, failures.get(endpoint_id))
 
     async def _update(self, endpoint_id: str, write: ConditionalUpdate, values: Item) -> Item:
-        request = write.request(self._table, cooldown_key(endpoint_id), values)
+        request = write.build(self._table, cooldown_key(endpoint_id), values)
         request["ReturnValues"] = "ALL_NEW"
         reply = await self._client.call("UpdateItem", request, attempts_max=1)
         item: Item = reply["Attributes"]

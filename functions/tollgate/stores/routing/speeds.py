@@ -110,7 +110,7 @@ class DynamoSpeeds:
         }
         # The fourth attempt succeeds if another instance has just begun a window.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
-            request = write.request(self._table, speed_key(endpoint_id), values)
+            request = write.build(self._table, speed_key(endpoint_id), values)
             try:
                 await self._client.call("UpdateItem", request, attempts_max=1)
             except ConditionFailed:
