@@ -20,13 +20,13 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import (
+    FunctionSnapshot,
     wire_chat_app,
     wire_gateway,
     wire_invoked_reader,
     wire_upstream,
 )
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import add_request_hooks, wire_observation
+from tollgate.wiring.observation import add_request_hooks, wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
 
@@ -61,9 +61,6 @@ def wire_function(settings: Settings) -> Function:
     )
     if settings.initialization_type != "snap-start":
         return Function(app, None)
-    # Imported here because a function without a snapshot starts faster without this module.
-    from tollgate.wiring.snapshot import FunctionSnapshot
-
     return Function(app, FunctionSnapshot(settings, stores, upstream))
 
 

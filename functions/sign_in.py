@@ -12,8 +12,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import wire_stores
 

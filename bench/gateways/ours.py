@@ -30,8 +30,7 @@ from tollgate.settings import Settings
 from tollgate.web.generation.request_services import Gateways
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
 

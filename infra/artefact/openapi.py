@@ -9,9 +9,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.explained_tools import wire_explained_tools
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
 
@@ -34,7 +32,6 @@ def write_openapi_document(compiled_routing: bytes) -> bytes:
         stores,
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
-        make_tools=wire_explained_tools(clock),
         files=None,
         clock=clock,
         journal=wire_observation(settings, clock).journal,

@@ -26,7 +26,7 @@ def test_c60_a_name_belongs_to_one_key_and_finds_its_spending(server: LocalServe
             )
         again = run(server, "keys", "create", "nightly")
         assert (again.returncode, again.stdout) == (1, "")
-        assert "There is a key named nightly already" in again.stderr
+        assert "A key named nightly exists already" in again.stderr
         ids.append(json.loads(printed(server, "keys", "show", "nightly", "--json"))["id"])
         printed(server, "keys", "update", "nightly", "--rename", f"old {ids[-1]}")
     printed(server, "keys", "update", ids[1], "--rename", "nightly")

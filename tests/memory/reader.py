@@ -2,7 +2,7 @@
 
 from tollgate.core.documents.messages import ReadFault, ReadingRequest
 from tollgate.core.documents.reading import ReadDocument, ReadingTask
-from tollgate.reading.perform import perform
+from tollgate.reading.read import perform
 
 
 class InlineReader:

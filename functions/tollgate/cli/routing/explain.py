@@ -28,7 +28,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
-from tollgate.wiring.explained_tools import wire_explained_tools
+from tollgate.wiring.services import wire_explained_tools
 
 _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
 

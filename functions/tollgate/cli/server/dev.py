@@ -32,9 +32,8 @@ from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
-from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.stores import Stores, wire_stores
-from tollgate.wiring.whole import wire_whole_app
+from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
 _log = logging.getLogger(__name__)
 

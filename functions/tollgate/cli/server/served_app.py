@@ -16,10 +16,9 @@ from tollgate.settings import Settings
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
-from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
-from tollgate.wiring.whole import wire_whole_app
+from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
 
 def _check_catalog(file: Path) -> None:
