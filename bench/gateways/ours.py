@@ -27,7 +27,7 @@ from tollgate.core.clock import Clock, SystemClock
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
-from tollgate.web.generation.request_services import Gateways
+from tollgate.web.generation.entrance import Gateways
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
 from tollgate.wiring.limits import wire_web_limits

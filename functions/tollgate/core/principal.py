@@ -1,12 +1,14 @@
 """The authenticated caller."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 
+# The length limit of identity tokens, for which callers open sessions.
+TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
 # The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]

@@ -22,7 +22,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.documents.known_files import KnownFile
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.work.kinds import WorkKind

@@ -16,6 +16,17 @@ _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 )
 _SAMPLED: Final = 1
+# `scope["extensions"][PLATFORM_IDS_EXTENSION]` of an ASGI request has the fields of `PlatformIds`.
+PLATFORM_IDS_EXTENSION: Final = "tollgate.platform_ids"
+
+
+class PlatformIds(Struct, frozen=True, kw_only=True):
+    """A request's ids in the logs of AWS; None on other platforms."""
+
+    api_gateway_request_id: str | None = None
+    """The id in API Gateway's access log, and in `x-amzn-requestid` of the reply."""
+    lambda_request_id: str | None = None
+    """The id in Lambda's own log lines about the invocation."""
 
 
 class CollectorError(Exception):

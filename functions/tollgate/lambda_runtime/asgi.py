@@ -13,7 +13,7 @@ from mangum.types import LambdaConfig
 from pydantic_core import from_json, to_json
 
 from tollgate.core.clock import DEADLINE_EXTENSION
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
 
 Scope = MutableMapping[str, Any]

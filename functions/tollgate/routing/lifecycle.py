@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
+from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict
 
 # Replies and the check announce an end this long before, so that people can move to a successor.

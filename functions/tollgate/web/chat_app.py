@@ -21,7 +21,7 @@ from tollgate.core.errors import (
     RequestError,
 )
 from tollgate.core.idempotency import Claim
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -38,9 +38,8 @@ from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.format_row import IngressFormat
 from tollgate.ingress.formats import FORMATS, RESPONSES
-from tollgate.web.generation.entrance import Entrance, FormatEndpoint
+from tollgate.web.generation.entrance import Entrance, FormatEndpoint, Gateways, RequestServices
 from tollgate.web.generation.idempotency import claim_of, generate_once
-from tollgate.web.generation.request_services import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect

@@ -36,8 +36,7 @@ from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
-from tollgate.web.access import Access
-from tollgate.web.auth import authenticate, has_key
+from tollgate.web.access import Access, authenticate, has_key
 from tollgate.web.own import Own
 
 

@@ -37,7 +37,7 @@ from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
-from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.generation.entrance import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
 from tollgate.wiring.providers import CatalogProviders, Registry

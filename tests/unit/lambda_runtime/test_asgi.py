@@ -12,7 +12,7 @@ import pytest
 from mangum import Mangum
 
 from tests.unit.lambda_runtime.serving import EVENT
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.lambda_runtime.asgi import (
     DEADLINE_EXTENSION,
     PRELUDE_BYTES_MAX,

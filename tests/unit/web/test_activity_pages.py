@@ -17,7 +17,7 @@ from tests.asgi import Exchange
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.records.activity import ActivityRow, ActivityStream
 from tollgate.core.usage import Usage
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.records import activity_pages
 
 SINCE = "2026-11-01T00:00:00Z"

@@ -18,6 +18,25 @@ DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
+# The ways of reading a page: its text alone, or its text and a picture of it.
+DocumentEngine = Literal["text", "images"]
+
+
+class DocumentOptions(Struct, frozen=True, kw_only=True):
+    """A caller's options for reading documents; None leaves an option to routing.yaml."""
+
+    engine: DocumentEngine | Literal["native", "ocr"] | None = None
+    """`native` leaves documents to models that read them; with other engines the gateway reads them
+    even for such a model.
+
+    `ocr` recognizes the text of every page, whatever text the file has.
+    """
+    pages_max: int | None = None
+    """The number of pages that are read from the start of each document."""
+    field: str = ""
+    """The field of the request that has the options."""
+
+
 class ReadingTask(Struct, frozen=True, kw_only=True):
     """The part of a document to read, and the form in which its pages are returned."""
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Final
 
-from tollgate.core.routing.lifecycle import Lifecycle
+from tollgate.core.routing.endpoint_status import Lifecycle
 
 # The format of RFC 9110, 5.6.7. Names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
 from tollgate.ingress.shared.media import field_refusal

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.responses.wire import server_tool_models as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields

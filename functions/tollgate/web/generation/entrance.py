@@ -5,24 +5,47 @@ Generations and token counts share both.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
+from tollgate.core.clock import Clock
 from tollgate.core.errors import MethodNotAllowed
+from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.engine.gateway import Gateway
+from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.format_row import IngressFormat
-from tollgate.web.access import METERED
-from tollgate.web.auth import authenticate
-from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.stores.ports.base import KeyDirectory
+from tollgate.web.access import METERED, authenticate
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
+
+
+class RequestServices(Struct, frozen=True, kw_only=True):
+    """Dependencies that are the same for every request and catalog."""
+
+    keys: KeyDirectory
+    ingresses: Mapping[str, Ingress]
+    """The ingress of each row of `ingress.formats`, by name."""
+    clock: Clock
+    ids: IdSource
+    journal: Journal
+
+
+class Gateways(Protocol):
+    """Source of the gateway that serves a key."""
+
+    async def for_key(self, key_id: str) -> Gateway:
+        """Return the gateway that serves a request of this key from start to end."""
+
+    async def finish_loading(self) -> None:
+        """Wait until background loads have ended; called after each reply."""
 
 
 class Entered(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,21 @@
 """The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.types import Message, Receive, Send
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.replies.sink import ClientGone
+
+# The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
+# bytes), less headers and the JSON around the body.
+REPLY_BYTES_MAX: Final = 6_000_000
+
+
+def size_in_reply(body: bytes) -> int:
+    """Return the size of a JSON body as the platform counts it: as a string inside JSON."""
+    return len(body) + body.count(b'"') + body.count(b"\\")
 
 
 class AsgiReply:

@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.routing.speed import Speed
+from tollgate.core.request import Modality
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
@@ -15,8 +16,9 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
-from tollgate.web.models.modalities import SHOWN_MODALITIES
 
+# OpenRouter calls a document `file`; the other modalities have the same names here.
+SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
 _PER_TEXT_UNIT_EXPONENT: Final = -3

@@ -10,7 +10,7 @@ from tollgate.core.records.activity import (
     GenerationFilter,
 )
 from tollgate.core.records.activity_groups import ActivityGroups
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.records.activity_shapes import ActivityObject
 
 # Maximum number of rows in a page.

@@ -15,7 +15,7 @@ from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.paths import STREAMING_PATHS, UNSERVED
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
 from tollgate.web.records.generation_routes import find_record
 from tollgate.web.services import Services

@@ -32,7 +32,7 @@ from tollgate.ingress.responses.stored import (
     response_generation,
 )
 from tollgate.stores.ports.base import Hold
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 
 _log: Final = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
-from tollgate.core.routing.speed import Speed
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds

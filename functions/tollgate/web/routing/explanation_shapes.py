@@ -10,7 +10,7 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import RoundsBound
-from tollgate.core.routing.speed import Speed
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate

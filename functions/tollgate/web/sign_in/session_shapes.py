@@ -2,8 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
-from tollgate.core.principal import MemberRole
+from tollgate.core.principal import TOKEN_LENGTH_MAX, MemberRole
 from tollgate.web.shapes import Body
 
 

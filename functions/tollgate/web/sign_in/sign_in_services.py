@@ -19,8 +19,7 @@ from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
-from tollgate.web.access import ACCESS
-from tollgate.web.auth import authenticate
+from tollgate.web.access import ACCESS, authenticate
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
 

@@ -1,6 +1,19 @@
-"""The speed of an endpoint, measured by how long its answers took."""
+"""The status of endpoints: cooldowns after failures, measured speeds, and the end of a model."""
+
+from math import inf
+from typing import Final
 
 from msgspec import Struct
+
+
+class CooldownPolicy(Struct, frozen=True, kw_only=True):
+    """The rule for an endpoint's cooldown, during which other endpoints are preferred."""
+
+    after_failures: int = 3
+    """Failures within `within_s` that start a cooldown."""
+    within_s: float = 60.0
+    rest_s: float = 30.0
+    """The length of a cooldown."""
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):
@@ -30,3 +43,18 @@ class Speed(Struct, frozen=True, kw_only=True):
     """Milliseconds from the request to the first token."""
     tokens_per_s: float | None = None
     """Output tokens per second over the whole answer; None if no answer had a count of tokens."""
+
+
+class Lifecycle(Struct, frozen=True, kw_only=True):
+    """The dates of an endpoint's end, in Unix seconds; infinite if no date is known."""
+
+    notice_s: float = inf
+    """The time from which replies announce the end."""
+    deprecated_s: float = inf
+    retires_s: float = inf
+    """The time from which no request is sent."""
+    successor: str | None = None
+    """The slug of the model to use instead."""
+
+
+ENDLESS: Final = Lifecycle()
