@@ -9,11 +9,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.core.errors import GatewayError
 from tollgate.core.files.stored import LOCAL_UPLOADS
 from tollgate.core.ids import IdSource
-from tollgate.ingress.errors import openai_reply
 from tollgate.stores.ports.administration import SignedContents
 from tollgate.web.http.cors import WebLimits, cors
+from tollgate.web.http.error_boundary import error_response
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
-from tollgate.web.http.request_id import RequestIds, request_id_of
+from tollgate.web.http.request_id import RequestIds
 from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 
@@ -67,8 +67,7 @@ def local_uploads_app(uploads: SignedContents, limits: WebLimits, ids: IdSource)
                 request.stream(),
             )
         except GatewayError as refused:
-            rendered = openai_reply(refused, request_id_of(request.scope))
-            return Response(rendered.body, rendered.status, dict(rendered.headers))
+            return error_response(refused, request.scope)
         return Response()
 
     route = Route(f"{LOCAL_UPLOADS}{{token}}", receive, methods=["PUT"])

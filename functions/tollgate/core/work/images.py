@@ -7,13 +7,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
+from tollgate.core.content import FileReference, Image, InlineMedia
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
-from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
+from tollgate.core.work.pictures import (
+    READ_TOKENS_LIKELY,
+    READ_TOKENS_MAX,
+    Picture,
+    inline_picture,
+    picture_urls,
+)
 
 MASK_TYPE: Final = "image/png"
 
@@ -116,8 +122,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def addresses(self) -> frozenset[str]:
-        sources = (image.source for image in self.pictures_read)
-        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+        return picture_urls(self.pictures_read)
 
     @property
     @override
@@ -127,7 +132,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
     @override
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        mask = None if self.mask is None else _inline(self.mask, found)
+        mask = None if self.mask is None else inline_picture(self.mask, found)
         match mask:
             case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
                 named = self.mask is not None and isinstance(self.mask.source, FileReference)
@@ -138,7 +143,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
                     param=field,
                 )
             case _:
-                images = tuple(_inline(image, found) for image in self.images)
+                images = tuple(inline_picture(image, found) for image in self.images)
                 return replace(self, images=images, mask=mask)
 
     def split(self, count_max: int) -> tuple[Self, ...]:
@@ -146,14 +151,6 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
         whole, rest = divmod(self.count, count_max)
         counts = (count_max,) * whole + ((rest,) if rest else ())
         return (self,) if len(counts) == 1 else tuple(replace(self, count=n) for n in counts)
-
-
-def _inline(image: Image, found: Mapping[str, InlineMedia]) -> Image:
-    match image.source:
-        case MediaUrl(url=name) | FileReference(id=name) if name in found:
-            return replace(image, source=found[name])
-        case _:
-            return image
 
 
 class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):

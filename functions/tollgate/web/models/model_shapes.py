@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.money.amounts import plain_text
 from tollgate.core.request import Modality
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.kinds import WORK_KINDS
@@ -360,13 +360,8 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
     }
     return {
         **{
-            name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))
+            name: None if rate is None else plain_text(rate.scaleb(_PER_TOKEN_EXPONENT))
             for name, rate in per_token.items()
         },
-        **{name: None if rate is None else _plain(rate) for name, rate in per_piece.items()},
+        **{name: None if rate is None else plain_text(rate) for name, rate in per_piece.items()},
     }
-
-
-def _plain(amount: Decimal) -> str:
-    text = f"{amount:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -18,7 +18,7 @@ from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, CreditEntry, EntryKin
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.money.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
-from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 _REFUND: Final = "refund:"
@@ -85,7 +85,7 @@ class EntryObject(BaseModel):
             note=entry.note,
             created_at=moment(entry.created_s),
             generation_id=entry.generation_id and f"gen-{entry.generation_id}",
-            expires_at=None if entry.expires_s is None else moment(entry.expires_s),
+            expires_at=moment_or_none(entry.expires_s),
         )
 
 

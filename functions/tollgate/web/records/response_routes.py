@@ -13,6 +13,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
+from tollgate.stores.ports.administration import ResponseStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.paths import STREAMING_PATHS, UNSERVED
 from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
@@ -98,11 +99,8 @@ def response_routes(services: Services) -> APIRouter:
         principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
         """Delete a stored response; a later response that continued it keeps its items."""
-        generation_id = response_generation(response_id)
-        if generation_id is None or services.responses is None:
-            raise _not_found(principal)
-        await _check_own(services, principal, own, generation_id)
-        if not await services.responses.delete(principal.workspace_id, generation_id, by=by):
+        responses, generation_id = await _reach(services, principal, own, response_id)
+        if not await responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
 
@@ -151,11 +149,8 @@ async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
 ) -> StoredResponse:
     """Return a stored response that the caller may reach; raise RequestError if there is none."""
-    generation_id = response_generation(response_id)
-    if generation_id is None or services.responses is None:
-        raise _not_found(principal)
-    await _check_own(services, principal, own, generation_id)
-    stored = await services.responses.get(principal.workspace_id, generation_id)
+    responses, generation_id = await _reach(services, principal, own, response_id)
+    stored = await responses.get(principal.workspace_id, generation_id)
     if stored is None:
         raise _not_found(principal)
     try:
@@ -165,18 +160,20 @@ async def _find(
         raise _not_found(principal) from corrupt
 
 
-async def _check_own(
-    services: Services, principal: Principal, own: Own, generation_id: str
-) -> None:
-    """Raise RequestError for a response whose generation the caller may not reach.
+async def _reach(
+    services: Services, principal: Principal, own: Own, response_id: str
+) -> tuple[ResponseStore, str]:
+    """Return the store of responses, and the id of a response's generation.
 
-    Once the record of a generation has expired, only callers of the whole workspace reach its
-    response.
+    Raises RequestError for a response that the caller may not reach. Once the record of a
+    generation has expired, only callers with access to the whole workspace reach its response.
     """
-    if own.is_all:
-        return
-    if await find_record(services, own, generation_id) is None:
+    generation_id = response_generation(response_id)
+    if generation_id is None or services.responses is None:
         raise _not_found(principal)
+    if not own.is_all and await find_record(services, own, generation_id) is None:
+        raise _not_found(principal)
+    return services.responses, generation_id
 
 
 def _not_found(principal: Principal) -> RequestError:

@@ -1,16 +1,16 @@
 """Tokens and routing trace of a generation in the api; `tollgate plan` reads both back."""
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import fields as struct_fields
 from pydantic import BaseModel, ConfigDict, create_model
 
-from tollgate.core.request import Capability, Modality, Need, ProviderSort
+from tollgate.core.records.generation import PromptTokens, RoundsBound, RoutingTrace
+from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Units, Usage
-from tollgate.core.work.kinds import WorkKind
+from tollgate.core.work.pictures import Picture
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -22,11 +22,26 @@ class _Mirror(BaseModel):
 
 
 def _with_fields_of(struct: type[Struct]) -> Callable[[type[_Model]], type[_Model]]:
-    """Return a decorator that adds a required field to a model for each field of a struct."""
-    fields: dict[str, Any] = {each.name: (each.type, ...) for each in struct_fields(struct)}
-    return lambda model: create_model(
-        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
-    )
+    """Return a decorator that adds a required field to a model for each field of a struct.
+
+    A field that the model declares keeps the declared type.
+    """
+
+    def decorate(model: type[_Model]) -> type[_Model]:
+        declared = model.model_fields
+        fields: dict[str, Any] = {
+            each.name: (declared[each.name].annotation if each.name in declared else each.type, ...)
+            for each in struct_fields(struct)
+        }
+        return create_model(
+            model.__name__,
+            __base__=_Mirror,
+            __module__=model.__module__,
+            __doc__=model.__doc__,
+            **fields,
+        )
+
+    return decorate
 
 
 @_with_fields_of(Usage)
@@ -34,33 +49,21 @@ class TokensObject(_Mirror):
     """Tokens by price class, and counts of other units; null if the provider reported nothing."""
 
 
+@_with_fields_of(PriceCeiling)
 class PriceCeilingObject(_Mirror):
     """The highest price that a caller accepts: USD per million tokens, and per request."""
 
-    input: Decimal | None
-    output: Decimal | None
-    request: Decimal | None
 
-
+@_with_fields_of(RoutingPreferences)
 class PreferencesObject(_Mirror):
     """The routing preferences of the request."""
 
-    models: tuple[str, ...]
-    order: tuple[str, ...]
-    only: tuple[str, ...]
-    ignore: tuple[str, ...]
-    fallbacks: bool
-    require_parameters: bool
-    sort: ProviderSort | None
     price_max: PriceCeilingObject | None
-    session_id: str | None
 
 
+@_with_fields_of(PromptTokens)
 class PromptObject(_Mirror):
     """The size of one of several prompts."""
-
-    estimate: int
-    most: int
 
 
 @_with_fields_of(Units)
@@ -68,20 +71,14 @@ class UnitsObject(_Mirror):
     """The size of work on inputs, in units other than text tokens."""
 
 
+@_with_fields_of(Picture)
 class PictureObject(_Mirror):
     """The form of requested pictures; null leaves the choice to the provider."""
 
-    size: str | None
-    quality: str | None
 
-
+@_with_fields_of(RoundsBound)
 class RoundsObject(_Mirror):
     """Upper bounds of the rounds of a generation with tools that the gateway runs."""
-
-    rounds_max: int
-    result_tokens: int
-    fees_nano_usd: int
-    provider_searches_max: int
 
 
 class DocumentsObject(_Mirror):
@@ -93,36 +90,14 @@ class DocumentsObject(_Mirror):
     always: bool
 
 
+@_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
     """The planner's view of a request, without any of the request's text."""
 
-    requested_model: str
-    route: str | None
-    rule: int | None
-    draw_key_hash: str
-    tier: str | None
-    capabilities: tuple[Capability, ...]
-    estimated_input_tokens: int
-    output_tokens_max: int | None
-    metadata: dict[str, str]
-    metadata_read: tuple[str, ...]
-    modalities: tuple[Modality, ...]
-    needs: tuple[Need, ...]
-    input_tokens_min: int
-    input_tokens_max: int
-    choices: int
     prompts: tuple[PromptObject, ...]
-    parameters: tuple[str, ...]
-    kind: WorkKind
-    inputs: int
-    dimensions: int | None
     units: UnitsObject | None
     units_max: UnitsObject | None
     picture: PictureObject | None
     documents: DocumentsObject | None
-    reads_documents: bool
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
-    key_models: tuple[str, ...] | None
-    level_models: tuple[tuple[str, ...], ...]
-    fallbacks: bool

@@ -22,7 +22,7 @@ from tollgate.core.webhooks import (
 )
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.services import Services
-from tollgate.web.shapes import Body, moment
+from tollgate.web.shapes import Body, moment, moment_or_none
 
 _HOUR_S: Final = 3_600
 _Address = Annotated[
@@ -145,8 +145,8 @@ class DeliveryObject(BaseModel):
             status=delivery.status,
             queued_at=moment(delivery.queued_s),
             attempts=delivery.attempts,
-            attempted_at=_moment(delivery.attempted_s),
-            next_attempt_at=_moment(delivery.next_s),
+            attempted_at=moment_or_none(delivery.attempted_s),
+            next_attempt_at=moment_or_none(delivery.next_s),
             answer=delivery.answer,
         )
 
@@ -292,14 +292,10 @@ def _fields(shown: ShownWebhook) -> dict[str, Any]:
         "enabled": webhook.enabled,
         "disabled_reason": webhook.disabled_reason,
         "created_at": moment(webhook.created_s),
-        "delivered_at": _moment(health.delivered_s),
-        "failing_since": _moment(health.failing_since_s),
+        "delivered_at": moment_or_none(health.delivered_s),
+        "failing_since": moment_or_none(health.failing_since_s),
         "old_secret_expires_at": moment(webhook.old_secret_ends_s) if has_old else None,
     }
-
-
-def _moment(second: int | None) -> datetime | None:
-    return None if second is None else moment(second)
 
 
 def _reply(shown: ShownWebhook | None) -> WebhookReply:
