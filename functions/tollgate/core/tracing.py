@@ -46,7 +46,7 @@ class Span(Struct, frozen=True, kw_only=True):
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
-# One per request: a task inherits it from the task that created it.
+# The span of the current request, which a task inherits from the task that created it.
 _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=None)
 
 

@@ -90,7 +90,9 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":
-        """Return this usage with each part cut to its whole; a part without a whole is left out."""
+        """Return this usage with each partial count limited to its total, or dropped without a
+        total.
+        """
         return replace(
             self,
             reasoning_tokens=_cut(self.reasoning_tokens, self.output_tokens),
@@ -105,7 +107,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The size of work on inputs besides its text, in units that a price may have a rate for."""
+    """The size of work on inputs in units with their own rates, without text tokens."""
 
     media_tokens: int = 0
     """Tokens of inputs other than text."""

@@ -24,7 +24,7 @@ class ReadingRequest(Struct, frozen=True, kw_only=True):
     first: int = 1
     """The number of the first page of the batch."""
     bytes_max: int
-    """The most bytes of pages in the batch; a batch has at least one page, however large."""
+    """The size limit of the batch in bytes; a batch has at least one page, however large."""
 
 
 class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
@@ -45,7 +45,7 @@ class ReadFault(Struct, frozen=True, kw_only=True, tag="fault"):
 
     @property
     def error(self) -> UnreadableDocument:
-        """The error that the fault stands for."""
+        """The exception for the fault."""
         return UnreadableDocument(self.fault, amount=self.amount, most=self.most)
 
 

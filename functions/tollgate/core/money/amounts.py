@@ -1,4 +1,4 @@
-"""Money: integer nano-dollars inside, exact decimals at the edges, one rounding rule."""
+"""Amounts of money: integer nano-dollars, with exact decimals in input and output."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final

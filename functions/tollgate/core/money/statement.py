@@ -25,7 +25,7 @@ class Month(Struct, frozen=True, kw_only=True):
 
 
 class UsageGroup(Struct, frozen=True, kw_only=True):
-    """The dimensions of a statement's line; None in one that is unknown or summed over."""
+    """The dimensions of a statement line; None for a dimension that is unknown or summed over."""
 
     team: str | None = None
     member: str | None = None
@@ -34,7 +34,7 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, labels: Mapping[str, str], model: str | None, provider: str | None) -> "UsageGroup":
-        """Return a generation's group by the labels of its key, not by those of the caller."""
+        """Return the group of a generation, by the labels of its key and not of its caller."""
         return cls(
             team=labels.get("team"), member=labels.get("member"), model=model, provider=provider
         )
@@ -93,13 +93,13 @@ class Statement(Struct, frozen=True, kw_only=True):
     live_days: tuple[str, ...] = ()
     """Days before the end of the month whose usage is counted from their records."""
     partial_days: tuple[str, ...] = ()
-    """Live days of which not every record was counted."""
+    """Live days on which some records were not counted."""
     missing_days: tuple[str, ...] = ()
     """Days whose usage is unknown."""
     summed: tuple[str, ...] = ()
     """Fields summed over because there were too many lines: `member`, then `team`…"""
     made_s: int = 0
-    """The Unix second at which the statement was made."""
+    """The Unix second at which the statement was created."""
 
     @property
     def usage_nano_usd(self) -> int:
@@ -113,7 +113,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def read_month(text: str, now_s: float) -> Month:
-    """Return the month that a text names; raise RequestError for invalid or future ones."""
+    """Return the month that a text names; raise RequestError for an invalid or future month."""
     named = _MONTH.fullmatch(text)
     if named is None:
         raise RequestError(ErrorCode.INVALID_REQUEST, "Write a month as 2026-11.", param="month")
@@ -128,7 +128,7 @@ def read_month(text: str, now_s: float) -> Month:
 
 
 def too_many_rows(month: Month) -> RequestError:
-    """Return the refusal of a month that has too much activity for one statement."""
+    """Return the refusal for a month with too much activity for one statement."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "

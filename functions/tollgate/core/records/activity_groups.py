@@ -19,7 +19,7 @@ GroupPlace = tuple[str, ...]
 
 
 class ActivityGroups:
-    """Sums rows that are equal in all requested dimensions; keeps the sums and no rows.
+    """Sums rows that are equal in all requested dimensions, without storing the rows.
 
     Rows must be added oldest day first, so that all groups of a key have its latest name.
     """

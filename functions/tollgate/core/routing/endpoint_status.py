@@ -10,21 +10,21 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
     """The rule for an endpoint's cooldown, during which other endpoints are preferred."""
 
     after_failures: int = 3
-    """Failures within `within_s` that start a cooldown."""
+    """The number of failures within `within_s` seconds that start a cooldown."""
     within_s: float = 60.0
     rest_s: float = 30.0
     """The length of a cooldown."""
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):
-    """The time of one answer, or of several added up."""
+    """The duration of one answer, or the sum for several answers."""
 
     answers: int = 1
     first_token_ms: int
     output_tokens: int = 0
-    """Tokens that the provider counted; 0 for an answer without a count."""
+    """Tokens that the provider reported; 0 for an answer without a count."""
     output_ms: int = 0
-    """The time of the answers with a count of tokens, from the request to the last token."""
+    """The time from the request to the last token, only for answers with a token count."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
         """Return the sum of two times."""
@@ -37,7 +37,7 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
 
 
 class Speed(Struct, frozen=True, kw_only=True):
-    """The speed that callers may expect of an endpoint now."""
+    """The speed that callers may currently expect from an endpoint."""
 
     latency_ms: int
     """Milliseconds from the request to the first token."""
@@ -46,7 +46,7 @@ class Speed(Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """The dates of an endpoint's end, in Unix seconds; infinite if no date is known."""
+    """The dates of a model's end at an endpoint, in Unix seconds; infinite if unknown."""
 
     notice_s: float = inf
     """The time from which replies announce the end."""

@@ -30,11 +30,11 @@ class Publication(Struct, frozen=True, kw_only=True):
     """The share of keys that the candidate serves."""
 
     def sha_for(self, key_id: str | None) -> str:
-        """Return the sha of the catalog that serves a key; a caller without a key gets the live
-        one.
+        """Return the sha of the catalog that serves a key; callers without a key get the live
+        catalog.
 
-        A key that gets the candidate keeps it while the percentage grows; another candidate is
-        tried by other keys.
+        A key that gets the candidate keeps it while the percentage grows. Each candidate is tried
+        by a different set of keys.
         """
         if self.candidate is None or key_id is None:
             return self.live

@@ -30,9 +30,9 @@ Delivery = Literal["b64_json", "url"]
 Style = Literal["vivid", "natural"]
 Fidelity = Literal["low", "high"]
 
-# The tokens of one generated picture. The most known are 13,400, for 3840x2160 at high quality by
-# gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about qualities
-# above high, so two and four times as many are held for them.
+# The tokens of one generated picture. The highest known count is 13,400, for 3840x2160 at high
+# quality from gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about
+# higher qualities, so two and four times as many tokens are held for `xhigh` and `max`.
 _TOKENS_MADE_MAX: Final = 16_384
 _TOKENS_MADE_LIKELY: Final = 1_700
 _TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
@@ -60,11 +60,11 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     output_compression: int | None = None
     style: Style | None = None
     fidelity: Fidelity | None = None
-    """The closeness to the faces and features of `images`."""
+    """The fidelity to faces and features in `images`."""
     delivery: Delivery | None = None
-    """In the reply, or behind a URL of the provider; None for the provider's default."""
+    """The picture itself, or a URL at the provider; None for the provider's default."""
     partial_images: int = 0
-    """The most previews in a stream."""
+    """The maximum number of previews in a stream."""
 
     @property
     @override
@@ -154,7 +154,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
 
 class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture of the result, or a preview; a piece of the result is its JSON."""
+    """A picture in the result, or a preview; its JSON is one piece of the result."""
 
     b64_json: str | None = None
     url: str | None = None
@@ -167,4 +167,4 @@ class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     quality: str | None = None
     background: str | None = None
     preview: int | None = None
-    """The number of a preview, counted from 0; None for a picture of the result."""
+    """The number of a preview, counted from 0; None for a picture in the result."""

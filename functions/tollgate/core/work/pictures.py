@@ -1,4 +1,4 @@
-"""The form of requested pictures, which sets their price, and the size of pictures to read."""
+"""Pictures in requests: the requested form, tokens of pictures to read, and their sources."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
 
-# Pictures that a model reads are billed by their pixels, about 1,500 tokens each whatever their
-# bytes. OpenAI's largest cost 6,144 tokens at high fidelity and 1,105 for tiles; Gemini's cost
-# 1,120.
+# Pictures that a model reads are billed by their pixels, about 1,500 tokens each. The highest known
+# counts are 6,144 (OpenAI, high fidelity), 1,105 (OpenAI, by tiles) and 1,120 (Gemini).
 READ_TOKENS_LIKELY: Final = 1_500
 READ_TOKENS_MAX: Final = 8_192
 

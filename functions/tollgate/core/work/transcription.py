@@ -122,7 +122,9 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The only piece of the result; fields that are None were not reported."""
+    """The transcript, which is the only piece of the result; None for fields that were not
+    reported.
+    """
 
     text: str
     language: str | None = None
