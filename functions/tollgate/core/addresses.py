@@ -103,7 +103,7 @@ Reach = Literal["public", "private", "local"]
 
 
 def find_reach(host: str) -> Reach:
-    """Classify a host by its spelling alone, without resolving names."""
+    """Return the reach of a host, judged by its spelling alone; names are not resolved."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         ip = ip_address(name)

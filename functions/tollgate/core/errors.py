@@ -169,7 +169,7 @@ class UpstreamError(GatewayError):
 
 
 class MissingCredentials(UpstreamError):
-    """This process has no usable credentials for a provider, so nothing was sent.
+    """No usable credentials for a provider were found, so nothing was sent.
 
     The public code is the same as for credentials that a provider rejects, but the engine always
     continues with the next endpoint of the plan. `places` lists where this process looks for

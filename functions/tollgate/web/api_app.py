@@ -1,4 +1,4 @@
-"""The buffered application: keys, credits, records, models and health."""
+"""The buffered application, which serves all routes except the metered ones."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -89,7 +89,7 @@ def _generate_document(app: FastAPI) -> None:
 
 
 def _render_errors(app: FastAPI) -> None:
-    """Render every error, also of FastAPI and Starlette, in the envelope of the client's format."""
+    """Render every error, including FastAPI's and Starlette's, in the client format's envelope."""
 
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
@@ -131,7 +131,7 @@ def _render_errors(app: FastAPI) -> None:
 
 
 def _is_of_anthropic(request: Request) -> bool:
-    """Return whether a client uses Anthropic's format: its SDKs always send a version."""
+    """Return whether a client uses Anthropic's format; Anthropic's SDKs always send a version."""
     named = request.scope["path"].startswith(MESSAGES.path)
     return named or ANTHROPIC_VERSION in request.headers
 

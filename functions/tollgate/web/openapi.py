@@ -27,7 +27,7 @@ _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _TEXT: Final = {"schema": {"type": "string"}}
 _REF: Final = "#/components/schemas/{model}"
-# FastAPI's reply to invalid input; the gateway replies with its own error envelope instead.
+# FastAPI documents this status for invalid input; the gateway replies with its own envelope.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
 
@@ -179,8 +179,7 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 def _format_schemas() -> dict[str, Any]:
     """Return the schemas of all formats, and of the envelope of the api routes, by name.
 
-    They are built in one call, because models of several formats share names and each needs its
-    own.
+    The schemas are built in one call, so that models with the same name get different schema names.
     """
     wanted: list[tuple[type[BaseModel], Any]] = [
         (ErrorEnvelope, "serialization"),

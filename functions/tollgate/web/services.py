@@ -70,7 +70,7 @@ class Services(Struct, frozen=True, kw_only=True):
     uploads: UploadStore | None
     """Uploads in parts; None in a deployment without a bucket or a folder."""
     named_files: FileReader | None
-    """Uploaded files as requests name them."""
+    """A reader of the uploaded files that requests name."""
     answers: AnswerStore | None
     """Stored replies for Idempotency-Key; None in a deployment without a bucket or a folder."""
     catalogs: Catalogs
@@ -92,7 +92,7 @@ class Services(Struct, frozen=True, kw_only=True):
     async def find_key_id(self, key: str | None, own: Own) -> str | None:
         """Return the id of the key that a query names by name or id; None if `key` is None.
 
-        Raises RequestError if the caller may reach no such key, or if several keys have the name.
+        Raises RequestError if the caller reaches no such key, or if several keys have the name.
         """
         if key is None:
             return None
@@ -127,7 +127,7 @@ class Services(Struct, frozen=True, kw_only=True):
         return workspace
 
     async def with_expiry(self, new: NewFile) -> NewFile:
-        """Return a file to store; without a stated expiry, it gets the workspace's default."""
+        """Return a file to store, with the workspace's default expiry unless it states another."""
         if new.expires_after_s is not None:
             return new
         workspace = await self.workspaces.get(new.workspace_id)
@@ -169,7 +169,7 @@ class Services(Struct, frozen=True, kw_only=True):
     def check_days(self, days: Mapping[str, int | None]) -> None:
         """Raise RequestError if a setting would store content and the deployment has no bucket.
 
-        `days` are the values of such settings by name.
+        `days` has the values of the settings that store content, by name.
         """
         for name, number in days.items():
             if number is not None and self.contents is None:

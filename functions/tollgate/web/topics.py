@@ -1,4 +1,4 @@
-"""Modules of routes by the first step of their paths, each imported with its first request.
+"""Route modules by the first step of their paths, each imported at its first request.
 
 A process on Lambda starts for one request, and building the models and routes of all topics would
 take longer than the rest of its start.

@@ -1,4 +1,4 @@
-"""Routes of files: upload, list, download and delete, for the keys of a workspace."""
+"""Routes that upload, list, download and delete the files of a workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -37,7 +37,7 @@ _REPLAY_HEADER: Final = "x-idempotent-replay"
 _PRIVATE: Final = {"cache-control": "private, max-age=0"}
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The content.", "content": {"application/octet-stream": {}}},
-    302: {"description": "The address of the content, which is valid for minutes."},
+    302: {"description": "The URL of the content, which is valid for minutes."},
 }
 
 
@@ -89,7 +89,7 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
     async def announce_file(
         request: Request, announcement: PresignedBody, principal: Caller
     ) -> PresignedObject:
-        """Announce a file, and get the address to which to send its content by PUT.
+        """Announce a file, and get the URL to which its content is sent by PUT.
 
         The content is checked when the file is first read: a file that differs from its
         announcement is removed.
@@ -114,8 +114,8 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
                 "This host stores files in a folder, which has no upload addresses; use POST "
                 "/v1/files.",
             )
-        # A host that receives content itself signs addresses without a host name: the request's is
-        # used.
+        # A host that receives content itself signs URLs without a host name, which the request
+        # supplies.
         return PresignedObject.of(*announced, base_url=str(request.base_url))
 
 
@@ -227,7 +227,7 @@ async def _create_once(
     try:
         await answers.keep(claim, body)
     except GatewayError as failed:
-        # The file is stored, so its uploader has to learn of it even if the reply is not stored.
+        # The file is stored, so its uploader must get the id even if the reply is not stored.
         _log.warning("the reply to the claim %s is not stored: %s", claim.key_hash, failed)
     return body, {}
 
@@ -251,7 +251,7 @@ def _store(services: Services) -> FileStore:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal of an unknown id, the same as for an id of another workspace."""
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
     return RequestError(
         ErrorCode.NOT_FOUND, "There is no such file in this workspace.", param=_PARAM
     )

@@ -30,7 +30,7 @@ class FileFields(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     purpose: FilePurpose
-    expires_after: ExpiresAfter | None = Field(None, description="default: that of the workspace")
+    expires_after: ExpiresAfter | None = Field(None, description="default: the workspace's setting")
 
 
 class PresignedBody(FileFields):
@@ -42,18 +42,18 @@ class PresignedBody(FileFields):
 
 
 class PresignedObject(BaseModel):
-    """An address to which the content of a file is sent, with exactly these headers."""
+    """A URL to which the content of a file is sent, with exactly these headers."""
 
     id: str = Field(description="id of the file, which exists once its content has arrived")
     object: Literal["file.presigned"] = "file.presigned"
     method: Literal["PUT"] = "PUT"
     url: str
     headers: dict[str, str]
-    expires_at: int = Field(description="Unix second at which the address expires")
+    expires_at: int = Field(description="Unix second at which the URL expires")
 
     @classmethod
     def of(cls, file: StoredFile, upload: SignedUpload, *, base_url: str) -> "PresignedObject":
-        """Build the object from an announced file; `base_url` completes a relative address."""
+        """Build the object from an announced file; `base_url` completes a relative URL."""
         return cls(
             id=file.id,
             url=urljoin(base_url, upload.url),

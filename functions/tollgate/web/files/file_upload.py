@@ -1,4 +1,4 @@
-"""Reads the form that uploads a file, and checks all of it except the limits of the store."""
+"""Reading of the form that uploads a file, with all checks except the store's limits."""
 
 import re
 from hashlib import sha256
@@ -21,13 +21,13 @@ _OBJECTS: Final = frozenset({"expires_after"})
 
 
 class Upload(Struct, frozen=True, kw_only=True):
-    """A file from a form; whether it fits into the workspace's limits is still to be checked."""
+    """A file from a form, which is not yet checked against the workspace's limits."""
 
     file: NewFile
     content: bytes
 
     def claim(self, key: str, request_id: str) -> Claim:
-        """Return the claim of an Idempotency-Key, under which the same file is stored once."""
+        """Return the claim for an Idempotency-Key, with which the same file is stored only once."""
         if not _CLAIM.fullmatch(key):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,

@@ -1,4 +1,4 @@
-"""Routes of uploads: files sent in parts, for the keys of a workspace."""
+"""Routes that upload a file in parts."""
 
 from typing import Final
 
@@ -75,7 +75,7 @@ def upload_routes(services: Services) -> APIRouter:
 
 
 def part_routes(services: Services) -> APIRouter:
-    """Return the route that receives parts, which has a higher limit on bodies than others."""
+    """Return the route that receives parts, whose bodies have a higher limit."""
     router = admitted_router(
         services, prefix=_PATH, tag="files", body_bytes_max=PART_FORM_BYTES_MAX
     )
@@ -116,7 +116,7 @@ async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal of an unknown id, the same as for an id of another workspace."""
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
     return RequestError(
         ErrorCode.NOT_FOUND,
         "There is no such open upload in this workspace; uploads expire after an hour.",

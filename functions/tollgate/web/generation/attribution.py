@@ -38,7 +38,7 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield what a body says about its caller: all metadata, and JSON in the user's id."""
+    """Yield the objects that may contain labels: all metadata, and JSON in the user's id."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

@@ -1,6 +1,6 @@
-"""The base of metered endpoints, and the steps from a request to its authenticated body.
+"""The base of metered endpoints, and the steps from a request to its body and caller.
 
-Generations and token counts share both.
+Generations and token counts share this module.
 """
 
 from abc import ABC, abstractmethod
@@ -52,7 +52,7 @@ class Entered(Struct, frozen=True, kw_only=True):
     """A request with its authenticated caller."""
 
     headers: Mapping[str, str]
-    """Headers by name in lower case; of a repeated header, the first value."""
+    """Headers by lower-case name, with the first value of a repeated header."""
     principal: Principal
     gateway: Gateway
     body: bytes
@@ -61,7 +61,7 @@ class Entered(Struct, frozen=True, kw_only=True):
 class Entrance:
     """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` has the stored responses, for a format whose requests may name one; otherwise None.
+    `responses` stores responses, for a format whose requests may name them; otherwise None.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class Entrance:
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
-        # Decoded once, because each look-up in Starlette's `Headers` searches all of them.
+        # The headers are decoded once, because each look-up in Starlette's `Headers` searches all
+        # of them.
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in reversed(scope["headers"])

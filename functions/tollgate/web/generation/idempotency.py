@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a repeated request is generated, and billed, once."""
+"""`Idempotency-Key` of metered requests, with which repeated requests are billed once."""
 
 import logging
 from collections.abc import Mapping
@@ -72,9 +72,9 @@ async def generate_once(
 
 
 def _decode(stored_reply: bytes, claim: Claim) -> KeptAnswer:
-    """Decode a stored reply.
+    """Decode a stored reply; raise RequestError if it is corrupt.
 
-    A corrupt one raises RequestError: generating again would bill the same request twice.
+    Generating the answer again would bill the same request twice.
     """
     try:
         return KeptAnswer.from_bytes(stored_reply)

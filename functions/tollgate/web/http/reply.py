@@ -44,7 +44,7 @@ class AsgiReply:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def abort(self) -> None:
-        """Send no end: servers close the connection if an application leaves a body incomplete."""
+        """Send nothing: servers close the connection if an application leaves a body incomplete."""
 
     async def _send(self, message: Message) -> None:
         try:

@@ -1,4 +1,6 @@
-"""Checks which keys a caller may create and change: none with more rights than its own."""
+"""Checks of the keys that callers create and change, so that no key has more rights than its
+creator.
+"""
 
 from msgspec.structs import replace
 
@@ -13,7 +15,7 @@ from tollgate.web.own import Own
 
 
 def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
-    """Return a new key as its caller may create it; a member's new key belongs to that member.
+    """Check a new key, and return it; a key that a member creates belongs to that member.
 
     Raises AccessError for a role or a setting that the caller may not give, and RequestError for a
     name that is reserved for session keys.
@@ -37,7 +39,7 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
 
 
 def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySettings:
-    """Return the new settings of a key; raise unless the caller may change the key in this way.
+    """Return the new settings of a key; raise AccessError or RequestError if they are not allowed.
 
     Members may rename and disable their own keys; administrators set limits and re-enable keys.
     """
@@ -55,8 +57,8 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
     if own.is_all:
         return new
     if is_session_key(old):
-        # A member could disable the key by a session of it, and then only an administrator could
-        # enable it.
+        # A member could disable the key from one of its sessions, and then only an administrator
+        # could enable it.
         raise _denied(
             "Sign out to end a session; only administrators may disable its key.", "key_id"
         )
@@ -67,7 +69,7 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
 
 
 def is_session_key(key: KeySettings) -> bool:
-    """Return whether a key is that of a member's sessions."""
+    """Return whether a key is the one for a member's sessions."""
     return key.member_id is not None and key.label.startswith(SESSION_KEY_PREFIX)
 
 

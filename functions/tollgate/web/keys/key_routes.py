@@ -1,4 +1,4 @@
-"""Routes of keys: administration, and what a key may see of itself."""
+"""Routes that administer keys, and that show a key its own settings and spending."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable
@@ -86,7 +86,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
 
     @router.post("/keys/{key_id}/rotate")
     async def rotate_key(own: OwnThings, by: By, key_id: str, body: RotationBody) -> NewKeyReply:
-        """Give a key a new secret; limits, spending and id stay the same."""
+        """Replace the secret of a key; limits, spending and id stay the same."""
         key = await _find(services.keys, own, key_id)
         if is_session_key(key):
             raise RequestError(
@@ -103,7 +103,9 @@ def _add_ends(router: APIRouter, services: Services) -> None:
     async def delete_key(
         own: OwnThings, by: By, key_id: str, response: Response
     ) -> DeletedKeyReply:
-        """Refuse a key for good; 202 while a request of the key is running: repeat until 200."""
+        """Refuse a key permanently. The status is 202 while a request of the key runs: repeat until
+        200.
+        """
         if not own.is_all:
             await _find(services.keys, own, key_id)
         deleted = await services.keys.delete(own.workspace_id, key_id, by=by)
@@ -138,7 +140,7 @@ def workspace_key_routes(services: Services) -> APIRouter:
     async def change_workspace_key(
         by: By, workspace_id: str, key_id: str, body: KeyChangeBody
     ) -> KeyReply:
-        """Change or disable a key of a workspace, as the workspace's management keys may."""
+        """Change or disable a key of a workspace, like the workspace's management keys."""
         await services.find_workspace(workspace_id)
         return await _change(services, Own(workspace_id=workspace_id), key_id, body, by=by)
 

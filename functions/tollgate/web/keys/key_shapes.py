@@ -80,7 +80,7 @@ class Limits(Body):
         }
 
     def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
-        """Return `limits` with these in their place; a period that is null loses its limit."""
+        """Return `limits` with the changes of the body; null removes the limit of a period."""
         unchanged = {
             period: limit for period, limit in limits.items() if period not in self.model_fields_set
         }
@@ -189,13 +189,13 @@ class KeyChangeBody(Body):
 
 
 class RotationBody(Body):
-    """The time for which a key's old secret still works next to the new one."""
+    """The time for which a key's old secret remains valid."""
 
     grace_s: Annotated[int, Field(ge=0, le=30 * DAY_S)] = DAY_S
 
 
 class OldSecretObject(BaseModel):
-    """The secret of a key from before its rotation, while it still works."""
+    """The secret of a key from before the last rotation, while it is still valid."""
 
     label: str = Field(description="the secret's last characters")
     expires_at: datetime
@@ -224,7 +224,9 @@ class KeyObject(BaseModel):
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
+    limits_remaining: dict[Period, Usd] = Field(
+        description="amounts that are neither spent nor held"
+    )
     limits_reset_at: dict[Period, datetime | None] = Field(
         description="time at which each limit is renewed; null if it never is"
     )
@@ -309,14 +311,14 @@ class KeysReply(BaseModel):
 
 
 class DeletedKeyReply(BaseModel):
-    """The state of a deletion: while a request is running, the key is refused but still there."""
+    """The state of a deletion; while a request runs, the key is refused but not yet deleted."""
 
     id: str
     deleted: bool
 
 
 def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -> None:
-    """Raise RequestError if `tier` is not in `tiers`, naming those that exist; None is no tier."""
+    """Raise RequestError if `tier` is not in `tiers`; None means no tier."""
     if tier is not None and tier not in tiers:
         known = f"has {', '.join(sorted(tiers))}" if tiers else "has no tiers"
         raise RequestError(

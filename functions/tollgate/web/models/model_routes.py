@@ -1,4 +1,4 @@
-"""Routes of models, routes and aliases of the catalog, with prices and capabilities."""
+"""Routes that list the catalog's models, routes and aliases, with prices and capabilities."""
 
 import asyncio
 from typing import Annotated, Final, Literal, get_args
@@ -174,7 +174,7 @@ def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[Mode
 def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
     """Return the slug of the model that a name or alias stands for.
 
-    Raises RequestError if there is none, or if the caller may not use it.
+    Raises RequestError if there is no such model, or if the caller may not use it.
     """
     slug = catalog.target(name)
     if slug in catalog.models and list_usable_models(catalog, name, principal):

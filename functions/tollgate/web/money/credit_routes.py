@@ -1,4 +1,4 @@
-"""Routes of credit: shown to management keys, changed by the operator's management keys."""
+"""Routes for credit, which only the operator's management keys may change."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -27,7 +27,7 @@ _RESERVED: Final = (_REFUND, "expiry:", "credit_line:")
 
 
 class EntryBody(Body):
-    """Fields that grants, payments and adjustments share; each `id` is entered only once."""
+    """Fields that grants, payments and adjustments share; each `id` is booked only once."""
 
     id: EntryId
     workspace_id: WorkspaceId | None = Field(None, description="null means the caller's workspace")
@@ -138,7 +138,7 @@ def credit_routes(services: Services) -> APIRouter:
 
     @router.post("/credits/payments")
     async def book_payment(principal: Caller, by: By, body: PaymentBody) -> GrantReply:
-        """Add a payment, which also pays back used credit limit; repeating an id adds nothing."""
+        """Add a payment, which also repays the used credit limit; repeating an id adds nothing."""
         return await _write(await _new_entry(services, "payment", principal, body), by)
 
     @router.post("/credits/adjustments")
@@ -175,7 +175,7 @@ async def _new_entry(
     """Return the entry that a body describes.
 
     Raises RequestError if the body names a workspace that does not exist, or an id that the gateway
-    reserves: such an entry would block the gateway's own.
+    reserves for its own entries.
     """
     workspace_id = body.workspace_id or principal.workspace_id
     # The caller's own workspace may be created by this entry.
@@ -197,7 +197,7 @@ async def _new_entry(
 
 
 async def _check_expiry(services: Services, entry: CreditEntry) -> None:
-    """Raise RequestError if a new grant has already expired; a repeated one may have."""
+    """Raise RequestError if a new grant has already expired; a repeated grant may have expired."""
     if entry.expires_s is None or entry.expires_s > services.now_s():
         return
     if await services.credits.entry(entry.workspace_id, entry.id) is None:

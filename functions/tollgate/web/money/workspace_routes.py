@@ -1,4 +1,4 @@
-"""Routes of workspaces: the operator creates, locks and budgets them."""
+"""Routes for workspaces, which the operator creates, locks and gives budgets."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -157,7 +157,7 @@ def workspace_routes(services: Services) -> APIRouter:
     ) -> WorkspaceReply:
         """Change a workspace; a locked workspace is refused from its next request on.
 
-        A credit limit cannot go below the part that is used or held; it is then set to that part.
+        A credit limit below the part that is used or held is refused.
         """
         services.check_days({"response_days": body.response_days})
         if "credit_limit" in body.model_fields_set:

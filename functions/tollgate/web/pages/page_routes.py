@@ -56,8 +56,7 @@ def page_routes(services: Services) -> APIRouter:
 
     @router.get("/console", include_in_schema=False)
     async def show_console(request: Request) -> Response:
-        # The redirect is relative, because the page does not know the stage under which it is
-        # served.
+        # The redirect is relative, because the app does not know the stage in the URL.
         if not has_slash_at_end(request.scope):
             return Response(status_code=308, headers={"location": "console/"})
         return _reply(request, "index.html")
@@ -92,5 +91,5 @@ def read_page(file: Path) -> PageFile:
 
 @cache
 def _pages() -> Mapping[str, PageFile]:
-    """Return the files by name, read at the first request for one."""
+    """Return the files by name, which are read at the first request for a file."""
     return {file.name: read_page(file) for file in FOLDER.iterdir()}

@@ -17,8 +17,8 @@ from tollgate.web.services import Services
 # Only the viewer of the package is used: neither Redoc nor the page that loads from a CDN.
 _VIEWER: Final = "fastapi_offline"
 _VIEWERS_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
-# The viewer renders descriptions, which are the gateway's own, through its own sanitiser, and its
-# icons are data URLs. It gets no key, and requests only the document.
+# The viewer sanitizes the descriptions that it renders, and has data URLs as icons. It gets no key,
+# and requests only the document.
 _HEADERS: Final = {
     **PAGE_HEADERS,
     "content-security-policy": (
@@ -31,7 +31,7 @@ _HEADERS: Final = {
 def reference_routes(services: Services) -> APIRouter:
     """Return the routes of the API reference.
 
-    Where the viewer is not installed, as in a function, they redirect to the document.
+    Where the viewer is not installed, as in a function, the routes redirect to the document.
     """
     router = admitted_router(services, prefix="", tag="pages")
 

@@ -1,4 +1,4 @@
-"""Routes of members: people of a workspace, each with a role and limits."""
+"""Routes for members, who are people of a workspace with a role and limits."""
 
 from typing import Annotated
 
@@ -39,7 +39,7 @@ def member_routes(services: Services) -> APIRouter:
     async def list_members(
         own: OwnThings, wanted: Annotated[MembersQuery, Query()]
     ) -> MembersReply:
-        """List the members by id, with the rest of their limits.
+        """List the members by id, with the remaining amounts of their limits.
 
         A page may have fewer members than its limit, even none, while there is a next page.
         """
@@ -105,7 +105,7 @@ def workspace_member_routes(services: Services) -> APIRouter:
     async def change_workspace_member(
         by: By, workspace_id: str, member_id: str, body: MemberChangeBody
     ) -> MemberReply:
-        """Change a member of a workspace, as the workspace's owners may."""
+        """Change a member of a workspace, like the workspace's owners."""
         await services.find_workspace(workspace_id)
         return await _change(services, workspace_id, member_id, body, by=by, principal=None)
 

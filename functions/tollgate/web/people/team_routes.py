@@ -1,4 +1,4 @@
-"""Routes of teams: groups of keys and members with shared limits."""
+"""Routes for teams, which are groups of keys and members with shared limits."""
 
 from typing import Annotated
 
@@ -41,7 +41,7 @@ def team_routes(services: Services) -> APIRouter:
         cursor: Annotated[str | None, Query(max_length=64)] = None,
         limit: Annotated[int, Query(ge=1, le=PEOPLE_PAGE_MAX)] = PEOPLE_PAGE_MAX,
     ) -> TeamsReply:
-        """List the teams by id, with the rest of their limits.
+        """List the teams by id, with the remaining amounts of their limits.
 
         A page may have fewer teams than its limit, even none, while there is a next page.
         """
@@ -76,7 +76,7 @@ def team_routes(services: Services) -> APIRouter:
 
     @router.delete("/teams/{team_id}")
     async def delete_team(principal: Caller, by: By, team_id: str) -> DeletedTeamReply:
-        """Delete a team without keys and members; 409 if it has any."""
+        """Delete a team; one with keys or members is refused with status 409."""
         left = await services.teams.delete(principal.workspace_id, team_id, by=by)
         if left is None:
             raise _no_such_team()

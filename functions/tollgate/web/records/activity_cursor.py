@@ -44,7 +44,7 @@ def read_activity_cursor(
 
 
 def _is_row(place: str, days_s: Sequence[int]) -> bool:
-    """Return whether a text may be the place of a row of these days, or of an earlier day.
+    """Return whether a text may be the place of a row on these days, or on an earlier day.
 
     At midnight the default period drops its first day, but the pages of that day can still be read.
     """

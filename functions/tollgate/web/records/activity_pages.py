@@ -30,7 +30,7 @@ class ReplyPage:
         self._room = REPLY_BYTES_MAX - _REST_BYTES
         self._last: tuple[str, ...] = ()
         self.shown: list[ActivityObject] = []
-        # Place of the last row, set once a row had to be left for the next page.
+        # The place of the page's last row; None until a row does not fit.
         self.next: tuple[str, ...] | None = None
 
     def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
@@ -50,7 +50,7 @@ async def list_rows(
 ) -> int | None:
     """Add the wanted rows to a page; return the sum over all pages, None for a later page.
 
-    A later page has no sum, because that would mean reading all rows before and after it again.
+    A later page has no sum, which would require reading all rows of the other pages again.
     """
     total = read = 0
     async for row in found.rows:

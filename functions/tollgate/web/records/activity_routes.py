@@ -1,4 +1,6 @@
-"""Routes of activity: usage and cost of a workspace by day, model, provider and key, or summed."""
+"""Routes for the activity of a workspace: usage and cost by day, model, provider and key, or
+summed.
+"""
 
 from contextlib import aclosing
 from datetime import datetime
@@ -39,7 +41,8 @@ class ActivityQuery(Selection):
         "may be repeated",
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] | None = Field(
-        None, description="maximum rows of a page; without it, as many as fit into a reply"
+        None,
+        description="maximum number of rows on a page; by default, as many as fit into a reply",
     )
     cursor: Annotated[str, Field(max_length=4096)] | None = Field(
         None, description="the `next_cursor` of the previous page"
@@ -108,7 +111,7 @@ def activity_routes(services: Services) -> APIRouter:
     ) -> Response:
         """List activity of whole UTC days, by default of the last 30 days.
 
-        Figures of today are at most a minute old.
+        Today's figures are at most a minute old.
         """
         return await reply(own, query, format_)
 

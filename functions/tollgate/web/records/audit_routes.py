@@ -1,4 +1,4 @@
-"""Routes of the audit log: a workspace reads its own entries, the operator reads all."""
+"""Routes for the audit log: a workspace reads its own entries, and the operator reads all."""
 
 from datetime import datetime
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""Routes of the records of generations, one by one and in lists."""
+"""Routes for the records of generations, singly and in lists."""
 
 from datetime import datetime
 from typing import Annotated

@@ -28,7 +28,9 @@ class BillLineObject(BaseModel):
     quantity: int
     usd_per_million: Usd
     cost: Usd
-    round: int | None = Field(description="number of the request to the model, if several")
+    round: int | None = Field(
+        description="number of the request to the model, if there are several"
+    )
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
@@ -139,7 +141,7 @@ class GenerationObject(BaseModel):
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
     rounds: list[TokensObject] = Field(
-        description="tokens of each request to the model, if several"
+        description="tokens of each request to the model, if there are several"
     )
     latency_ms: int
     first_token_ms: int | None
@@ -155,7 +157,7 @@ class GenerationObject(BaseModel):
         description="Lambda's id, as in the function's log; null outside AWS"
     )
     external_user: str | None
-    adapted: list[str] = Field(description="parameters that had no effect or a changed one")
+    adapted: list[str] = Field(description="parameters that had no effect, or a changed effect")
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 

@@ -1,4 +1,4 @@
-"""Routes of stored responses: shown, listed and deleted by the keys of their workspace."""
+"""Routes that show and delete the stored responses of a workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -135,7 +135,7 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 
     @router.post("/{response_id}/cancel")
     async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
-        """Refuse with 400, since only a background response could be cancelled."""
+        """Refuse with status 400, since only a background response could be cancelled."""
         await _find(services, principal, own, response_id)
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -177,7 +177,7 @@ async def _reach(
 
 
 def _not_found(principal: Principal) -> RequestError:
-    """Return the refusal of an unknown id, the same as for an id of another workspace."""
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
     if principal.role == "inference" and principal.response_days is None:
         return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
     return RequestError(

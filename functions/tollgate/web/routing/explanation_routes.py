@@ -86,7 +86,7 @@ def explanation_routes(services: Services) -> APIRouter:
 
 
 async def _with_files(services: Services, principal: Principal, work: Work) -> Work:
-    """Return a request with its uploaded files found: their types decide what can serve it."""
+    """Return a request with its uploaded files looked up, since their types affect routing."""
     if not isinstance(work, GenerationRequest) or not work.names_files:
         return work
     return await find_named_files(services.named_files, principal.workspace_id, work)

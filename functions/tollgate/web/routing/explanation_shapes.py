@@ -41,10 +41,12 @@ class SkippedRuleObject(BaseModel):
 class CandidateObject(BaseModel):
     """An endpoint that was considered, in the order in which endpoints are tried."""
 
-    attempt: int | None = Field(description="place in the plan, from 1; null if it is excluded")
+    attempt: int | None = Field(
+        description="position in the plan, from 1; null for an excluded endpoint"
+    )
     model: str
     provider: str
-    upstream: str = Field(description="the provider's name of the model")
+    upstream: str = Field(description="the provider's name for the model")
     model_weight: int | None = Field(description="percent, if models are drawn by weight")
     model_draw: float | None = Field(description="score of the model's draw; the highest is first")
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
@@ -122,7 +124,7 @@ class ExplainedTool(BaseModel):
 
     id: ServerToolId
     engine: str
-    by_provider: bool = Field(description="whether a provider runs the tool, if able")
+    by_provider: bool = Field(description="whether a provider that can run the tool does so")
     uses_max: int
     fees: Usd = Field(description="fees of all runs by the engine")
 

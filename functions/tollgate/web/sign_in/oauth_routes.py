@@ -1,4 +1,4 @@
-"""Discovery, and the OAuth 2.0 endpoints by which programs and pages sign people in."""
+"""Discovery, and the OAuth 2.0 endpoints through which programs and pages sign people in."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -173,7 +173,7 @@ class OAuthRoutes:
         return JSONResponse(body, headers=_NO_STORE)
 
     async def revoke(self, request: Request) -> Response:
-        """End the sign-in of a refresh token; other tokens get the same reply (RFC 7009)."""
+        """End the sign-in of a refresh token; unknown tokens get the same reply (RFC 7009)."""
         form = await self._read_form(request)
         await self._services.configured().grants.revoke(form.get("token", ""))
         return Response(status_code=200, headers=_NO_STORE)

@@ -41,7 +41,9 @@ class SessionRoutes:
         self._services = services
 
     async def open(self, request: Request) -> Response:
-        """Open a session for an identity token; it ends an hour after the token was issued."""
+        """Open a session for an identity token; the session ends an hour after the token was
+        issued.
+        """
         login = self._services.configured()
         body = _parse(await self._services.read_body(request, _BODY_BYTES_MAX))
         identity = await login.issuer.identify(body.token)
@@ -78,7 +80,7 @@ class SessionRoutes:
         return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
 
     async def show_settings(self, request: Request) -> Response:
-        """Show Claude Code's settings for the caller's team and role; 404 if there are none."""
+        """Show Claude Code's settings for the caller's team and role; without any, reply 404."""
         login = self._services.configured()
         session = _session_of(await self._services.admit(request))
         settings = login.sign_in.settings_of(session.role, session.team_id)
@@ -105,11 +107,11 @@ class SessionRoutes:
         return Response(b"", 200, media_type="application/x-protobuf")
 
     async def is_alive(self, _: Request) -> Response:
-        """Reply without the store: the process runs."""
+        """Report that the process runs, without access to the store."""
         return PlainTextResponse("ok")
 
     async def is_ready(self, _: Request) -> Response:
-        """Reply after a read of the store: the process can serve."""
+        """Report that the process can serve requests, after a read from the store."""
         await self._services.configured().codes.read("attempt", "-")
         return PlainTextResponse("ok")
 
@@ -129,8 +131,8 @@ def _parse(content: bytes) -> IdentityTokenBody:
 def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
     """Return the seconds that a session for a token may last.
 
-    It ends an hour after the token was issued at the latest, however long the token is valid, since
-    the issuer vouches for the person only at that time.
+    A session ends at most an hour after the token was issued, even if the token is valid for
+    longer, since the issuer vouched for the person only at that time.
     """
     ends_s = min(identity.issued_s + SESSION_S_MAX, identity.expires_s)
     left_s = min(most_s, ends_s - int(clock.now_s()))

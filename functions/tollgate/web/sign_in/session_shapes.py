@@ -1,4 +1,4 @@
-"""Bodies of `/v1/session`, apart from token verification: the api documents them without it."""
+"""Bodies of `/v1/session`, which the api documents without importing token verification."""
 
 from pydantic import BaseModel, Field
 

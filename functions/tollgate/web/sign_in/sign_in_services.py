@@ -47,7 +47,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     journal: Journal
     clock: Clock
     body_s: float = 10.0
-    """Seconds for a body to arrive, since unauthenticated callers hold the connection."""
+    """Seconds within which a body must arrive, since callers are not yet authenticated."""
 
     def configured(self) -> Login:
         """Return the parts of sign-in; raise RequestError(not_found) if no issuer is configured."""
@@ -65,7 +65,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         return await authenticate(self.keys, request.headers, access.roles)
 
     async def read_body(self, request: Request, bytes_max: int) -> bytes:
-        """Return a body of an unknown caller; raise RequestError if it is too large or too slow."""
+        """Return a caller's body; raise RequestError if it is too large or arrives too late."""
         try:
             async with asyncio.timeout(self.body_s):
                 return await read_body(request.receive, bytes_max)

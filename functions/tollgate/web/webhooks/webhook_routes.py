@@ -63,7 +63,9 @@ class WebhookChangeBody(Body):
     url: _Address | None = None
     events: _Globs | None = None
     description: _Words | None = None
-    enabled: bool | None = Field(None, description="once enabled again, it gets later events only")
+    enabled: bool | None = Field(
+        None, description="a webhook that is enabled again gets only later events"
+    )
 
     @field_validator("url")
     @classmethod
@@ -100,9 +102,11 @@ class WebhookObject(BaseModel):
     enabled: bool
     disabled_reason: str | None = Field(description="null if the gateway did not disable it")
     created_at: datetime
-    delivered_at: datetime | None = Field(description="time at which it last accepted an event")
+    delivered_at: datetime | None = Field(
+        description="time at which the endpoint last accepted an event"
+    )
     failing_since: datetime | None = Field(
-        description="time since which it accepts no event; null if it accepted the last"
+        description="time since which all deliveries failed; null if the last one succeeded"
     )
     old_secret_expires_at: datetime | None
 
@@ -201,7 +205,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
 
     @router.post("", status_code=201)
     async def create_webhook(principal: Caller, by: By, body: WebhookBody) -> NewSecretReply:
-        """Create a webhook; the reply is the only place that shows its secret."""
+        """Create a webhook; only this reply contains the secret."""
         settings = WebhookSettings(
             url=body.url,
             events=tuple(body.events),
@@ -240,7 +244,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
     async def rotate_webhook_secret(
         principal: Caller, by: By, webhook_id: str, body: SecretRotationBody
     ) -> NewSecretReply:
-        """Create a new secret; for a while both secrets sign each event."""
+        """Create a new secret; during the grace period, both secrets sign each event."""
         grace_s = body.grace_hours * _HOUR_S
         webhook = await store.rotate(principal.workspace_id, webhook_id, grace_s=grace_s, by=by)
         if webhook is None:
