@@ -64,7 +64,7 @@ def _point(operation: str, size: int, cpu_ms: float) -> Point:
 
 
 def _cpu_ms(work: Callable[[], object], times: int = _TIMES) -> float:
-    """Return the least CPU of some runs; since each run is short, one is the mean of a hundred."""
+    """Return the lowest CPU time of a few runs, or the mean of many short runs."""
     taken: list[float] = []
     for _ in range(times):
         began_s = process_time()
