@@ -1,4 +1,4 @@
-"""Measurement of a routing file of 300 models: its check on a laptop, its loading in a function."""
+"""Measurement of a routing file of 300 models: checking on a laptop, and loading in a function."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ _START_MAX_S = 0.002
 
 
 def measure_catalogs(runs: int) -> list[Row]:
-    """Return lines on `tollgate check` as a whole process, and on loading the compiled catalog."""
+    """Return the table lines for `tollgate check`, and for loading the compiled catalog."""
     with tempfile.TemporaryDirectory() as folder:
         routing_file = Path(folder) / "routing.yaml"
         routing_file.write_text(make_routing(_MODELS))

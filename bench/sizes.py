@@ -129,7 +129,7 @@ def _asking(question: Question, part: Mapping[str, object]) -> Question:
 
 
 def _picture() -> Mapping[str, object]:
-    """Return a picture that makes a body as large as Lambda accepts."""
+    """Return a picture with which the body almost reaches Lambda's limit."""
     content = base64.b64encode(_PNG + random.Random(1).randbytes(_PICTURE_BYTES)).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{content}"}}
 

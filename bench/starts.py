@@ -149,7 +149,7 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
 
 @asynccontextmanager
 async def open_stage(tree: Path = TOP) -> AsyncIterator[Stage]:
-    """Run an upstream and a store, with tables, catalog and key made by a checkout."""
+    """Run an upstream and a store, with the tables, catalog and key that a checkout creates."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_ministack(Path(folder)) as dynamodb_url,

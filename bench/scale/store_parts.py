@@ -68,7 +68,7 @@ async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
 
 
 async def _list_activity(stores: DynamoStores, since_s: int, until_s: int) -> None:
-    """Read a month like the first page of its activity: to the end, for the total."""
+    """Read all rows of a month, as the first page of activity does for the total."""
     page = ReplyPage(())
     found = await stores.activity.read(_WORKSPACE, since_s, until_s)
     await list_rows(found, GenerationFilter(since_s=since_s, until_s=until_s), page, is_first=True)

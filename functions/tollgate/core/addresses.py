@@ -103,7 +103,7 @@ Reach = Literal["public", "private", "local"]
 
 
 def find_reach(host: str) -> Reach:
-    """Return the reach of a host, judged by its spelling alone; names are not resolved."""
+    """Return whether a host is public, private or local; names are not resolved."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         ip = ip_address(name)
@@ -144,12 +144,12 @@ class DomainRules(Struct, frozen=True, kw_only=True):
             *(domain for domain in self.allowed if _is_in(domain, other.allowed)),
             *(domain for domain in other.allowed if _is_in(domain, self.allowed)),
         )
-        both = bool(self.allowed and other.allowed)
-        allowed = common if both else self.allowed or other.allowed
+        both_limit = bool(self.allowed and other.allowed)
+        allowed = common if both_limit else self.allowed or other.allowed
         return DomainRules(
             allowed=tuple(dict.fromkeys(allowed)),
             blocked=tuple(dict.fromkeys((*self.blocked, *other.blocked))),
-            admits_none=self.admits_none or other.admits_none or (both and not common),
+            admits_none=self.admits_none or other.admits_none or (both_limit and not common),
         )
 
 

@@ -1,4 +1,4 @@
-"""The parts that messages and answers are made of."""
+"""The parts of messages and answers."""
 
 from typing import Literal
 

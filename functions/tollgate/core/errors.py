@@ -107,6 +107,16 @@ class RequestError(GatewayError):
     """The request is malformed, or names something that does not exist."""
 
 
+def invalid_request(message: str, param: str | None = None) -> RequestError:
+    """Return the refusal for an invalid field, or for the whole request."""
+    return RequestError(ErrorCode.INVALID_REQUEST, message, param=param)
+
+
+def not_found(message: str, param: str | None = None) -> RequestError:
+    """Return the refusal for an object that does not exist."""
+    return RequestError(ErrorCode.NOT_FOUND, message, param=param)
+
+
 class MethodNotAllowed(RequestError):
     """The path does not support the method; `allowed` has the methods that the path supports."""
 
@@ -117,6 +127,11 @@ class MethodNotAllowed(RequestError):
 
 class AccessError(GatewayError):
     """The key has no permission, or has reached a limit."""
+
+
+def permission_denied(message: str, param: str | None = None) -> AccessError:
+    """Return the refusal for a caller without the necessary rights."""
+    return AccessError(ErrorCode.PERMISSION_DENIED, message, param=param)
 
 
 class LedgerError(GatewayError):

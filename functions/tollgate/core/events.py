@@ -93,7 +93,7 @@ class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage; the last report of each class of tokens counts."""
+    """Cumulative usage, of which the last report for each class of tokens is valid."""
 
     usage: Usage
     raw: JsonValue = None
@@ -125,9 +125,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     prompt_blocked: bool = False
     """True if the provider refused the prompt, so that no text comes from a model."""
     paused: bool = False
-    """True if the provider paused while it ran its own tools; it continues if its answer is
-    returned.
-    """
+    """True if the provider paused its own tools, and continues once its answer is returned."""
 
 
 StreamEvent = (

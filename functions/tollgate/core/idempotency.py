@@ -1,4 +1,4 @@
-"""Claims on `Idempotency-Key` values, with which repeated requests get one answer."""
+"""Claims on `Idempotency-Key` values, so that repeated requests get the same answer."""
 
 from msgspec import Struct
 

@@ -87,8 +87,8 @@ class JoinedDetail:
         ids = {self._fields.get("id"), piece.get("id")} - {None}
         has_data = bool(self._texts.get("data") or self._fields.get("data"))
         is_over = has_data or bool(self._fields.get("signature") and text_of(piece))
-        same = all(self._fields.get(key) == piece.get(key) for key in _SAME)
-        return not is_over and len(ids) <= 1 and same
+        has_same_fields = all(self._fields.get(key) == piece.get(key) for key in _SAME)
+        return not is_over and len(ids) <= 1 and has_same_fields
 
     def add(self, piece: Detail) -> None:
         """Add a piece: text is appended, and other fields replace earlier values."""

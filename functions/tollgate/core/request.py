@@ -1,6 +1,6 @@
 """A generation request, independent of client formats and of providers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 from typing import ClassVar, Final, Literal
@@ -31,7 +31,7 @@ JsonObject = Mapping[str, JsonValue]
 
 
 class SystemMessage(Struct, frozen=True, kw_only=True):
-    """Instructions of the operator; `developer` is OpenAI's newer name for the role."""
+    """Instructions from the operator; `developer` is OpenAI's newer name for the role."""
 
     content: tuple[Text, ...]
     role: Literal["system", "developer"] = "system"
@@ -150,6 +150,11 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
 
 
 Modality = Literal["text", "image", "audio", "video", "pdf"]
+_MODALITIES: Final[Mapping[type[Struct], Modality]] = {
+    Image: "image",
+    Audio: "audio",
+    Document: "pdf",
+}
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # The purpose of a vector, for models whose vectors depend on the purpose.
 InputType = Literal["query", "document", "classification", "clustering"]
@@ -290,18 +295,13 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
         """True if a part refers to an uploaded file by its id."""
         return any(
             isinstance(part, Image | Document) and isinstance(part.source, FileReference)
-            for message in chain.from_iterable(self.conversations)
-            for part in message.content
+            for part in self._parts
         )
 
     @property
     def has_documents(self) -> bool:
         """True if a part is a document."""
-        return any(
-            isinstance(part, Document)
-            for message in chain.from_iterable(self.conversations)
-            for part in message.content
-        )
+        return any(isinstance(part, Document) for part in self._parts)
 
     @property
     def leaves_documents(self) -> bool:
@@ -364,19 +364,14 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     @property
     def modalities(self) -> frozenset[Modality]:
         """The kinds of input that a model must accept to serve the request."""
-        wanted: set[Modality] = {"text"}
+        kinds = (_MODALITIES.get(type(part)) for part in self._parts)
+        return frozenset({"text", *(kind for kind in kinds if kind is not None)})
+
+    @property
+    def _parts(self) -> Iterator[UserContent | AssistantContent]:
+        """The parts of all messages."""
         for message in chain.from_iterable(self.conversations):
-            for part in message.content:
-                match part:
-                    case Image():
-                        wanted.add("image")
-                    case Audio():
-                        wanted.add("audio")
-                    case Document():
-                        wanted.add("pdf")
-                    case _:
-                        pass
-        return frozenset(wanted)
+            yield from message.content
 
 
 def _is_one_text(messages: tuple[Message, ...]) -> bool:

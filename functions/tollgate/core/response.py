@@ -6,15 +6,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import (
-    MadeImage,
-    Part,
-    Reasoning,
-    Refusal,
-    ServerToolRun,
-    Text,
-    ToolCall,
-)
+from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.events import (
     Ended,
     Finish,

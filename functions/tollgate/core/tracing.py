@@ -51,7 +51,7 @@ _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=N
 
 
 def begin(traceparent: str | None, ids: IdSource) -> None:
-    """Make this request a step of the caller's trace, or of no trace if the caller sent none."""
+    """Make this request a step of the caller's trace, if the caller sent one."""
     _CURRENT.set(None if traceparent is None else _below(traceparent, ids))
 
 

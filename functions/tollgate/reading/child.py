@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import ReadingReply, ReadingRequest
 from tollgate.reading.perform import perform
 
 # Limit of address space, with room for PDFium, the interpreter and a document of the largest size.

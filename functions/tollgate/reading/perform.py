@@ -5,8 +5,15 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
-from tollgate.core.documents.reading import DocumentFault, DocumentPage, UnreadableDocument
+from tollgate.core.documents.reading import (
+    DocumentFault,
+    DocumentPage,
+    ReadBatch,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
+    UnreadableDocument,
+)
 from tollgate.reading.read import open_document, read_pages
 
 # JSON bytes of a page besides its text and its picture.

@@ -1,11 +1,11 @@
-"""The only table of routes with the callers that each serves, and the authentication of callers."""
+"""The only table of routes and their permitted callers, and the authentication of callers."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
 
-from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.stores.ports.base import KeyDirectory
@@ -22,7 +22,7 @@ class Access(Struct, frozen=True, kw_only=True):
     operator: bool = False
     """True if only callers from the operator's workspace are served."""
     keyless: bool = False
-    """True if callers without a key are served, too."""
+    """True if callers without a key are also served."""
     notes_use: bool = True
     """True if a call is recorded as the last use of the key."""
 
@@ -206,7 +206,7 @@ async def authenticate(
         )
     principal = await keys.authenticate(secret.strip())
     if principal.role not in roles:
-        raise AccessError(ErrorCode.PERMISSION_DENIED, _explain_refusal(principal, roles))
+        raise permission_denied(_explain_refusal(principal, roles))
     return principal
 
 

@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Match
 
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.core.errors import GatewayError, MethodNotAllowed, RequestError, invalid_request
 from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES
@@ -61,10 +61,7 @@ def api_app(
             Middleware(CanonicalPath),
             cors(limits),
             Middleware(HeadAsGet),
-            Middleware(
-                ErrorBoundary,
-                journal=services.journal,
-            ),
+            Middleware(ErrorBoundary, journal=services.journal),
             Middleware(IncludeTopic, topics=topics),
         ],
     )
@@ -126,7 +123,7 @@ def _render_errors(app: FastAPI) -> None:
                     f"{method} {path} is not served.", _methods_at(app, request)
                 )
             case _:
-                refusal = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
+                refusal = invalid_request(str(error.detail))
         return reply(request, refusal)
 
 
@@ -152,8 +149,8 @@ def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
 def _invalid_request(first: ErrorDetails) -> RequestError:
     """Return the error of the first invalid field; its `loc` begins with `body` or `query`."""
     if first["type"] == "json_invalid":
-        return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
+        return invalid_request("The body is not valid JSON.")
     place = first["loc"][1:]
     if not place:
-        return RequestError(ErrorCode.INVALID_REQUEST, f"The {first['loc'][0]} cannot be read.")
+        return invalid_request(f"The {first['loc'][0]} cannot be read.")
     return field_error(first, place)

@@ -14,12 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
-from tollgate.core.errors import (
-    ErrorCode,
-    GatewayError,
-    InternalError,
-    RequestError,
-)
+from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
@@ -196,9 +191,8 @@ class MeteredEndpoint(FormatEndpoint):
             await generate(gateway, call, sink)
             return
         if self._answers is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "Idempotency-Key needs stored replies, and this deployment stores none.",
+            raise invalid_request(
+                "Idempotency-Key needs stored replies, and this deployment stores none."
             )
         await generate_once(
             gateway,

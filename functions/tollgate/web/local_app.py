@@ -18,7 +18,7 @@ from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 
 class LocalApp:
-    """Sends paths of the streaming function to the chat app, and all others to the api app.
+    """Sends requests for streaming paths to the chat app, and all others to the api app.
 
     `uploads` receives contents at signed addresses if there is no bucket. `login` is the sign-in
     app.

@@ -70,11 +70,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             access = ACCESS[method.upper(), path]
             # An empty requirement at the end makes the key optional.
             is_optional = access.keyless or not access.roles
-            operation["security"] = [
-                {_KEY: []},
-                {_KEY_HEADER: []},
-                *([{}] if is_optional else []),
-            ]
+            operation["security"] = [{_KEY: []}, {_KEY_HEADER: []}, *([{}] if is_optional else [])]
     document["components"]["securitySchemes"] = {
         _KEY: {"type": "http", "scheme": "bearer"},
         _KEY_HEADER: {"type": "apiKey", "in": "header", "name": "x-api-key"},

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.files.stored import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -119,11 +119,7 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return a workspace; raise RequestError(not_found) if there is none with this id."""
         workspace = await self.workspaces.get(workspace_id)
         if workspace is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
-                f"There is no workspace {workspace_id!r}.",
-                param="workspace_id",
-            )
+            raise not_found(f"There is no workspace {workspace_id!r}.", "workspace_id")
         return workspace
 
     async def with_expiry(self, new: NewFile) -> NewFile:
@@ -161,10 +157,7 @@ class Services(Struct, frozen=True, kw_only=True):
     def check_operator(self, principal: Principal) -> None:
         """Raise AccessError(permission_denied) unless a key belongs to the operator's workspace."""
         if not self.is_operator(principal):
-            raise AccessError(
-                ErrorCode.PERMISSION_DENIED,
-                f"This needs a key of the workspace {self.operator_workspace}.",
-            )
+            raise permission_denied(f"This needs a key of the workspace {self.operator_workspace}.")
 
     def check_days(self, days: Mapping[str, int | None]) -> None:
         """Raise RequestError if a setting would store content and the deployment has no bucket.
@@ -173,8 +166,4 @@ class Services(Struct, frozen=True, kw_only=True):
         """
         for name, number in days.items():
             if number is not None and self.contents is None:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    "This deployment has no bucket for content.",
-                    param=name,
-                )
+                raise invalid_request("This deployment has no bucket for content.", name)

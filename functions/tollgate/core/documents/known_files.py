@@ -17,7 +17,7 @@ _PAGE: Final = re.compile(r"Page (\d{1,6}):\n")
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
-    """A document by the hash of its bytes, with its pages as they were read before.
+    """The pages that were read from a document, with the hash of the document's bytes.
 
     The caller may have forged the pages, so they are used only for a file in the same request.
     """

@@ -1,4 +1,4 @@
-"""A statement: the money of a workspace in one UTC month, which adds up to the nano-dollar."""
+"""Statements: the money of a workspace in one UTC month, exact to the nano-dollar."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request
 from tollgate.core.records.activity import ROWS_READ_MAX
 
 _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
@@ -41,7 +41,7 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
 
 
 class StatementLine(Struct, frozen=True, kw_only=True):
-    """The usage of one group in the month, and the refunds of such usage made in the month."""
+    """The usage of one group in a month, and the refunds to the group in that month."""
 
     group: UsageGroup
     requests: int = 0
@@ -116,22 +116,19 @@ def read_month(text: str, now_s: float) -> Month:
     """Return the month that a text names; raise RequestError for an invalid or future month."""
     named = _MONTH.fullmatch(text)
     if named is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "Write a month as 2026-11.", param="month")
+        raise invalid_request("Write a month as 2026-11.", "month")
     year, month = int(named[1]), int(named[2])
     since = datetime(year, month, 1, tzinfo=UTC)
     until = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
     if since.timestamp() > now_s:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{text} has not begun in UTC.", param="month"
-        )
+        raise invalid_request(f"{text} has not begun in UTC.", "month")
     return Month(name=text, since_s=int(since.timestamp()), until_s=int(until.timestamp()))
 
 
 def too_many_rows(month: Month) -> RequestError:
     """Return the refusal for a month with too much activity for one statement."""
-    return RequestError(
-        ErrorCode.INVALID_REQUEST,
+    return invalid_request(
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "
         "`tollgate spend --since --until` adds up some days at a time.",
-        param="month",
+        "month",
     )

@@ -72,7 +72,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     day: str
     """The day as `2026-11-21`."""
     model: str | None
-    """None for generations that no attempt served; the same holds for `provider`."""
+    """None, like `provider`, for generations that no attempt served."""
     provider: str | None
     key_id: str
     key_label: str = ""
@@ -232,8 +232,8 @@ class DaySummary:
                 stated=stated,
                 moved=owners is not None and owners != last,
             )
-            same = rows.get(row_place)
-            rows[row_place] = row if same is None else _add_rows(same, row)
+            earlier_row = rows.get(row_place)
+            rows[row_place] = row if earlier_row is None else _add_rows(earlier_row, row)
         return tuple(rows[place] for place in sorted(rows))
 
 

@@ -50,7 +50,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
-    """Selects entries made in [since_s, until_s), in Unix seconds."""
+    """Selects entries written in [since_s, until_s), in Unix seconds."""
 
     since_s: int
     until_s: int

@@ -176,7 +176,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalog_sha: str
     trace: RoutingTrace
     model: str | None = None
-    """None if no attempt served; the same holds for `provider`."""
+    """None, like `provider`, if no attempt served."""
     provider: str | None = None
     upstream_model: str | None = None
     upstream_id: str | None = None
@@ -194,7 +194,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shard: int = 0
     """The wallet shard that pays. A hold of this id on another shard is a duplicate write."""
     slices: Mapping[AboveKey, int] = field(default_factory=dict)
-    """The slices of member and team that pay, if not 0; duplicates are detected as by `shard`."""
+    """The slices of member and team that pay, if not 0; like `shard`, they expose duplicates."""
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
     """The usage of each round if there are several; `usage` is their sum."""

@@ -52,7 +52,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
     """The time from which replies announce the end."""
     deprecated_s: float = inf
     retires_s: float = inf
-    """The time from which no request is sent."""
+    """The time from which the endpoint gets no requests."""
     successor: str | None = None
     """The slug of the model to use instead."""
 

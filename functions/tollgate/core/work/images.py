@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import FileReference, Image, InlineMedia
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
@@ -94,11 +94,11 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
         return self._units(READ_TOKENS_MAX, _TOKENS_MADE_MAX * times)
 
     def _units(self, tokens_read: int, tokens_made: int) -> Units:
-        made = tokens_made + self.partial_images * _PARTIAL_TOKENS
+        tokens_per_picture = tokens_made + self.partial_images * _PARTIAL_TOKENS
         return Units(
             images=self.count,
             media_tokens=self.count * len(self.pictures_read) * tokens_read,
-            output_tokens=self.count * made,
+            output_tokens=self.count * tokens_per_picture,
         )
 
     @override
@@ -137,11 +137,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
             case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
                 named = self.mask is not None and isinstance(self.mask.source, FileReference)
                 field = "mask.file_id" if named else "mask.image_url"
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"{field} must lead to a PNG picture.",
-                    param=field,
-                )
+                raise invalid_request(f"{field} must lead to a PNG picture.", field)
             case _:
                 images = tuple(inline_picture(image, found) for image in self.images)
                 return replace(self, images=images, mask=mask)

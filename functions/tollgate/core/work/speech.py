@@ -38,7 +38,7 @@ class SpeechRequest(InputWork, frozen=True, kw_only=True):
     text: str
     voice: str
     is_own_voice: bool = False
-    """True if `voice` is the id of a custom voice that the caller's account made."""
+    """True if `voice` is the id of a custom voice that the caller's account created."""
     instructions: str | None = None
     sound: SoundFormat = "mp3"
     speed: float | None = None
@@ -63,8 +63,7 @@ class SpeechRequest(InputWork, frozen=True, kw_only=True):
     @override
     def units(self) -> Units:
         return Units(
-            characters=len(self.text),
-            output_tokens=self._sound_tokens(_SOUND_TOKENS_PER_BYTE),
+            characters=len(self.text), output_tokens=self._sound_tokens(_SOUND_TOKENS_PER_BYTE)
         )
 
     @property

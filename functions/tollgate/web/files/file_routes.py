@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import GatewayError, RequestError, invalid_request, not_found
 from tollgate.core.files.file_types import guess_media_type
-from tollgate.core.files.stored import FilePurpose, NewFile, StoredFile, check_size, clean_filename
+from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.administration import FileStore
@@ -54,11 +54,7 @@ def file_routes(services: Services, *, body_bytes_max: int) -> APIRouter:
 def _add_upload(router: APIRouter, services: Services) -> None:
     """Add the route that uploads a file."""
 
-    @router.post(
-        "",
-        response_model=FileObject,
-        openapi_extra={"requestBody": form_description()},
-    )
+    @router.post("", response_model=FileObject, openapi_extra={"requestBody": form_description()})
     async def create_file(request: Request, principal: Caller) -> Response:
         """Upload a file as a form.
 
@@ -97,22 +93,13 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         files = _store(services)
         check_size(announcement.bytes, files.caps.file_bytes_max, "bytes")
         filename = clean_filename(announcement.filename)
-        expires = announcement.expires_after
-        new = NewFile(
-            workspace_id=principal.workspace_id,
-            key_id=principal.key_id,
-            member_id=principal.member_id,
-            filename=filename,
-            purpose=announcement.purpose,
-            media_type=announcement.media_type or guess_media_type(filename),
-            expires_after_s=expires.seconds if expires else None,
-        )
+        media_type = announcement.media_type or guess_media_type(filename)
+        new = announcement.new_file(principal, filename, media_type)
         announced = await files.announce(await services.with_expiry(new), announcement.bytes)
         if announced is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
+            raise invalid_request(
                 "This host stores files in a folder, which has no upload addresses; use POST "
-                "/v1/files.",
+                "/v1/files."
             )
         # A host that receives content itself signs URLs without a host name, which the request
         # supplies.
@@ -212,9 +199,8 @@ async def _create_once(
     """Store a file, or find the stored reply of the claim; return the reply and its headers."""
     answers = services.answers
     if answers is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "Idempotency-Key needs stored replies, and this deployment stores none.",
+        raise invalid_request(
+            "Idempotency-Key needs stored replies, and this deployment stores none."
         )
     stored_reply = await answers.claim(claim)
     if stored_reply is not None:
@@ -246,12 +232,10 @@ async def _usage_headers(files: FileStore, principal: Principal) -> dict[str, st
 def _store(services: Services) -> FileStore:
     """Return the store of files; raise RequestError if the deployment has none."""
     if services.files is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "This deployment has no bucket for files.")
+        raise not_found("This deployment has no bucket for files.")
     return services.files
 
 
 def _not_found() -> RequestError:
     """Return the refusal for an unknown id, which is the same as for another workspace's id."""
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such file in this workspace.", param=_PARAM
-    )
+    return not_found("There is no such file in this workspace.", _PARAM)

@@ -5,7 +5,8 @@ from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.files.stored import FilePurpose, SignedUpload, StoredFile
+from tollgate.core.files.stored import FilePurpose, NewFile, SignedUpload, StoredFile
+from tollgate.core.principal import Principal
 from tollgate.web.shapes import Unreadable
 
 EXPIRES_MIN_S: Final = 3_600
@@ -31,6 +32,18 @@ class FileFields(BaseModel):
 
     purpose: FilePurpose
     expires_after: ExpiresAfter | None = Field(None, description="default: the workspace's setting")
+
+    def new_file(self, principal: Principal, filename: str, media_type: str) -> NewFile:
+        """Return the metadata of the caller's file."""
+        return NewFile(
+            workspace_id=principal.workspace_id,
+            key_id=principal.key_id,
+            member_id=principal.member_id,
+            filename=filename,
+            purpose=self.purpose,
+            media_type=media_type,
+            expires_after_s=self.expires_after.seconds if self.expires_after else None,
+        )
 
 
 class PresignedBody(FileFields):

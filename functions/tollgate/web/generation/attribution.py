@@ -1,6 +1,6 @@
 """Labels that a caller states about itself, read from requests as routing.yaml configures.
 
-Imported with the first request under a catalog that reads such labels.
+Imported at the first request under a catalog that reads such labels.
 """
 
 import re

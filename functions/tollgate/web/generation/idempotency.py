@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
@@ -29,10 +29,7 @@ def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) 
     if key is None:
         return None
     if not (0 < len(key) <= _LENGTH_MAX and key.isascii() and key.isprintable()):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"Idempotency-Key: 1 to {_LENGTH_MAX} printable ASCII characters.",
-        )
+        raise invalid_request(f"Idempotency-Key: 1 to {_LENGTH_MAX} printable ASCII characters.")
     principal = call.principal
     return Claim(
         workspace_id=principal.workspace_id,

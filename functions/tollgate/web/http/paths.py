@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, not_found
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
@@ -92,7 +92,7 @@ def no_route(method: str, path: str) -> RequestError:
         hint = instead
     elif once != path:
         hint = f"the path has the version twice, and {hint}"
-    return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
+    return not_found(f"There is no {method} {path}; {hint}.")
 
 
 def wrong_function(path: str) -> RequestError:
@@ -100,10 +100,9 @@ def wrong_function(path: str) -> RequestError:
 
     API Gateway sends only the declared spelling to the streaming function.
     """
-    return RequestError(
-        ErrorCode.NOT_FOUND,
+    return not_found(
         f"POST {path} is served only without doubled or trailing slashes; a client's base"
-        " URL ends in /api/v1, without a slash.",
+        " URL ends in /api/v1, without a slash."
     )
 
 

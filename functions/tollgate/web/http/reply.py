@@ -70,8 +70,7 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
         size += len(piece)
         if size > bytes_max:
             raise RequestError(
-                ErrorCode.PAYLOAD_TOO_LARGE,
-                f"The request is larger than {bytes_max:,} bytes.",
+                ErrorCode.PAYLOAD_TOO_LARGE, f"The request is larger than {bytes_max:,} bytes."
             )
         pieces.append(piece)
         if not message.get("more_body", False):

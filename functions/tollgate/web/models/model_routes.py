@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, get_args
 from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, Field
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.principal import Principal
 from tollgate.core.request import Modality
 from tollgate.core.work.kinds import WORK_KINDS
@@ -35,7 +35,7 @@ from tollgate.web.services import Services
 
 _PAGE_MAX: Final = 1_000
 _ALL: Final = "all"
-# The modalities by which lists can be filtered: those that models accept, and those that they make.
+# The modalities by which lists can be filtered: the inputs and outputs of models.
 _MODALITIES: Final = frozenset(
     {
         *(SHOWN_MODALITIES.get(name, name) for name in get_args(Modality)),
@@ -144,10 +144,9 @@ def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
     """Return the modalities in a filter, none for `all`; raise RequestError for an unknown one."""
     names = frozenset((listed or _ALL).split(","))
     if unknown := names - _MODALITIES - {_ALL}:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
+        raise invalid_request(
             f"{param} has {shorten(min(unknown))}; possible are {', '.join(sorted(_MODALITIES))}.",
-            param=param,
+            param,
         )
     return frozenset() if _ALL in names else names
 

@@ -1,4 +1,4 @@
-"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are in USD per token."""
+"""Models and endpoints with OpenRouter's fields, in OpenAI's list. Prices are in USD per token."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time

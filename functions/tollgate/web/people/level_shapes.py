@@ -171,7 +171,9 @@ class TightestObject(BaseModel):
 class OwnKeyObject(KeyObject):
     """A key, with the levels whose limits apply to its requests as well."""
 
-    levels: list[LevelObject] = Field(description="the member and the team of the key, if any")
+    levels: list[LevelObject] = Field(
+        description="the member and the team of the key, where it has them"
+    )
     tightest: TightestObject
 
 
@@ -244,10 +246,7 @@ def _all_left(
 
 
 def _each(
-    level: Level,
-    id_: str,
-    limits: Mapping[Period, int],
-    spending: LevelSpending,
+    level: Level, id_: str, limits: Mapping[Period, int], spending: LevelSpending
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
         # The counts for a limit that was just set may be missing.

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from msgspec.structs import replace
 
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
 from tollgate.core.principal import MemberRole, Principal
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.people import Member
@@ -118,9 +118,7 @@ async def _create(
     body.check_tier(await services.key_tiers())
     member = await services.members.create(workspace_id, body.id, body.settings(), by=by)
     if member is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"A member {body.id} exists or existed.", param="id"
-        )
+        raise invalid_request(f"A member {body.id} exists or existed.", "id")
     return MemberReply(data=MemberObject.of(member))
 
 
@@ -164,7 +162,7 @@ async def _change(
 def _check_role(role: MemberRole, principal: Principal) -> None:
     """Raise AccessError unless the caller may give and take this role."""
     if role not in GIVEN_ROLES.get(principal.role, ()):
-        raise _denied(
+        raise permission_denied(
             "Only an owner or the operator may add and change owners."
             if role == "owner"
             else f"A {principal.role} may not give the role {role}.",
@@ -184,14 +182,8 @@ def _check_member_change(
     if principal.member_id != member_id or principal.role == "owner":
         return
     if replace(new, **{name: getattr(old, name) for name in OWN_MEMBER_SETTINGS}) != old:
-        raise _denied("You may not change your own role, team or limits.", "member_id")
-
-
-def _denied(message: str, param: str) -> AccessError:
-    return AccessError(ErrorCode.PERMISSION_DENIED, message, param=param)
+        raise permission_denied("You may not change your own role, team or limits.", "member_id")
 
 
 def _no_such_member() -> RequestError:
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such member in this workspace.", param="member_id"
-    )
+    return not_found("There is no such member in this workspace.", "member_id")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request, not_found
 from tollgate.stores.ports.people import PEOPLE_PAGE_MAX, Belongings, Team
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.people.people_shapes import (
@@ -28,9 +28,7 @@ def team_routes(services: Services) -> APIRouter:
         body.check_tier(await services.key_tiers())
         team = await services.teams.create(principal.workspace_id, body.id, body.settings(), by=by)
         if team is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"A team {body.id} exists or existed.", param="id"
-            )
+            raise invalid_request(f"A team {body.id} exists or existed.", "id")
         return TeamReply(data=TeamObject.of(team))
 
     @router.get("/teams")
@@ -96,6 +94,4 @@ def _in_use(team_id: str, left: Belongings) -> RequestError:
 
 
 def _no_such_team() -> RequestError:
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such team in this workspace.", param="team_id"
-    )
+    return not_found("There is no such team in this workspace.", "team_id")

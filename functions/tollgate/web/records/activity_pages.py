@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.records.activity import (
     ROWS_READ_MAX,
     ActivityRow,
@@ -79,11 +79,10 @@ async def sum_groups(
             total += row.cost_nano_usd
             groups.add(row)
             if len(groups) > GROUPS_MAX:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
+                raise invalid_request(
                     f"by: there are more than {GROUPS_MAX:,} sums. Name fewer fields, fewer days, "
                     "or a filter; without `by`, all rows come in pages.",
-                    param="by",
+                    "by",
                 )
     for place, row in groups.rows(after):
         page.add(place, row)
@@ -94,9 +93,8 @@ async def sum_groups(
 
 def _check_read(rows: int) -> None:
     if rows > ROWS_READ_MAX:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
+        raise invalid_request(
             f"since: the days have more than {ROWS_READ_MAX:,} rows of activity, too many for one "
             "request. Request fewer days, or read the daily export, which has all rows.",
-            param="since",
+            "since",
         )

@@ -2,23 +2,26 @@
 summed.
 """
 
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
+from msgspec import MsgspecError, json
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request
 from tollgate.core.money.amounts import usd
-from tollgate.core.records.activity import days_within
+from tollgate.core.records.activity import day_of, days_within
 from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
-from tollgate.web.records.activity_cursor import read_activity_cursor, write_activity_cursor
 from tollgate.web.records.activity_pages import ROWS_MAX, ReplyPage, list_rows, sum_groups
 from tollgate.web.records.activity_shapes import ActivityObject
 from tollgate.web.records.generation_routes import Selection
@@ -72,9 +75,7 @@ def activity_routes(services: Services) -> APIRouter:
         key_id = await services.find_key_id(query.key, own)
         wanted = query.filter(services.now_s(), key_id=key_id, own=own, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
-            )
+            raise invalid_request(f"since: at most {_DAYS_MAX} days.", "since")
         by = tuple(dict.fromkeys(query.by))
         after = read_activity_cursor(query.cursor, by, days_within(wanted.since_s, wanted.until_s))
         page = ReplyPage(by, query.limit)
@@ -128,3 +129,50 @@ def activity_routes(services: Services) -> APIRouter:
         return await reply(Own(workspace_id=workspace_id), query, format_)
 
     return router
+
+
+# A sort key of DynamoDB has at most 1,024 bytes.
+_PLACE_BYTES_MAX: Final = 1_000
+_DAY: Final = re.compile(r"[0-9]{8}", re.ASCII)
+# The names by which rows are summed, and the place of the last row or sum.
+_Cursor = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def write_activity_cursor(by: Sequence[str], place: Sequence[str]) -> str:
+    """Return the cursor of the page after a place."""
+    return urlsafe_b64encode(json.encode((by, place))).decode().rstrip("=")
+
+
+def read_activity_cursor(
+    text: str | None, by: tuple[str, ...], days_s: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the place after which a page begins, empty for the first page.
+
+    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor of
+    another list.
+    """
+    if text is None:
+        return ()
+    try:
+        content = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+        cursor: _Cursor = json.decode(content, type=_Cursor)
+    except (ValueError, MsgspecError) as wrong:
+        raise _no_such_cursor() from wrong
+    of, place = cursor
+    if of != by or len(place) != (len(by) or 1) or not (by or _is_row(place[0], days_s)):
+        raise _no_such_cursor()
+    return place
+
+
+def _is_row(place: str, days_s: Sequence[int]) -> bool:
+    """Return whether a text may be the place of a row on these days, or on an earlier day.
+
+    At midnight the default period drops its first day, but the pages of that day can still be read.
+    """
+    day = place.partition("#")[0]
+    known = _DAY.fullmatch(day) is not None and len(place.encode()) <= _PLACE_BYTES_MAX
+    return known and any(day <= day_of(day_s).replace("-", "") for day_s in days_s[-1:])
+
+
+def _no_such_cursor() -> RequestError:
+    return invalid_request("cursor: this is not a cursor of this list.", "cursor")

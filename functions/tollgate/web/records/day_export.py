@@ -62,11 +62,7 @@ class DayExport:
     """Writes the tables `generations` and `activity` of closed days."""
 
     def __init__(
-        self,
-        days: DaysToExport,
-        activity: ActivityStore,
-        *,
-        file_rows: int = FILE_ROWS,
+        self, days: DaysToExport, activity: ActivityStore, *, file_rows: int = FILE_ROWS
     ) -> None:
         self._days = days
         self._activity = activity
@@ -137,11 +133,7 @@ class DayExport:
             yield ActivityObject.of(row)
 
     async def _write(
-        self,
-        table: str,
-        day: ClosedDay,
-        shape: type[BaseModel],
-        shown: AsyncIterable[BaseModel],
+        self, table: str, day: ClosedDay, shape: type[BaseModel], shown: AsyncIterable[BaseModel]
     ) -> AsyncIterator[tuple[str, int]]:
         """Write a table; yield the name and the number of rows of each file."""
         columns, number = csv_columns(shape), 0

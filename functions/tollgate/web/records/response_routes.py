@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
@@ -52,7 +52,7 @@ class DeletedResponse(BaseModel):
 
 
 class InputItems(BaseModel):
-    """A page of the items of an input, including earlier turns."""
+    """A page of input items, including the items of earlier turns."""
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]
@@ -86,10 +86,8 @@ def response_routes(services: Services) -> APIRouter:
     ) -> Response:
         """Show a stored response of this workspace."""
         if stream:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "stream: stored responses cannot be streamed; leave it out.",
-                param="stream",
+            raise invalid_request(
+                "stream: stored responses cannot be streamed; leave it out.", "stream"
             )
         stored = await _find(services, principal, own, response_id)
         return Response(stored.response, media_type="application/json")
@@ -98,7 +96,7 @@ def response_routes(services: Services) -> APIRouter:
     async def delete_response(
         principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
-        """Delete a stored response; a later response that continued it keeps its items."""
+        """Delete a stored response; later responses that continue it keep its items."""
         responses, generation_id = await _reach(services, principal, own, response_id)
         if not await responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
@@ -137,11 +135,10 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
     async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
         """Refuse with status 400, since only a background response could be cancelled."""
         await _find(services, principal, own, response_id)
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
+        raise invalid_request(
             "Cannot cancel a synchronous response. Only `background: true` could be cancelled, "
             "which is not supported.",
-            param=_PARAM,
+            _PARAM,
         )
 
 
@@ -179,10 +176,8 @@ async def _reach(
 def _not_found(principal: Principal) -> RequestError:
     """Return the refusal for an unknown id, which is the same as for another workspace's id."""
     if principal.role == "inference" and principal.response_days is None:
-        return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such stored response in this workspace.", param=_PARAM
-    )
+        return invalid_request(HOW_TO_STORE, _PARAM)
+    return not_found("There is no such stored response in this workspace.", _PARAM)
 
 
 def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
@@ -191,9 +186,7 @@ def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
     for place, item in enumerate(items):
         if _id_of(item) == after:
             return items[place + 1 :]
-    raise RequestError(
-        ErrorCode.INVALID_REQUEST, "after: the input has no such item.", param="after"
-    )
+    raise invalid_request("after: the input has no such item.", "after")
 
 
 def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:

@@ -48,12 +48,7 @@ _LAST_BYTES_S: Final = 1.0
 
 
 async def parse_with_turns(
-    responses: ContentLog,
-    body: bytes,
-    headers: Mapping[str, str],
-    *,
-    workspace_id: str,
-    days: int,
+    responses: ContentLog, body: bytes, headers: Mapping[str, str], *, workspace_id: str, days: int
 ) -> ParsedCall:
     """Parse a request of a key that stores responses, together with the stored turns that it names.
 
@@ -182,8 +177,7 @@ class StoringSink:
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
         content = _encode_readable(
-            renderer.whole([self._fold.response()], record),
-            numbered(self._input, record.id),
+            renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
         )
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.routing.endpoint_status import Speed
@@ -95,9 +95,5 @@ async def _with_files(services: Services, principal: Principal, work: Work) -> W
 def _ingress(services: Services, name: str) -> Ingress:
     if all(name != each.name for each in FORMATS):
         *first, last = (f"'{format_.name}'" for format_ in FORMATS)
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"format must be {', '.join(first)} or {last}.",
-            param="format",
-        )
+        raise invalid_request(f"format must be {', '.join(first)} or {last}.", "format")
     return services.formats[name]

@@ -170,8 +170,8 @@ class ExplanationObject(BaseModel):
     skipped: list[SkippedRuleObject]
     catalog_sha: str
     drawn_by: str = Field(description="hash of the session id, or else of the request id")
-    prompt_tokens: int = Field(description="estimate that rules use")
-    prompt_tokens_max: int = Field(description="upper bound that costs use")
+    prompt_tokens: int = Field(description="estimate, which rules compare")
+    prompt_tokens_max: int = Field(description="upper bound, from which costs are computed")
     candidates: list[CandidateObject]
     hold: Usd | None = Field(description="amount that would be held; null for a refusal")
     rounds: ExplainedRounds | None = Field(

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.principal import Principal
 from tollgate.ingress.validation import field_error
 from tollgate.sign_in.identity import Identity, refused_token
@@ -54,7 +54,7 @@ class SessionRoutes:
             member.workspace_id, member.id, lifetime_s=lifetime_s, by=by
         )
         if opened is None:
-            raise AccessError(ErrorCode.PERMISSION_DENIED, "The member was removed.")
+            raise permission_denied("The member was removed.")
         reply = NewSessionReply(
             data=SessionObject(
                 workspace_id=member.workspace_id,
@@ -85,7 +85,7 @@ class SessionRoutes:
         session = _session_of(await self._services.admit(request))
         settings = login.sign_in.settings_of(session.role, session.team_id)
         if settings is None:
-            raise RequestError(ErrorCode.NOT_FOUND, "There are no managed settings for you.")
+            raise not_found("There are no managed settings for you.")
         return _settings_reply(settings, request.headers.get("if-none-match"))
 
     async def take_telemetry(self, request: Request) -> Response:
@@ -122,9 +122,7 @@ def _parse(content: bytes) -> IdentityTokenBody:
     except ValidationError as invalid:
         first = invalid.errors()[0]
         if not first["loc"]:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, "The body is not a JSON object."
-            ) from None
+            raise invalid_request("The body is not a JSON object.") from None
         raise field_error(first, first["loc"]) from None
 
 
@@ -143,7 +141,7 @@ def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
 
 def _session_of(principal: Principal) -> SessionObject:
     if principal.member_id is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "This key does not belong to a member.")
+        raise not_found("This key does not belong to a member.")
     return SessionObject.model_validate(
         {
             "workspace_id": principal.workspace_id,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.core.errors import GatewayError, MethodNotAllowed, invalid_request
 from tollgate.sign_in.browser import CALLBACK
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.error_boundary import ErrorBoundary, error_response
@@ -81,7 +81,7 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
             case HTTPException(status_code=404):
                 return no_route(method, path)
             case _:
-                return RequestError(ErrorCode.INVALID_REQUEST, "The request cannot be read.")
+                return invalid_request("The request cannot be read.")
 
     app.add_exception_handler(GatewayError, reply_error)
     app.add_exception_handler(HTTPException, reply_error)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
@@ -52,10 +52,9 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     def configured(self) -> Login:
         """Return the parts of sign-in; raise RequestError(not_found) if no issuer is configured."""
         if self.login is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
+            raise not_found(
                 "Sign-in is not configured here: callers use API keys. The operator may set "
-                "TOLLGATE_SIGN_IN_FILE.",
+                "TOLLGATE_SIGN_IN_FILE."
             )
         return self.login
 
@@ -70,9 +69,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
             async with asyncio.timeout(self.body_s):
                 return await read_body(request.receive, bytes_max)
         except TimeoutError as slow:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"The body did not arrive within {self.body_s:g} s."
-            ) from slow
+            raise invalid_request(f"The body did not arrive within {self.body_s:g} s.") from slow
 
 
 def person(request: Request) -> Actor:

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter
 from msgspec.structs import replace
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field
 
 from tollgate.core.addresses import find_reach, is_address
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, not_found
 from tollgate.core.webhooks import (
     DELIVERIES_MAX,
     WEBHOOKS_MAX,
@@ -25,6 +25,19 @@ from tollgate.web.services import Services
 from tollgate.web.shapes import Body, moment, moment_or_none
 
 _HOUR_S: Final = 3_600
+
+
+def _public(url: str) -> str:
+    """Return a URL; raise ValueError unless its host is a public name without a user."""
+    parts = urlsplit(url)
+    host = parts.hostname
+    if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
+        raise ValueError("must have a host name, not an IP address, and no user name")
+    if find_reach(host) != "public":
+        raise ValueError("must have a host name of the public internet")
+    return url
+
+
 _Address = Annotated[
     str,
     Field(
@@ -33,11 +46,11 @@ _Address = Annotated[
         pattern=r"^https://[!-~]+$",
         description="https URL with a public host name and without a user name",
     ),
+    AfterValidator(_public),
 ]
 _Glob = Annotated[str, Field(max_length=64, pattern=r"^[a-z*][a-z_.*]*$")]
 _Globs = Annotated[
-    list[_Glob],
-    Field(min_length=1, max_length=20, description="types of events, such as `key.*`"),
+    list[_Glob], Field(min_length=1, max_length=20, description="types of events, such as `key.*`")
 ]
 _Words = Annotated[str, Field(max_length=200)]
 
@@ -50,12 +63,6 @@ class WebhookBody(Body):
     description: _Words = ""
     enabled: bool = True
 
-    @field_validator("url")
-    @classmethod
-    def check_url(cls, url: str) -> str:
-        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
-        return _public(url)
-
 
 class WebhookChangeBody(Body):
     """Changes to a webhook; omitted fields keep their value."""
@@ -67,21 +74,12 @@ class WebhookChangeBody(Body):
         None, description="a webhook that is enabled again gets only later events"
     )
 
-    @field_validator("url")
-    @classmethod
-    def check_url(cls, url: str | None) -> str | None:
-        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
-        return None if url is None else _public(url)
-
     def edit(self, settings: WebhookSettings) -> WebhookSettings:
         """Return settings with the changes of the body."""
-        return replace(
-            settings,
-            url=settings.url if self.url is None else self.url,
-            events=settings.events if self.events is None else tuple(self.events),
-            description=settings.description if self.description is None else self.description,
-            enabled=settings.enabled if self.enabled is None else self.enabled,
-        )
+        changed = self.model_dump(exclude_none=True)
+        if self.events is not None:
+            changed["events"] = tuple(self.events)
+        return replace(settings, **changed)
 
 
 class SecretRotationBody(Body):
@@ -274,17 +272,6 @@ def _declare_deliveries(router: APIRouter, services: Services) -> None:
         return _delivery(await store.redeliver(principal.workspace_id, webhook_id, event_id))
 
 
-def _public(url: str) -> str:
-    """Return a URL; raise ValueError unless its host is a public name without a user."""
-    parts = urlsplit(url)
-    host = parts.hostname
-    if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
-        raise ValueError("must have a host name, not an IP address, and no user name")
-    if find_reach(host) != "public":
-        raise ValueError("must have a host name of the public internet")
-    return url
-
-
 def _fields(shown: ShownWebhook) -> dict[str, Any]:
     webhook, health = shown.webhook, shown.health
     has_old = webhook.old_secret is not None
@@ -315,4 +302,4 @@ def _delivery(delivery: EventDelivery | None) -> DeliveryReply:
 
 
 def _not_found() -> RequestError:
-    return RequestError(ErrorCode.NOT_FOUND, "There is no such webhook or event.")
+    return not_found("There is no such webhook or event.")
