@@ -29,7 +29,7 @@ from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
-from tollgate.web.records.activity_pages import ReplyPage, list_rows, sum_groups
+from tollgate.web.records.activity_routes import ReplyPage, list_rows, sum_groups
 
 TEN_THOUSAND: Final = (1, 10, 100, 1_000, 10_000)
 RECORDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)

@@ -99,7 +99,7 @@ class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
     raw: JsonValue = None
     """The provider's own usage object."""
     service_tier: str | None = None
-    """The service tier, if the provider states it after `Started`, whose tier it replaces."""
+    """The service tier, if it is stated after `Started`; replaces the tier in `Started`."""
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):

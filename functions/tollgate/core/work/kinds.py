@@ -34,7 +34,7 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
 
     @property
     def field_with_media(self) -> str:
-        """The field that the refusal of an image or a recording names."""
+        """The field that is named in the refusal of an image or a recording."""
         return self.field_of_media or self.field_of_input
 
 

@@ -95,7 +95,7 @@ def _varying(send: Send) -> Send:
 
 
 def _allowing(send: Send) -> Send:
-    """Return a `send` that replaces status 405, with its header `allow`, by status 204."""
+    """Return a `send` that changes status 405 to 204, and keeps the header `allow`."""
     turned = False
 
     async def send_allowed(message: Message) -> None:
