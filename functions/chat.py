@@ -4,8 +4,8 @@ runtime client.
 
 import gc
 
-# Imports leave no garbage, and searching for some takes an eighth of a cold start. `main` enables
-# collection again.
+# Imports leave no garbage, but collecting it would take an eighth of a cold start. `main` enables
+# the collector again.
 gc.disable()
 import asyncio
 
@@ -75,8 +75,7 @@ def main() -> None:
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
-    # Objects made at the start are never freed: freezing them spares later collections from
-    # traversing them.
+    # Objects from the start are never freed, so that later collections need not traverse them.
     gc.freeze()
     gc.enable()
     asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))

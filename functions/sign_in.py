@@ -20,7 +20,7 @@ configure_logging()
 _settings = Settings()
 _built = Path(__file__).with_name("sign-in.json")
 if _settings.sign_in_file is None and _built.exists():
-    # The build puts the reviewed sign-in file at this path.
+    # The build copies the reviewed sign-in file to this path.
     _settings = _settings.model_copy(update={"sign_in_file": _built})
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)

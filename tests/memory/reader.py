@@ -1,7 +1,6 @@
 """A reader of documents within this process, which counts what it reads."""
 
-from tollgate.core.documents.messages import ReadFault, ReadingRequest
-from tollgate.core.documents.reading import ReadDocument, ReadingTask
+from tollgate.core.documents.reading import ReadDocument, ReadFault, ReadingRequest, ReadingTask
 from tollgate.reading.read import perform
 
 

@@ -10,10 +10,10 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
 from tollgate.core.ids import IdSource
-from tollgate.core.platform_ids import PlatformIds
 from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy
+from tollgate.core.tracing import PlatformIds
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner

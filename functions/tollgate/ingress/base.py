@@ -17,7 +17,7 @@ from tollgate.core.limits import RateLimit
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
-from tollgate.core.routing.lifecycle import Lifecycle
+from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.core.work.base import Work
 
 NO_HEADERS: Final[Mapping[str, str]] = {}

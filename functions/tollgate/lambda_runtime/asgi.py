@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024

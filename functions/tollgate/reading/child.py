@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import ReadingReply, ReadingRequest
 from tollgate.reading.read import perform
 
 # Limit for the address space, enough for the interpreter, PDFium and the largest document.

@@ -13,11 +13,14 @@ from typing import Final, cast
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DocumentFault,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
     ReadingTask,
     UnreadableDocument,
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_TEXT_BYTES_MAX,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.providers.ports.base import Timeouts
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens

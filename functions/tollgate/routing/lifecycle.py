@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from math import inf
 from typing import Final, Literal
 
-from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
+from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict, midnight_s
 
 # Time before an end from which replies and `tollgate check` announce it.

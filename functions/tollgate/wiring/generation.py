@@ -1,7 +1,11 @@
 """Wires generations: providers, the gateway for a catalog, and the app with the metered routes."""
 
 import asyncio
+import os
+import random
+import ssl
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +22,6 @@ from tollgate.core.documents.reading import (
     ReadingTask,
     RecognitionFailed,
 )
-from tollgate.core.entropy import reseed
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -38,11 +41,13 @@ from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
-from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.generation.entrance import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
 from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_secrets
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
+
+_SEED_BYTES: Final = 32
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -99,7 +104,11 @@ class FunctionSnapshot(Struct, frozen=True):
         await self.upstream.aclose()
 
     async def after(self) -> None:
-        reseed()
+        # Copies of a snapshot share the random generators that libraries keep in memory. Ids and
+        # secrets come from the kernel, which never gives two copies the same bytes. "Handling
+        # uniqueness with Lambda SnapStart", AWS Lambda developer guide (2026-11-21)
+        random.seed()
+        ssl.RAND_add(os.urandom(_SEED_BYTES), _SEED_BYTES)
         credentials = rotating_credentials(self.settings)
         if credentials is not None:
             credentials.forget()

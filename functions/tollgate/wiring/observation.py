@@ -1,9 +1,9 @@
 """Wires the journal, the hooks for requests and the limits on callers, for all HTTP functions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct, field
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -55,10 +55,33 @@ def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    # Imported here because only some functions renew credentials or flush spans.
-    from tollgate.web.http.request_hooks import RequestHooks
+    return _RequestHooks(app, before=before, after=observation.after)
 
-    return RequestHooks(app, before=before, after=observation.after)
+
+class _RequestHooks:
+    """Middleware that runs hooks around each request.
+
+    The `after` hooks begin when the last byte has been sent, so that no client waits for them.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, before: Sequence[_Hook] = (), after: Sequence[_Hook] = ()
+    ) -> None:
+        self._app = app
+        self._before = before
+        self._after = after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        for hook in self._before:
+            await hook()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            for hook in self._after:
+                await hook()
 
 
 def wire_web_limits(settings: Settings) -> WebLimits:

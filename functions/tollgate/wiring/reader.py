@@ -6,8 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tollgate.core.clock import SystemClock
-from tollgate.core.documents.messages import ReadFault, ReadingReply, ReadingRequest
-from tollgate.core.documents.reading import DocumentFault
+from tollgate.core.documents.reading import DocumentFault, ReadFault, ReadingReply, ReadingRequest
 from tollgate.reading.read import perform
 from tollgate.settings import Settings
 from tollgate.wiring.aws import wire_objects

@@ -9,9 +9,8 @@ from tollgate.engine.gateway import Journal
 from tollgate.reading.child_reader import ChildReader
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.web.files.local_uploads import local_uploads_app
-from tollgate.web.generation.request_services import Gateways
-from tollgate.web.local_app import LocalApp
+from tollgate.web.generation.entrance import Gateways
+from tollgate.web.local_app import LocalApp, local_uploads_app
 from tollgate.web.services import Catalogs
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration

@@ -18,9 +18,9 @@ from tests.scripted_tools import QUERY, ScriptedTools, asks
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
-from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.documents.reading import (
     DocumentFault,
+    DocumentOptions,
     ReadDocument,
     ReaderUnavailable,
     ReadingTask,

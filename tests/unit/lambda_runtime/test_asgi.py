@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from tests.unit.lambda_runtime.serving import EVENT
 from tollgate.core.clock import DEADLINE_EXTENSION
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.lambda_runtime.asgi import (
     PRELUDE_BYTES_MAX,
     EventError,

@@ -6,8 +6,14 @@ import random
 import pytest
 
 from tests import documents
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingRequest
-from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import (
+    DocumentFault,
+    ReadBatch,
+    ReadFault,
+    ReadingRequest,
+    ReadingTask,
+    UnreadableDocument,
+)
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.reading import office, opened

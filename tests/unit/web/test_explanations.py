@@ -22,7 +22,7 @@ from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import Modality
-from tollgate.core.routing.speed import AnswerTime
+from tollgate.core.routing.endpoint_status import AnswerTime
 from tollgate.ingress.formats import FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.administration import NewKey

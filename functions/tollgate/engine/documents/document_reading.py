@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
 from tollgate.core.documents.known_files import KnownFile
-from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.documents.reading import (
     DocumentFault,
+    DocumentOptions,
     DocumentReader,
     ReadDocument,
     ReaderUnavailable,

@@ -14,7 +14,7 @@ from tollgate.core.events import ChosenGroup, ungroup
 from tollgate.core.money.amounts import credits_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
-from tollgate.core.routing.lifecycle import Lifecycle
+from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.ports.base import Hold

@@ -5,8 +5,7 @@ from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
 from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore

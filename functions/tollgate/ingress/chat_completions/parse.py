@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
 from tollgate.ingress.chat_completions.wire import plugins as wire

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,

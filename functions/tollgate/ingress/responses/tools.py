@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NamespacedName

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.server_tools import ServerTool, UserLocation
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.server_tool_fields import (

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
-from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
-from tollgate.core.routing.speed import Speed
+from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
 from tollgate.providers.ports.base import Target, Timeouts
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.price import PriceSchedule

@@ -13,8 +13,7 @@ from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.items import CooldownItem

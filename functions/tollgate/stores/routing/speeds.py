@@ -16,7 +16,7 @@ from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, Speed
 from tollgate.stores.aws.decoding import decode_items, read_number, read_optional_number
 from tollgate.stores.aws.expressions import SPEED_FIRST, SPEED_MORE, SPEED_NEXT
 from tollgate.stores.aws.items import SpeedItem

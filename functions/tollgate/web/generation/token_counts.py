@@ -1,6 +1,6 @@
 """An ASGI endpoint that counts the tokens of a prompt, in one client format.
 
-Imported with the first request for a count.
+Imported at the first request for a count.
 """
 
 from starlette.types import Receive, Scope
