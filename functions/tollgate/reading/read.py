@@ -6,12 +6,15 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.reading import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_TEXT_BYTES_MAX,
     DocumentFault,
     DocumentPage,
+    ReadBatch,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
     ReadingTask,
     UnreadableDocument,
 )
