@@ -16,7 +16,7 @@ from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AccountError, ModelAccess
-from tollgate.cli.stack.checks import CHECKS, CheckResult, Patient, examine
+from tollgate.cli.stack.doctor import CHECKS, CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.routing.file.compile import compile_catalog
 

@@ -1,22 +1,13 @@
 """The command `tollgate`. A subcommand's module is imported only when the subcommand runs."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
-from tollgate.core.dotted_names import DottedName, import_object
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-# Imported only when settings are invalid, because many commands have no settings.
-_EXPLAIN_INVALID_SETTINGS: Final = DottedName[Callable[[ValueError], str | None]](
-    "tollgate.cli.invalid_settings:explain_invalid_settings"
-)
+from tollgate.core.dotted_names import import_object
 
 
 class _Entry(Struct, frozen=True):
@@ -48,7 +39,7 @@ _ENTRIES: Final = {
     ),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
-    "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
+    "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
@@ -74,7 +65,7 @@ _ENTRIES: Final = {
     "workspaces": _Entry(
         "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."
     ),
-    "export": _Entry("server.export", "export", "Write the tables of a day again, for BI."),
+    "export": _Entry("server.upkeep", "export", "Write the tables of a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Make, list, limit and delete teams."),
@@ -120,13 +111,13 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ValueError as failure:
-            explained = _EXPLAIN_INVALID_SETTINGS()(failure)
+            explained = _explain_invalid_settings(failure)
             if explained is None:
                 raise
             raise click.ClickException(explained) from failure
 
     @override
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=_ENTRIES[name].summary) for name in names]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -156,3 +147,25 @@ class _LazyGroup(click.Group):
 @click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
 def main() -> None:
     """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""
+
+
+def _explain_invalid_settings(failure: ValueError) -> str | None:
+    """Return which settings in the environment are invalid and why; None for any other failure.
+
+    The message leaves out values, since some are secrets.
+    """
+    # Many commands have no settings, and importing pydantic is slow.
+    from pydantic import ValidationError
+
+    # Settings import pydantic.
+    from tollgate.settings import Settings
+
+    if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
+        return None
+    reasons = []
+    for error in failure.errors(include_url=False, include_context=False, include_input=False):
+        # An error names a field by its name or by its alias, which is a variable.
+        field = str(error["loc"][0])
+        variable = f"TOLLGATE_{field.upper()}" if field in Settings.model_fields else field
+        reasons.append(f"{variable}: {error['msg']}.")
+    return "The environment has settings that cannot be read. " + " ".join(reasons)

@@ -6,6 +6,7 @@ changed. Tests read the evidence without a network and without the publishers' p
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from decimal import Decimal
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -134,7 +135,7 @@ def _find_stated(
             published = find(row, upstream, today, kind=kind)
         except Unpublished:
             continue
-        rates = {name: rate for name, rate in published.price if name in _RATE_NAMES and rate}
+        rates = {name: rate for name, rate in published.price if isinstance(rate, Decimal) and rate}
         tokens = ("input",) if not published.price.output else ("input", "output")
         facts = PublishedFacts(
             upstream=published.upstream,
@@ -144,25 +145,6 @@ def _find_stated(
         )
         return {publisher: facts}
     return {}
-
-
-_RATE_NAMES: Final = frozenset(
-    {
-        "cache_read",
-        "cache_write",
-        "cache_write_1h",
-        "audio_input",
-        "audio_output",
-        "cache_read_audio",
-        "image_input",
-        "image_output",
-        "image",
-        "audio_hour",
-        "characters",
-        "request",
-        "web_search",
-    }
-)
 
 
 def _installed_prices(

@@ -1,6 +1,6 @@
 """`tollgate import`: convert the configuration of another gateway to a first routing file."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,8 @@ from typing_extensions import override
 from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
+from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.routing.model_entry import yaml_dollars
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.settings import Settings
@@ -28,13 +28,7 @@ def import_commands() -> None:
 
 @import_commands.command()
 @click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--base",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file that providers, limits and prices are taken from.",
-)
+@routing_option("--base", "The routing file that providers, limits and prices are taken from.")
 @click.option(
     "--output",
     "-o",
@@ -48,7 +42,7 @@ def litellm(config: Path, base: Path, output: Path | None) -> None:
     become tiers. Limits and prices come from the base file, from genai-prices or from CONFIG. Keys
     written in CONFIG are not copied.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     if output is not None and output.exists():
         raise click.ClickException(f"{output.as_posix()} exists already.")
     try:

@@ -141,9 +141,7 @@ class Placement:
                 if endpoint.upstream == model:
                     return endpoint.provider, model
         if slash:
-            raise Unplaced(
-                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
-            )
+            raise Unplaced(_no_row(prefix))
         raise Unplaced(f"no provider of the base file has {model}: write it as provider/model")
 
     def _row(
@@ -160,9 +158,7 @@ class Placement:
         if prefix == "bedrock":
             found = [slug for slug, row in self._base.providers.items() if row.region]
         if not found:
-            raise Unplaced(
-                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
-            )
+            raise Unplaced(_no_row(prefix))
         slug = next((each for each in found if self._known(each, upstream)), found[0])
         row = dict(self._rows[slug])
         key = dict(row.get("key") or {})

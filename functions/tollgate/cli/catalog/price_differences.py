@@ -11,6 +11,7 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import fields
 
+from tollgate.cli.routing.published_prices import BILLED_AS
 from tollgate.core.clock import DAY_S
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 from tollgate.routing.price_sections import WEEKDAYS
@@ -62,32 +63,12 @@ def _stated(price: Price) -> set[str]:
 
 
 def _billed(price: Price) -> dict[str, Decimal]:
-    """Return the rate at which each class is billed."""
-    cache_read = price.input if price.cache_read is None else price.cache_read
-    as_input = {
-        "cache_read": cache_read,
-        "cache_write": price.cache_write,
-        "cache_write_1h": price.cache_write_1h,
-        "audio_input": price.audio_input,
-        "image_input": price.image_input,
-        "cache_read_audio": cache_read
-        if price.cache_read_audio is None
-        else price.cache_read_audio,
-    }
-    return {
-        "input": price.input,
-        "output": price.output,
-        **{name: price.input if rate is None else rate for name, rate in as_input.items()},
-        "audio_output": price.output if price.audio_output is None else price.audio_output,
-        "image_output": price.output if price.image_output is None else price.image_output,
-        "request": price.request or Decimal(0),
-        "image": price.image or Decimal(0),
-        "web_search": price.web_search or Decimal(0),
-        "search": price.search or Decimal(0),
-        "audio_hour": price.audio_hour or Decimal(0),
-        "characters": price.characters or Decimal(0),
-        "text_units": price.text_units or Decimal(0),
-    }
+    """Return the rate at which each class is billed; fees without a rate are free."""
+    rates: dict[str, Decimal] = {}
+    for name in Price.__struct_fields__:
+        rate: Decimal | None = getattr(price, name)
+        rates[name] = rates.get(BILLED_AS.get(name, ""), Decimal(0)) if rate is None else rate
+    return rates
 
 
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:

@@ -84,50 +84,46 @@ _MODALITIES: Final[Mapping[str, Modality]] = {
     "supports_video_input": "video",
     "supports_pdf_input": "pdf",
 }
-# By the host in a provider's row: the prefix of the host's names in the map, and its values of
-# `litellm_provider`.
-_PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
-    "ai-gateway.vercel.sh": ("vercel_ai_gateway", frozenset({"vercel_ai_gateway"})),
-    "api.anthropic.com": ("anthropic", frozenset({"anthropic"})),
-    "api.cerebras.ai": ("cerebras", frozenset({"cerebras"})),
-    "api.cohere.ai": ("cohere", frozenset({"cohere", "cohere_chat"})),
-    "api.cohere.com": ("cohere", frozenset({"cohere", "cohere_chat"})),
-    "api.deepinfra.com": ("deepinfra", frozenset({"deepinfra"})),
-    "api.deepseek.com": ("deepseek", frozenset({"deepseek"})),
-    "api.fireworks.ai": (
-        "fireworks_ai",
-        frozenset({"fireworks_ai", "fireworks_ai-embedding-models"}),
-    ),
-    "api.friendli.ai": ("friendliai", frozenset({"friendliai"})),
-    "api.gmi-serving.com": ("gmi", frozenset({"gmi"})),
-    "api.groq.com": ("groq", frozenset({"groq"})),
-    "api.hyperbolic.xyz": ("hyperbolic", frozenset({"hyperbolic"})),
-    "api.inference.crusoecloud.com": ("crusoe", frozenset({"crusoe"})),
-    "api.inference.wandb.ai": ("wandb", frozenset({"wandb"})),
-    "api.jina.ai": ("jina_ai", frozenset({"jina_ai"})),
-    "api.meta.ai": ("meta", frozenset({"meta"})),
-    "api.minimax.io": ("minimax", frozenset({"minimax"})),
-    "api.mistral.ai": ("mistral", frozenset({"mistral"})),
-    "api.moonshot.ai": ("moonshot", frozenset({"moonshot"})),
-    "api.novita.ai": ("novita", frozenset({"novita"})),
-    "api.openai.com": ("openai", frozenset({"openai"})),
-    "api.perplexity.ai": ("perplexity", frozenset({"perplexity"})),
-    "api.sambanova.ai": ("sambanova", frozenset({"sambanova"})),
-    "api.scaleway.ai": ("scaleway", frozenset({"scaleway"})),
-    "api.studio.nebius.com": ("nebius", frozenset({"nebius"})),
-    "api.together.xyz": ("together_ai", frozenset({"together_ai"})),
-    "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
-    "api.voyageai.com": ("voyage", frozenset({"voyage"})),
-    "api.x.ai": ("xai", frozenset({"xai"})),
-    "api.z.ai": ("zai", frozenset({"zai"})),
-    "dashscope-intl.aliyuncs.com": ("dashscope", frozenset({"dashscope"})),
-    "generativelanguage.googleapis.com": ("gemini", frozenset({"gemini"})),
-    "inference.api.nscale.com": ("nscale", frozenset({"nscale"})),
-    "inference.baseten.co": ("baseten", frozenset({"baseten"})),
-    "integrate.api.nvidia.com": ("nvidia_nim", frozenset({"nvidia_nim"})),
-    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud", frozenset({"ovhcloud"})),
+# The map's values of `litellm_provider` by host; the first is also the prefix of the host's names.
+_PUBLISHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
+    "api.anthropic.com": ("anthropic",),
+    "api.cerebras.ai": ("cerebras",),
+    "api.cohere.ai": ("cohere", "cohere_chat"),
+    "api.cohere.com": ("cohere", "cohere_chat"),
+    "api.deepinfra.com": ("deepinfra",),
+    "api.deepseek.com": ("deepseek",),
+    "api.fireworks.ai": ("fireworks_ai", "fireworks_ai-embedding-models"),
+    "api.friendli.ai": ("friendliai",),
+    "api.gmi-serving.com": ("gmi",),
+    "api.groq.com": ("groq",),
+    "api.hyperbolic.xyz": ("hyperbolic",),
+    "api.inference.crusoecloud.com": ("crusoe",),
+    "api.inference.wandb.ai": ("wandb",),
+    "api.jina.ai": ("jina_ai",),
+    "api.meta.ai": ("meta",),
+    "api.minimax.io": ("minimax",),
+    "api.mistral.ai": ("mistral",),
+    "api.moonshot.ai": ("moonshot",),
+    "api.novita.ai": ("novita",),
+    "api.openai.com": ("openai",),
+    "api.perplexity.ai": ("perplexity",),
+    "api.sambanova.ai": ("sambanova",),
+    "api.scaleway.ai": ("scaleway",),
+    "api.studio.nebius.com": ("nebius",),
+    "api.together.xyz": ("together_ai",),
+    "api.tokenfactory.nebius.com": ("nebius",),
+    "api.voyageai.com": ("voyage",),
+    "api.x.ai": ("xai",),
+    "api.z.ai": ("zai",),
+    "dashscope-intl.aliyuncs.com": ("dashscope",),
+    "generativelanguage.googleapis.com": ("gemini",),
+    "inference.api.nscale.com": ("nscale",),
+    "inference.baseten.co": ("baseten",),
+    "integrate.api.nvidia.com": ("nvidia_nim",),
+    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
-_BEDROCK: Final = ("bedrock", frozenset({"bedrock", "bedrock_converse"}))
+_BEDROCK: Final = ("bedrock", "bedrock_converse")
 _BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _WHOLE_DAY: Final = "00:00-00:00"
 
@@ -147,8 +143,8 @@ class PriceMap(Struct, frozen=True, kw_only=True):
         self, row: ProviderSection, upstream: str, *, kind: WorkKind = "chat"
     ) -> PublishedFacts | None:
         """Return the facts about a provider's model, or None if the map lacks it or its price."""
-        prefix, providers = _publisher(row)
-        for name in (f"{prefix}/{upstream}", upstream):
+        providers = _publisher(row)
+        for name in (f"{map_prefix(row)}/{upstream}", upstream):
             entry = self.entries.get(name)
             if entry is not None and entry.get("litellm_provider") in providers:
                 if kind == "chat":
@@ -176,14 +172,14 @@ def read_price_map(path: Path) -> PriceMap:
 
 def map_prefix(row: ProviderSection) -> str:
     """Return the prefix of a provider's names in the map, or "" if the map lacks the provider."""
-    return _publisher(row)[0]
+    return next(iter(_publisher(row)), "")
 
 
-def _publisher(row: ProviderSection) -> tuple[str, frozenset[str]]:
+def _publisher(row: ProviderSection) -> tuple[str, ...]:
     if row.transport in _BEDROCK_TRANSPORTS:
         return _BEDROCK
     host = urlsplit(row.base_url or "").hostname or ""
-    return _PUBLISHERS.get(host, ("", frozenset()))
+    return _PUBLISHERS.get(host, ())
 
 
 def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:

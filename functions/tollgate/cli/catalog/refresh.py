@@ -1,7 +1,7 @@
 """`tollgate catalog refresh`: update a routing file to published prices, for review."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from typing import Final
@@ -19,36 +19,18 @@ from tollgate.cli.catalog.evidence import (
 from tollgate.cli.catalog.facts import PublishedFacts
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.catalog.verdicts import Verdict, judge_file
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.model_entry import render_overrides, yaml_dollars, yaml_text
 from tollgate.cli.tables import exact
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.price_sections import RatesSection
 from tollgate.settings import Settings
 
 EVIDENCE: Final = Path("infra/catalog/evidence.json")
 _CHECKED_DAYS_MAX: Final = 30
-_RATE_ORDER: Final = (
-    "input",
-    "output",
-    "cache_read",
-    "cache_write",
-    "cache_write_1h",
-    "audio_input",
-    "audio_output",
-    "cache_read_audio",
-    "request",
-    "image_input",
-    "image_output",
-    "image",
-    "audio_hour",
-    "characters",
-    "text_units",
-    "web_search",
-    "search",
-)
+_RATE_ORDER: Final = tuple(RatesSection.model_fields)
 
 
 @click.group("catalog")
@@ -91,7 +73,7 @@ def refresh(
     are listed for a person to decide. The exit status is 1 if there is a change and it was not
     written.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     inspection = inspect(file, dev=False, variables=Settings().variables)
     if inspection.routing is None:
         raise click.ClickException(
@@ -216,15 +198,11 @@ def _edit(edits: FileEdits, verdict: Verdict, today: date) -> None:
 
 
 def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: PublishedFacts) -> None:
-    ours = {name for name, rate in verdict.endpoint.price if name in _RATE_ORDER and rate}
-    for place, name in enumerate(_RATE_ORDER):
+    # A rate that no publisher states stays, so that the refresh never lowers the bill of a class.
+    for index, name in enumerate(_RATE_ORDER):
         if name in price.rates:
             value = yaml_dollars(price.rates[name])
-            edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:place] or ("input",))
-        elif name in ours:
-            # A rate that no publisher states stays, so that the refresh never lowers the bill of a
-            # class.
-            continue
+            edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:index] or ("input",))
     if price.overrides or verdict.endpoint.overrides:
         lines = list(render_overrides([each.section for each in price.overrides]))
         if not lines:

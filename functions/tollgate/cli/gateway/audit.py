@@ -4,11 +4,9 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, calls_gateway
 from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
-from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
 
 _ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.audit_routes:AuditObject")
@@ -27,7 +25,7 @@ _PAGE: Final = 1000
 @calls_gateway
 def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List changes of keys, people, credit, workspaces and catalogs, latest first."""
-    query = with_moments(selection, SystemClock().now_s())
+    query = with_moments(selection)
     found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.bill import explain_bill
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api, Query, Refused
+from tollgate.cli.gateway.http import Api, Query, Refused, calls_gateway
 from tollgate.cli.options import since_moment, with_moments
 from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
@@ -65,7 +64,7 @@ def generations() -> None:
 @calls_gateway
 def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) -> None:
     """List generations, newest first."""
-    selection = {**with_moments(query, SystemClock().now_s()), "limit": min(limit, 1000)}
+    selection = {**with_moments(query), "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", selection, "cursor"):
         found.append(record)
@@ -83,7 +82,7 @@ def export_generations(api: Api, style: OutputStyle, since: str) -> None:
     """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
     if style == "csv":
         raise click.UsageError("--csv does not apply: an export is JSON lines.")
-    selection: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
+    selection: Query = {"since": since_moment(since), "limit": _EXPORT_PAGE}
     for record in api.pages("/generations", selection, "cursor"):
         click.echo(as_json(record, indent=None))
 
@@ -129,7 +128,7 @@ async def _follow(api: Api) -> AsyncIterator[Any]:
     """Yield each generation that ends from now on; never return."""
     clock = SystemClock()
     # Generations are listed by their start, so one that ends now may have begun before.
-    since = since_moment(_TAIL_BACK, clock.now_s())
+    since = since_moment(_TAIL_BACK)
     seen: set[str] = set()
     first = True
     while True:

@@ -1,11 +1,12 @@
-"""Client of a running gateway's API: JSON over HTTP, with exact numbers."""
+"""Client of a running gateway's API, and the options of every command that calls the gateway."""
 
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, ParamSpec
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -13,10 +14,26 @@ from msgspec import Struct
 from pydantic_core import to_json
 from typing_extensions import override
 
+from tollgate.core.dotted_names import DottedName
+
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
+_Params = ParamSpec("_Params")
+# Imported only for callers without a key.
+_SESSION_TOKEN: Final = DottedName[Callable[[str], str | None]](
+    "tollgate.cli.gateway.login:session_token"
+)
+
+gateway_url = click.option(
+    "--url",
+    envvar="TOLLGATE_URL",
+    default="http://localhost:8787/api/v1",
+    show_default=True,
+    show_envvar=True,
+    help="Base URL of the gateway.",
+)
 
 # The user's next step after an error, by HTTP status.
 _NEXT_STEPS: Final = {
@@ -124,6 +141,30 @@ class Api(Struct, frozen=True):
             f"{self.url} does not answer: {reason}.\n"
             "Set TOLLGATE_URL to the gateway's base URL, or start one: `tollgate dev`."
         )
+
+
+def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
+    """Call a command with its gateway as `api` and its output style as `style`."""
+
+    @gateway_url
+    @click.option("--json", "style", flag_value="json", help="Print JSON.")
+    @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
+    @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
+    # Hidden so that keys are set in the environment, because shells store command lines in their
+    # history.
+    @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
+    @wraps(command)
+    def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
+        url, secret = str(kwargs.pop("url")), kwargs.pop("secret")
+        kwargs["api"] = open_gateway(url, str(secret) if secret else None)
+        command(*args, **kwargs)
+
+    return call_with_gateway
+
+
+def open_gateway(url: str, secret: str | None) -> Api:
+    """Return a client that uses the key if there is one, and the user's session otherwise."""
+    return gateway(url, secret or _SESSION_TOKEN()(url))
 
 
 def gateway(url: str, key: str | None) -> Api:

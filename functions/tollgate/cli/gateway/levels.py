@@ -6,9 +6,9 @@ from typing import Any, Final, get_args
 import click
 from msgspec import Struct
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, calls_gateway
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import MemberRole
@@ -41,16 +41,6 @@ class _Level(Struct, frozen=True, kw_only=True):
     settings: tuple[_Option, ...] = ()
     """Options of `create` and `update`, besides the settings that all levels have."""
 
-    def add(self, *options: _Option) -> _Option:
-        """Return a decorator that gives a command these options."""
-
-        def decorate(command: Callable[..., None]) -> Callable[..., None]:
-            for option in reversed(options):
-                command = option(command)
-            return command
-
-        return decorate
-
     def path(self, workspace: str | None) -> str:
         """Return the path of the levels of `workspace`, or of the caller's own workspace."""
         return f"/workspaces/{workspace}/{self.name}s" if workspace else f"/{self.name}s"
@@ -68,6 +58,17 @@ class _Level(Struct, frozen=True, kw_only=True):
         draw_limits(data, style)
 
 
+def _with(*options: _Option) -> _Option:
+    """Return a decorator that gives a command these options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def _commands(level: _Level) -> click.Group:
     """Return the group of commands for one kind of level."""
     group = click.Group(f"{level.name}s", help=level.help[""])
@@ -78,11 +79,11 @@ def _commands(level: _Level) -> click.Group:
 
 def _add_reading(group: click.Group, level: _Level) -> None:
     @group.command("ls", help=level.help["ls"])
-    @level.add(*level.filters)
+    @_with(*level.filters)
     @click.option(
         f"--{level.gone}", "gone", is_flag=True, help=f"Also list {level.gone} {group.name}."
     )
-    @level.add(*level.places)
+    @_with(*level.places)
     @calls_gateway
     def list_levels(
         api: Api,
@@ -107,7 +108,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
 def _add_writing(group: click.Group, level: _Level) -> None:
     @group.command("create", help=level.help["create"])
     @_LEVEL_ID
-    @level.add(*level.places, *level.settings)
+    @_with(*level.places, *level.settings)
     @level_settings
     @calls_gateway
     def create_level(
@@ -119,13 +120,13 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         workspace: str | None = None,
         **own: str | None,
     ) -> None:
-        body = {"id": level_id, **_given(own), **settings}
+        body = {"id": level_id, **without_none(own), **settings}
         level.show(api.post(level.path(workspace), body), style)
 
     @group.command("update", help=level.help["update"])
     @_LEVEL_ID
     @click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
-    @level.add(*level.places, *level.settings)
+    @_with(*level.places, *level.settings)
     @level_settings
     @calls_gateway
     def update_level(
@@ -138,7 +139,7 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         workspace: str | None = None,
         **own: str | None,
     ) -> None:
-        changes = {**_given(own), **settings}
+        changes = {**without_none(own), **settings}
         take_away(changes, without, level.removable)
         if not changes:
             usage = f"`tollgate {group.name} update --help` lists it."
@@ -153,10 +154,6 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         ended = f"is {level.gone}" if reply[level.gone] else f"was {level.gone} before"
         whole = f"{level.name.capitalize()} {level_id} {ended}."
         click.echo(as_json(reply) if style == "json" else whole)
-
-
-def _given(own: Mapping[str, str | None]) -> dict[str, Any]:
-    return {name: value for name, value in own.items() if value is not None}
 
 
 def _member_cells(member: Any) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, dollars, exact
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.level_settings import LevelSettings
@@ -50,7 +51,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
             for option, name in {**_PLAIN, "display-name": "display_name"}.items()
         }
         # Zero is a value, which the API validates; an option that is not given is None or empty.
-        settings = {name: value for name, value in chosen.items() if value is not None}
+        settings = without_none(chosen)
         if models:
             settings["models"] = list(models)
         if limits:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.credentials import Credential, CredentialFile, open_credentials
-from tollgate.cli.gateway.http import gateway
+from tollgate.cli.gateway.http import gateway, gateway_url
 from tollgate.cli.gateway.sign_in import (
     Declined,
     find_endpoints,
@@ -28,14 +28,7 @@ _LEFT_S_MIN: Final = 420
 def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
     """Call a command with the address of its gateway as `url`."""
 
-    @click.option(
-        "--url",
-        envvar="TOLLGATE_URL",
-        default="http://localhost:8787/api/v1",
-        show_default=True,
-        show_envvar=True,
-        help="Base URL of the gateway.",
-    )
+    @gateway_url
     @wraps(command)
     def called(*, url: str, **passed: Any) -> None:
         command(url=url.rstrip("/"), **passed)

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api, Refused
+from tollgate.cli.gateway.http import Api, Refused, calls_gateway
 from tollgate.cli.invoices.comparison import BilledModel, Compared, compare
 from tollgate.cli.invoices.files import read_invoices
 from tollgate.cli.invoices.lines import InvoiceRefused
+from tollgate.cli.options import routing_option
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.routing.file.load import load
 from tollgate.routing.file.problems import InvalidRouting
@@ -48,13 +48,7 @@ _DAYS_AT_ONCE: Final = 4
     metavar="NAME",
     help="Provider in routing.yaml that sent the invoice; may be repeated.",
 )
-@click.option(
-    "--routing",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("routing.yaml"),
-    show_default=True,
-    help="File that says under which names the provider bills its models.",
-)
+@routing_option("--routing", "File that says under which names the provider bills its models.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 100),

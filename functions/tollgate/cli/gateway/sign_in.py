@@ -32,10 +32,9 @@ _REQUESTS_MAX: Final = 50
 class Declined(click.ClickException):
     """The OAuth error with which the gateway refused a token request."""
 
-    def __init__(self, code: str, description: str, status: int) -> None:
+    def __init__(self, code: str, description: str) -> None:
         super().__init__(description)
         self.code = code
-        self.status = status
 
 
 class Endpoints(Struct, frozen=True):
@@ -228,10 +227,10 @@ def _declined(refused: urllib.error.HTTPError) -> Declined:
         body = _object(refused.read(_REPLY_BYTES_MAX))
         error = body.get("error")
         if isinstance(error, dict):
-            return Declined(str(error["code"]), str(error["message"]), refused.code)
-        return Declined(str(error), str(body.get("error_description", error)), refused.code)
+            return Declined(str(error["code"]), str(error["message"]))
+        return Declined(str(error), str(body.get("error_description", error)))
     except (ValueError, KeyError, AttributeError):
-        return Declined("unknown", f"HTTP {refused.code} {refused.reason}", refused.code)
+        return Declined("unknown", f"HTTP {refused.code} {refused.reason}")
 
 
 def _object(content: bytes) -> Any:

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api, Refused
+from tollgate.cli.gateway.http import Api, Refused, calls_gateway
+from tollgate.cli.options import utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
-from tollgate.core.clock import SystemClock
 
 # Keys are grouped by id, because a name may change and old keys may share one.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
@@ -50,7 +49,7 @@ def spend(
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     days = _days(today, month, since, until)
     query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
     # The totals of the first page cover all pages.

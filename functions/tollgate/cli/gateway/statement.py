@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, calls_gateway
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 
 _MOVES: Final = (

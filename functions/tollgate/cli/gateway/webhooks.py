@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
 
@@ -75,11 +75,7 @@ def update_webhook(
     enabled: bool | None,
 ) -> None:
     """Change the given settings of a webhook."""
-    settings = {"url": address, "enabled": enabled}
-    changes: dict[str, object] = {
-        name: value for name, value in settings.items() if value is not None
-    }
-    changes |= _given(events, description)
+    changes = without_none({"url": address, "enabled": enabled, **_given(events, description)})
     if not changes:
         raise click.UsageError(
             "Give at least one change; `tollgate webhooks update --help` lists them."
@@ -144,8 +140,7 @@ def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
-    settings: dict[str, object] = {"events": list(events)} if events else {}
-    return settings if description is None else {**settings, "description": description}
+    return without_none({"events": list(events) or None, "description": description})
 
 
 def _tell_secret(reply: Any, style: OutputStyle) -> None:

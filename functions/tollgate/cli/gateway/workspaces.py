@@ -4,8 +4,8 @@ from typing import Any, Final, get_args
 
 import click
 
-from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, exact, show, show_one
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import Admission
@@ -83,7 +83,7 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
     """Create a workspace, without credit and without keys."""
-    _show(api.post("/workspaces", {"id": workspace_id, **_given(settings)}), style)
+    _show(api.post("/workspaces", {"id": workspace_id, **without_none(settings)}), style)
 
 
 @workspaces.command("update")
@@ -107,7 +107,7 @@ def update_workspace(
     api: Api, style: OutputStyle, *, workspace_id: str, without: tuple[str, ...], **settings: Any
 ) -> None:
     """Change the given settings of a workspace."""
-    changes = {**_given(settings), **{name.replace("-", "_"): None for name in without}}
+    changes = {**without_none(settings), **{name.replace("-", "_"): None for name in without}}
     if not changes:
         raise click.UsageError(
             "Give at least one change; `tollgate workspaces update --help` lists them."
@@ -129,10 +129,6 @@ def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 def unlock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
     """Admit requests of a locked workspace again."""
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": False}), style)
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _show(reply: Any, style: OutputStyle) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 # Only US dollars are accepted, because no exchange rate is known here.
 CURRENCY: Final = "USD"
+_Amount = TypeVar("_Amount", Decimal, int)
 
 
 class InvoiceRefused(Exception):
@@ -53,15 +54,11 @@ def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
             day=line.day,
             name=line.name,
             usd=_plus(known.usd, line.usd),
-            input_tokens=_plus_count(known.input_tokens, line.input_tokens),
-            output_tokens=_plus_count(known.output_tokens, line.output_tokens),
+            input_tokens=_plus(known.input_tokens, line.input_tokens),
+            output_tokens=_plus(known.output_tokens, line.output_tokens),
         )
     return [sums[place] for place in sorted(sums)]
 
 
-def _plus(first: Decimal | None, second: Decimal | None) -> Decimal | None:
-    return second if first is None else first if second is None else first + second
-
-
-def _plus_count(first: int | None, second: int | None) -> int | None:
+def _plus(first: _Amount | None, second: _Amount | None) -> _Amount | None:
     return second if first is None else first if second is None else first + second

@@ -1,7 +1,6 @@
-"""`tollgate check`: problems of a routing file, as text, GitHub annotations or JSON."""
+"""`tollgate check` and `tollgate compile`: problems of a routing file, and its compiled form."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +8,11 @@ import click
 from msgspec import to_builtins
 from pydantic_core import to_json
 
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.permissions import read_pins
-from tollgate.core.clock import SystemClock
-from tollgate.routing.file.compile import compile_routing
+from tollgate.routing.file.compile import CompiledCatalog, compile_catalog, compile_routing
 from tollgate.routing.file.load import Inspection, inspect
-from tollgate.routing.file.problems import Problem, render_text
+from tollgate.routing.file.problems import InvalidRouting, Problem, render_text
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
@@ -38,13 +36,49 @@ from tollgate.settings import Settings
 )
 def check(file: Path, style: str, template: Path) -> None:
     """Check FILE and what it includes for development; the exit status is 1 if there are errors."""
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
     )
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)
+
+
+@click.command("compile")
+@routing_file
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Where to write the compiled JSON.",
+)
+@click.option(
+    "--production/--dev",
+    default=True,
+    show_default=True,
+    help="Leave out what FILE includes for development, or keep it.",
+)
+def compile_file(file: Path, output: Path, production: bool) -> None:
+    """Check FILE and write its compiled form; write nothing if there are errors."""
+    compiled = compile_valid(file, dev=not production)
+    # The file is renamed when complete, so that no reader sees half a catalog.
+    written = output.with_name(f"{output.name}.part")
+    try:
+        written.write_bytes(compiled.content)
+        written.replace(output)
+    except OSError as unwritable:
+        raise click.ClickException(f"{output.as_posix()}: {unwritable.strerror}") from unwritable
+    click.echo(f"{output.as_posix()}: catalog {compiled.sha}, {len(compiled.content)} bytes")
+
+
+def compile_valid(file: Path, *, dev: bool = False) -> CompiledCatalog:
+    """Return the compiled form of a routing file; raise ClickException if it has errors."""
+    try:
+        return compile_catalog(file, dev=dev, variables=Settings().variables)
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 
 
 def _as_text(file: Path, inspection: Inspection) -> str:

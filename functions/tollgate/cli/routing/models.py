@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from typing import get_args
@@ -10,7 +10,7 @@ from typing import get_args
 import click
 from msgspec.structs import replace
 
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, insert_model
 from tollgate.cli.routing.published_prices import (
     SOURCE,
@@ -19,7 +19,6 @@ from tollgate.cli.routing.published_prices import (
     find_published_price,
     is_published,
 )
-from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
@@ -80,7 +79,7 @@ def add(
     Limits and capabilities are stated as options, because genai-prices lacks them. Nothing is
     written if the file would have errors.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     if not re.fullmatch(MODEL_SLUG, model):
         raise click.UsageError(f"{model}: write author/model, in lower case")
     try:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
@@ -11,14 +11,12 @@ import msgspec
 from click.core import ParameterSource
 from typing_extensions import override
 
-from tollgate.cli.gateway.command import open_gateway
-from tollgate.cli.gateway.http import Query
-from tollgate.cli.options import since_moment
+from tollgate.cli.gateway.http import Query, open_gateway
+from tollgate.cli.options import routing_option, since_moment, utc_today
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commit, read_file
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.permissions import NotPermissible
 from tollgate.routing.review.diff import find_differing_days
 from tollgate.routing.review.replay import replay_traffic
@@ -61,13 +59,7 @@ class _Plan(click.Command):
 
 @click.command(cls=_Plan)
 @click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file, at both revisions.",
-)
+@routing_option("--file", "The routing file, at both revisions.")
 @click.option(
     "--traffic",
     type=click.File("rb"),
@@ -108,11 +100,10 @@ def plan(
     The exit status is 0 if no request would notice, 2 if one would, and 1 if there is no plan or
     HEAD must not be used.
     """
-    now_s = SystemClock().now_s()
-    today = datetime.fromtimestamp(now_s, UTC).date()
+    today = utc_today()
     base, head = _revisions(revisions, file, today)
     named = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
-    requests = _traffic(traffic, source, now_s=now_s, named=named)
+    requests = _traffic(traffic, source, named=named)
     try:
         review = _review(base, head, requests, today)
     except BadTraffic as bad:
@@ -181,7 +172,7 @@ def _revision(name: str, file: Path, today: date) -> Revision:
 
 
 def _traffic(
-    file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, named: bool
+    file: BinaryIO | None, source: Mapping[str, str | None], *, named: bool
 ) -> Iterator[RecordedRequest] | None:
     """Return the traffic to replay, read while it is consumed; None if no source is named.
 
@@ -193,7 +184,7 @@ def _traffic(
         return read_traffic(file)
     if url is None or not (secret or named):
         return None
-    query: Query = {"since": since_moment(since or "", now_s), "limit": _PAGE}
+    query: Query = {"since": since_moment(since or ""), "limit": _PAGE}
     return _recorded(open_gateway(url, secret).pages("/generations", query, "cursor"))
 
 

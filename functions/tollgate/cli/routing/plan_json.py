@@ -74,19 +74,17 @@ def _replay(replay: TrafficReplay | None) -> _Json:
 
 
 def _flow(flow: Flow) -> dict[str, object]:
-    return {
-        "requests": flow.requests,
-        "before_usd": usd_text(flow.before_nano_usd),
-        "after_usd": usd_text(flow.after_nano_usd),
-    }
+    return {"requests": flow.requests, **_costs(flow)}
 
 
 def _single(single: CostedRequest | None) -> _Json:
     if single is None:
         return None
+    return {"id": single.id, "asked": single.requested, **_costs(single)}
+
+
+def _costs(costs: Flow | CostedRequest) -> dict[str, object]:
     return {
-        "id": single.id,
-        "asked": single.requested,
-        "before_usd": usd_text(single.before_nano_usd),
-        "after_usd": usd_text(single.after_nano_usd),
+        "before_usd": usd_text(costs.before_nano_usd),
+        "after_usd": usd_text(costs.after_nano_usd),
     }

@@ -12,6 +12,7 @@ from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
     deploy_rows,
+    format_change,
     format_money,
     format_percent,
     format_rise,
@@ -22,7 +23,7 @@ from tollgate.cli.routing.plan_rows import (
 )
 from tollgate.cli.routing.plan_text import DEPLOY_FIRST, describe_exactness, describe_span
 from tollgate.routing.file.problems import Problem, render_text
-from tollgate.routing.review.replay import TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
 # The workflow finds its comment by this first line, and reads the label from it.
@@ -102,9 +103,7 @@ def _headline(review: Review) -> str:
         return "no request would notice"
     if replay is None or not replay.requests:
         return "no traffic to replay"
-    flow = replay.served
-    before, after = flow.before_nano_usd, flow.after_nano_usd
-    spend = f"spend {format_money(before)} → {format_money(after)} ({format_rise(before, after)})"
+    spend = f"spend {format_change(replay.served)} ({format_rise(replay.served)})"
     refused = sum(each.requests for each in replay.refused.values())
     return f"{spend}, {refused:,} requests refused" if refused else spend
 
@@ -114,24 +113,21 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
     yield ""
     yield "| | before | after |"
     yield "|---|---:|---:|"
-    flow = replay.served
-    yield f"| spend | {format_money(flow.before_nano_usd)} | {format_money(flow.after_nano_usd)} |"
+    yield _cost_row("spend", replay.served, replay.served)
     for day, later in replay.later.items():
-        before, after = format_money(later.before_nano_usd), format_money(later.after_nano_usd)
-        yield f"| the same from {day} on | {before} | {after} |"
+        yield _cost_row(f"the same from {day} on", later, later)
     if replay.dearest_before and replay.dearest_after:
-        before = format_money(replay.dearest_before.before_nano_usd)
-        after = format_money(replay.dearest_after.after_nano_usd)
-        yield f"| dearest request | {before} | {after} |"
+        yield _cost_row("dearest request", replay.dearest_before, replay.dearest_after)
     if replay.worst:
-        before, after = (
-            format_money(replay.worst.before_nano_usd),
-            format_money(replay.worst.after_nano_usd),
-        )
-        yield f"| worst single request | {before} | {after} |"
+        yield _cost_row("worst single request", replay.worst, replay.worst)
     moved = f"{replay.moved:,} ({format_percent(replay.moved, replay.requests)})"
     yield f"| requests that move | | {moved} |"
     yield f"| keys affected | | {review.keys_affected} of {len(replay.keys)} |"
+
+
+def _cost_row(name: str, before: Flow | CostedRequest, after: Flow | CostedRequest) -> str:
+    costs = f"{format_money(before.before_nano_usd)} | {format_money(after.after_nano_usd)}"
+    return f"| {name} | {costs} |"
 
 
 def _small_print(review: Review) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.core.money.amounts import usd
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.facts import format_rate
-from tollgate.routing.review.replay import Flow, TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import BrokenPromise, Review, SecretMove
 
 Sign = Literal["-", "~", "+", "!"]
@@ -48,7 +48,7 @@ def breaking_rows(review: Review) -> list[ReviewRow]:
     rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
         rows += [
-            ReviewRow("-", "refused", name, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
+            ReviewRow("-", "refused", name, _effect(flow, code))
             for (name, code), flow in _most_first(review.replay.refused.items())
         ]
     return rows
@@ -93,14 +93,18 @@ def format_money(amount_nano_usd: int) -> str:
     return f"{'-' if exact < 0 else ''}${abs(exact):,.{places}f}"
 
 
-def format_rise(before_nano_usd: int, after_nano_usd: int) -> str:
-    """Return a difference, such as `+$10.18, +0.2 %`."""
-    more = after_nano_usd - before_nano_usd
-    sign = "-" if more < 0 else "+"
-    amount = f"{sign}{format_money(abs(more))}"
-    if not before_nano_usd:
+def format_change(costs: Flow | CostedRequest) -> str:
+    """Return the costs before and after, such as `$4.10 → $4.20`."""
+    return f"{format_money(costs.before_nano_usd)} → {format_money(costs.after_nano_usd)}"
+
+
+def format_rise(flow: Flow) -> str:
+    """Return the difference in costs, such as `+$10.18, +0.2 %`."""
+    more = flow.after_nano_usd - flow.before_nano_usd
+    amount = f"{'-' if more < 0 else '+'}{format_money(abs(more))}"
+    if not flow.before_nano_usd:
         return amount
-    return f"{amount}, {_signed(Decimal(more) / Decimal(before_nano_usd) * 100)} %"
+    return f"{amount}, {_signed(Decimal(more) / Decimal(flow.before_nano_usd) * 100)} %"
 
 
 def format_percent(part: int, whole: int) -> str:
@@ -164,12 +168,12 @@ def _promise(found: BrokenPromise) -> str:
 
 def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
     for (name, before, after), flow in _most_first(replay.moves.items()):
-        detail = f"{_requests(flow.requests)}: {before} → {after}, {_spend(flow)}"
+        detail = f"{_requests(flow.requests)}: {before} → {after}, {format_change(flow)}"
         yield ReviewRow("~", "moves", name, detail)
     for endpoint, flow in _most_first(replay.repriced.items()):
-        yield ReviewRow("~", "costs", endpoint, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("~", "costs", endpoint, _effect(flow))
     for name, flow in _most_first(replay.admitted.items()):
-        yield ReviewRow("+", "admitted", name, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("+", "admitted", name, _effect(flow))
     for metadata, flow in _most_first(replay.undecided.items()):
         detail = (
             f"{_requests(flow.requests)} ({format_money(flow.before_nano_usd)}) do not record it"
@@ -185,8 +189,9 @@ def _requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-def _spend(flow: Flow) -> str:
-    return f"{format_money(flow.before_nano_usd)} → {format_money(flow.after_nano_usd)}"
+def _effect(flow: Flow, *words: str) -> str:
+    """Return the number of requests, then `words`, then their cost before and after."""
+    return ", ".join((_requests(flow.requests), *words, format_change(flow)))
 
 
 def _signed(percent: Decimal) -> str:

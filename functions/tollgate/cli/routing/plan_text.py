@@ -10,6 +10,7 @@ from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
     deploy_rows,
+    format_change,
     format_money,
     format_percent,
     format_rise,
@@ -101,27 +102,20 @@ def _red(line: str) -> str:
 
 def _figures(replay: TrafficReplay) -> Iterator[str]:
     flow = replay.served
-    spend = _from_to(flow.before_nano_usd, flow.after_nano_usd)
     dearest = ""
     if replay.dearest_before and replay.dearest_after:
-        before, after = replay.dearest_before.before_nano_usd, replay.dearest_after.after_nano_usd
-        dearest = f"   dearest request {_from_to(before, after)}"
-    yield f"Spend {spend} ({format_rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
+        before = format_money(replay.dearest_before.before_nano_usd)
+        after = format_money(replay.dearest_after.after_nano_usd)
+        dearest = f"   dearest request {before} → {after}"
+    yield f"Spend {format_change(flow)} ({format_rise(flow)}){dearest}"
     for day, later in replay.later.items():
-        costs = _from_to(later.before_nano_usd, later.after_nano_usd)
-        rise = format_rise(later.before_nano_usd, later.after_nano_usd)
-        yield f"Spend from {day} on {costs} ({rise})"
+        yield f"Spend from {day} on {format_change(later)} ({format_rise(later)})"
     if replay.moves:
         share = format_percent(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
-    if replay.worst is not None:
-        single = replay.worst
-        costs = _from_to(single.before_nano_usd, single.after_nano_usd)
-        yield f"Worst {make_printable(single.id)} for {make_printable(single.requested)}: {costs}"
-
-
-def _from_to(before_nano_usd: int, after_nano_usd: int) -> str:
-    return f"{format_money(before_nano_usd)} → {format_money(after_nano_usd)}"
+    if (worst := replay.worst) is not None:
+        names = f"{make_printable(worst.id)} for {make_printable(worst.requested)}"
+        yield f"Worst {names}: {format_change(worst)}"
 
 
 def _verdict(review: Review) -> str:

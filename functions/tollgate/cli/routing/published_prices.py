@@ -47,7 +47,7 @@ _RATES: Final = {
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
 # The class whose rate is billed for a class that has no rate.
-_BILLED_AS: Final = {
+BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
     "cache_write": "input",
@@ -93,7 +93,11 @@ def find_published_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
 ) -> Published:
     """Return the price of a provider's model from a day on; raise Unpublished if none exists."""
-    return convert_price(_model(_publisher(row), upstream), day, kind=kind)
+    publisher = _publisher(row)
+    model = publisher.find_model(upstream, all_providers=data.providers)
+    if model is None:
+        raise Unpublished(f"{publisher.name} has no price for {upstream}")
+    return convert_price(model, day, kind=kind)
 
 
 def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
@@ -135,13 +139,6 @@ def _publisher(row: ProviderSection) -> Provider:
     raise Unpublished("prices of this provider are not published")
 
 
-def _model(publisher: Provider, upstream: str) -> ModelInfo:
-    found = publisher.find_model(upstream, all_providers=data.providers)
-    if found is None:
-        raise Unpublished(f"{publisher.name} has no price for {upstream}")
-    return found
-
-
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:
     """Return the price of a day, and the prices that replace it at some hours or from a later day.
 
@@ -175,14 +172,14 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
     """Return the rates billed for classes without a rate; requests without a rate are free."""
     return {
-        name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
+        name: rates[_billed_like(name, rates)] if name in BILLED_AS else Decimal(0)
         for name in unstated
     }
 
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
     """Return the class whose rate is billed for a class without a rate."""
-    like = _BILLED_AS[name]
+    like = BILLED_AS[name]
     return like if like in stated else _billed_like(like, stated)
 
 
@@ -200,7 +197,7 @@ def _tiers(
         following = {
             name: rates[like]
             for name in unstated
-            if name in _BILLED_AS and (like := _billed_like(name, stated)) in rates
+            if name in BILLED_AS and (like := _billed_like(name, stated)) in rates
         }
         yield _override({**when, "prompt_tokens_over": size}, rates | following)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import click
-from msgspec import Struct
 
+from tollgate.cli.options import routing_option
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
@@ -46,16 +46,6 @@ _EXAMPLE: Final = "test/echo"
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
-class DevOptions(Struct, frozen=True, kw_only=True):
-    """Options of the command line."""
-
-    port: int
-    routing: Path
-    state: Path
-    ready_file: Path | None
-    """File that is written once the server answers, and deleted when it stops."""
-
-
 @click.command()
 @click.option(
     "--port",
@@ -64,13 +54,7 @@ class DevOptions(Struct, frozen=True, kw_only=True):
     type=click.IntRange(0, 65_535),
     help="Port on localhost; 0 picks one.",
 )
-@click.option(
-    "--routing",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file to serve.",
-)
+@routing_option("--routing", "The routing file to serve.")
 @click.option(
     "--state",
     default=Path(".dev"),
@@ -86,7 +70,6 @@ class DevOptions(Struct, frozen=True, kw_only=True):
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
     source = RoutingSource(routing)
     try:
         catalog = source.read()
@@ -98,28 +81,31 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
         ministack(state) as store,
     ):
         try:
-            asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
+            asyncio.run(_serve(source, catalog, listener, store=store, ready_file=ready_file))
         except InvalidSignIn as invalid:
             raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+        click.echo("Stopped.")
 
 
 async def _serve(
-    options: DevOptions,
     source: RoutingSource,
     catalog: Catalog,
-    *,
     listener: GuardedListener,
+    *,
     store: Ministack,
+    ready_file: Path | None,
 ) -> None:
     clock, metrics = SystemClock(), ServerMetrics()
     journal = MeasuringJournal(TerminalJournal(), metrics)
-    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
+    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=store.state / "objects")
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _wait_for_store(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
-        keys = await seed(administration.keys, administration.credits, options.state)
+        keys = await seed(administration.keys, administration.credits, store.state)
 
         reader = wire_local_reader()
 
@@ -144,16 +130,15 @@ async def _serve(
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
-            _announce(options, catalog, listener, keys=keys, providers=providers)
+            if ready_file is not None:
+                _write_ready_file(ready_file, _base_url(listener), keys)
+            _announce(catalog, store, listener, keys=keys, providers=providers)
             await serving
         for task in beside:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await server.until_settled()
-    if options.ready_file is not None:
-        options.ready_file.unlink(missing_ok=True)
-    click.echo("Stopped.")
 
 
 async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
@@ -182,41 +167,45 @@ async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> Non
 
 
 def _announce(
-    options: DevOptions,
     catalog: Catalog,
+    store: Ministack,
     listener: GuardedListener,
     *,
     keys: LocalKeys,
     providers: str,
 ) -> None:
-    base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
-    if options.ready_file is not None:
-        ready = {
-            "base_url": base_url,
-            "key": keys.inference,
-            "management_key": keys.management,
-            "pid": os.getpid(),
-        }
-        written = options.ready_file.with_suffix(".part")
-        written.unlink(missing_ok=True)
-        # The file contains keys, so it must never be readable by others, not even while it is
-        # written.
-        handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(ready, file)
-        written.replace(options.ready_file)
     click.echo(
         _WELCOME.format(
             models=len(catalog.models),
             model=_EXAMPLE if _EXAMPLE in catalog.models else min(catalog.models, default=_EXAMPLE),
             sha=catalog.sha[:7],
-            state=options.state,
-            base_url=base_url,
+            state=store.state,
+            base_url=_base_url(listener),
             key=keys.inference,
             management_key=keys.management,
             providers=providers,
         )
     )
+
+
+def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
+    ready = {
+        "base_url": base_url,
+        "key": keys.inference,
+        "management_key": keys.management,
+        "pid": os.getpid(),
+    }
+    written = ready_file.with_suffix(".part")
+    written.unlink(missing_ok=True)
+    # The file contains keys, so no other user may read it, not even while it is written.
+    handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        json.dump(ready, file)
+    written.replace(ready_file)
+
+
+def _base_url(listener: GuardedListener) -> str:
+    return f"http://localhost:{listener.getsockname()[1]}/api/v1"
 
 
 _WELCOME: Final = """\

@@ -21,6 +21,7 @@ _STOP_S: Final = 10.0
 class Ministack(Struct, frozen=True):
     """A running ministack."""
 
+    state: Path
     url: str
     child: subprocess.Popen[bytes]
     log: Path
@@ -69,7 +70,7 @@ def ministack(state: Path) -> Iterator[Ministack]:
             start_new_session=True,
         )
     try:
-        yield Ministack(f"http://127.0.0.1:{port}", child, log)
+        yield Ministack(state, f"http://127.0.0.1:{port}", child, log)
     finally:
         child.send_signal(signal.SIGTERM)
         try:

@@ -1,9 +1,10 @@
-"""`tollgate upkeep`: the work of the scheduled functions, for another scheduler."""
+"""`tollgate upkeep` and `tollgate export`: the work of the scheduled functions, run by hand."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from typing import Final, Literal, assert_never
 
 import click
@@ -45,10 +46,7 @@ def upkeep(task: Task) -> None:
 
 async def _upkeep(task: Task, settings: Settings) -> bool:
     """Run the task, and return whether the books differ."""
-    credentials = rotating_credentials(settings)
-    if credentials is not None:
-        await credentials.renew()
-    async with aclosing(wire_stores(settings, SystemClock(), timeout_s=_TIMEOUT_S)) as stores:
+    async with _open_stores(settings) as stores:
         match task:
             case "sweep":
                 await sweep(settings, stores)
@@ -60,6 +58,15 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
                 return await _audit(settings, stores)
             case _:
                 assert_never(task)
+
+
+@asynccontextmanager
+async def _open_stores(settings: Settings) -> AsyncIterator[Stores]:
+    credentials = rotating_credentials(settings)
+    if credentials is not None:
+        await credentials.renew()
+    async with aclosing(wire_stores(settings, SystemClock(), timeout_s=_TIMEOUT_S)) as stores:
+        yield stores
 
 
 async def sweep(settings: Settings, stores: Stores) -> None:
@@ -91,3 +98,41 @@ async def _audit(settings: Settings, stores: Stores) -> bool:
 
 def _log_done(message: str, fields: Mapping[str, JsonValue]) -> None:
     _LOGGER.info(message, extra={"fields": fields})
+
+
+@click.command()
+@click.option(
+    "--day",
+    required=True,
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The UTC day, such as 2026-11-21.",
+)
+@click.option("--workspace", help="Only this workspace; all workspaces by default.")
+def export(day: datetime, workspace: str | None) -> None:
+    """Write the tables of a closed day to the bucket or folder, replacing existing ones.
+
+    The environment names the tables and the bucket; see docs/exports.md.
+    """
+    try:
+        asyncio.run(_export(Settings(), int(day.replace(tzinfo=UTC).timestamp()), workspace))
+    except GatewayError as failed:
+        raise click.ClickException(failed.message) from failed
+
+
+async def _export(settings: Settings, start_s: int, workspace: str | None) -> None:
+    async with _open_stores(settings) as stores:
+        exports = wire_exports(settings, stores, SystemClock())
+        if exports is None:
+            raise click.ClickException(
+                "Set TOLLGATE_OBJECTS_BUCKET or TOLLGATE_OBJECTS_FOLDER to where the tables go."
+            )
+        days = exports.days
+        names = await days.workspaces() if workspace is None else (workspace,)
+        found = [day for name in names if (day := await days.get(name, start_s)) is not None]
+        if not found:
+            raise click.ClickException("The day is not closed, or the workspace does not exist.")
+        for day in found:
+            written = await exports.export.export(day)
+            click.echo(f"{day.workspace_id} {day.day}: {written.generations} generations")
+            for name in written.files:
+                click.echo(f"  {name}")

@@ -1,7 +1,8 @@
 """The AWS account of a deployed stack, as the operator's commands read it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
@@ -42,6 +43,15 @@ class ModelAccess(Struct, frozen=True, kw_only=True):
     authorized: bool
 
 
+@contextmanager
+def _account_errors(what: str) -> Iterator[None]:
+    """Turn errors of boto3 into AccountError, with a message that begins with `what`."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise AccountError(f"{what}: {error}") from error
+
+
 class AwsAccount:
     """One account in one region, with the credentials of this terminal."""
 
@@ -79,12 +89,10 @@ class AwsAccount:
 
     def template(self, name: str) -> str:
         """Return the template that a stack was deployed from, as JSON or YAML."""
-        try:
+        with _account_errors(f"the template of stack {name}"):
             answer = self._session.client("cloudformation").get_template(
                 StackName=name, TemplateStage="Original"
             )
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the template of stack {name}: {error}") from error
         body = answer["TemplateBody"]
         # boto3 returns a JSON template parsed.
         return body if isinstance(body, str) else json.dumps(body)
@@ -106,10 +114,8 @@ class AwsAccount:
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
         """Return the names of the stack's change sets that were not executed."""
         client = self._session.client("cloudformation")
-        try:
+        with _account_errors(f"the change sets of stack {stack}"):
             made = client.list_change_sets(StackName=stack)["Summaries"]
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the change sets of stack {stack}: {error}") from error
         return frozenset(
             it["ChangeSetName"] for it in made if it.get("ExecutionStatus") == "AVAILABLE"
         )
@@ -118,11 +124,9 @@ class AwsAccount:
         """Delete the stack's waiting change sets except the named ones; return whether any was."""
         client = self._session.client("cloudformation")
         waiting = self.waiting_change_sets(stack) - but
-        try:
+        with _account_errors(f"the change sets of stack {stack}"):
             for name in sorted(waiting):
                 client.delete_change_set(StackName=stack, ChangeSetName=name)
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the change sets of stack {stack}: {error}") from error
         return bool(waiting)
 
     def parameter(self, stack: str, name: str) -> str | None:
@@ -147,7 +151,7 @@ class AwsAccount:
     def set_parameter(self, stack: str, name: str, value: str) -> None:
         """Update a stack to another value of one parameter, and wait until the update is done."""
         client = self._session.client("cloudformation")
-        try:
+        with _account_errors(f"{name} of stack {stack}"):
             parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]
             names = [it["ParameterKey"] for it in parameters]
             client.update_stack(
@@ -161,8 +165,6 @@ class AwsAccount:
             )
             waiter = client.get_waiter("stack_update_complete")
             waiter.wait(StackName=stack, WaiterConfig={"Delay": 2, "MaxAttempts": 300})
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"{name} of stack {stack}: {error}") from error
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value. The value is not read."""
@@ -179,20 +181,16 @@ class AwsAccount:
 
     def concurrency_max(self) -> int:
         """Return how many Lambda environments the account may run at once in this region."""
-        try:
+        with _account_errors("Lambda's quota"):
             answer = self._session.client("lambda").get_account_settings()
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"Lambda's quota: {error}") from error
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
 
     def model_access(self, model_id: str) -> ModelAccess:
         """Return the account's rights to one Bedrock model in this region."""
-        try:
+        with _account_errors(f"Bedrock model {model_id}"):
             answer = self._session.client("bedrock").get_foundation_model_availability(
                 modelId=model_id
             )
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"Bedrock model {model_id}: {error}") from error
         return ModelAccess(
             in_region=answer["regionAvailability"] == "AVAILABLE",
             subscribed=answer["agreementAvailability"]["status"] == "AVAILABLE",

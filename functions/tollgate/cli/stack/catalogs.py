@@ -8,7 +8,7 @@ from typing import Final
 import click
 from msgspec.structs import asdict
 
-from tollgate.cli.options import region, since_moment, stack
+from tollgate.cli.options import region, routing_option, since_moment, stack
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.catalog_prices import (
     ServedPeriod,
@@ -18,7 +18,6 @@ from tollgate.cli.stack.catalog_prices import (
 )
 from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
 from tollgate.cli.tables import OutputStyle, as_json, show
-from tollgate.core.clock import SystemClock
 from tollgate.core.routing.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
@@ -71,12 +70,8 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
 @click.argument("sha")
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
 @click.option("--at", metavar="MOMENT", help="Only prices of this moment: a bill's created_at, 7d.")
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Read in place of the stack if its catalog is SHA, as for a local gateway.",
+@routing_option(
+    "--file", "Read in place of the stack if its catalog is SHA, as for a local gateway."
 )
 @stack
 @region
@@ -160,7 +155,7 @@ def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod
 
 def _seconds(text: str) -> float:
     try:
-        stated = datetime.fromisoformat(since_moment(text, SystemClock().now_s()))
+        stated = datetime.fromisoformat(since_moment(text))
     except ValueError as unreadable:
         raise click.UsageError(
             f"--at {text!r}: give 7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z."

@@ -1,18 +1,212 @@
-"""`tollgate doctor`: the checks of a deployed stack, one line each."""
+"""`tollgate doctor`: the checks of a deployed stack; a check that cannot run fails."""
 
+from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Final, Literal, Protocol
 
 import click
+from msgspec import Struct
 
 from tollgate.cli.options import region, routing_file, stack
-from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.cli.stack.checks import CheckResult, Patient, examine
-from tollgate.cli.stack.probe import Probe
-from tollgate.core.clock import SystemClock
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount, ModelAccess
+from tollgate.cli.stack.probe import Probe, Unreachable
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.secret import create_secret_command
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import bedrock_model_ids, secret_names
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.settings import Settings
+
+# New accounts may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
+_CONCURRENCY_RECOMMENDED: Final = 100
+# AWS refuses signatures that are more than 5 minutes off (IAM user guide, "Troubleshoot Signature
+# Version 4", 2026-11); warning at one minute leaves time to act.
+_CLOCK_OFF_MAX_S: Final = 60
+_PROMPT: Final = "Write the numbers from one to forty as words."
+
+_OPEN_MODEL: Final = (
+    "use it once in Bedrock's playground, which subscribes in AWS Marketplace; Anthropic asks "
+    "for a form first"
+)
+
+CheckSeverity = Literal["ok", "warn", "FAIL"]
+
+
+class CheckResult(Struct, frozen=True):
+    """One line of the doctor's report, with the remedy."""
+
+    severity: CheckSeverity
+    what: str
+    remedy: str = ""
+
+
+class Account(Protocol):
+    """Reads of AWS that checks need. Each raises AccountError."""
+
+    def has_secret(self, name: str) -> bool:
+        """Return whether a secret exists and has a value."""
+
+    def concurrency_max(self) -> int:
+        """Return how many environments Lambda may run at once."""
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        """Return the account's rights to one Bedrock model."""
+
+
+class Patient(Struct, frozen=True, kw_only=True):
+    """A deployment, and its expected state."""
+
+    probe: Probe
+    account: Account
+    clock: Clock
+    catalog_sha: str
+    secrets: tuple[str, ...]
+    bedrock_models: tuple[str, ...]
+    """Ids of the Bedrock models that the routing file names."""
+    model: str
+    """The model that the streaming check calls."""
+    has_key: bool
+
+
+def examine(patient: Patient) -> Iterator[CheckResult]:
+    """Run every check, whether or not earlier ones failed, and yield the results."""
+    for check in CHECKS:
+        try:
+            yield from check(patient)
+        except (Unreachable, AccountError) as error:
+            yield CheckResult("FAIL", str(error))
+
+
+def readiness(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the API function answers and reaches its tables."""
+    reply = patient.probe.get("/health/ready")
+    if reply.status == 200:
+        yield CheckResult("ok", "the gateway is ready")
+    else:
+        yield CheckResult(
+            "FAIL", f"the gateway is not ready: {reply.summarize()}", "see the api logs"
+        )
+
+
+def catalog(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the stack serves the routing file that is checked out here."""
+    served = patient.probe.get("/health/live").field("catalog_sha")
+    if served == patient.catalog_sha:
+        yield CheckResult(
+            "ok", f"the stack serves catalog {patient.catalog_sha[:12]}, as routing.yaml"
+        )
+    else:
+        yield CheckResult(
+            "FAIL",
+            f"the stack serves catalog {str(served)[:12]}, routing.yaml is "
+            f"{patient.catalog_sha[:12]}",
+            "deploy or publish this file, or check out the one that is served",
+        )
+
+
+def clock(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the clocks of this machine and AWS agree, because signatures contain the time."""
+    date = patient.probe.get("/health/live").headers.get("date")
+    if date is None:
+        yield CheckResult("FAIL", "the gateway sends no date")
+        return
+    off_s = abs(parsedate_to_datetime(date).timestamp() - patient.clock.now_s())
+    if off_s <= _CLOCK_OFF_MAX_S:
+        yield CheckResult("ok", "the clocks agree")
+    else:
+        yield CheckResult(
+            "FAIL", f"this clock is {off_s:.0f} s off", "set the clock: AWS refuses signatures"
+        )
+
+
+def secrets(patient: Patient) -> Iterator[CheckResult]:
+    """Warn of each missing secret of the routing file, because chains skip its provider."""
+    missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
+    if not missing:
+        yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
+    for name in missing:
+        yield CheckResult("warn", f"secret {name} is missing", create_secret_command(name))
+
+
+def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the account may invoke every Bedrock model of the routing file."""
+    closed = 0
+    for model_id in patient.bedrock_models:
+        access = patient.account.model_access(model_id)
+        if not access.in_region:
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not in this region", "name another profile"
+            )
+        elif not (access.subscribed and access.authorized):
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not open to this account", _OPEN_MODEL
+            )
+    if not closed:
+        yield CheckResult("ok", f"Bedrock: all {len(patient.bedrock_models)} models are open")
+
+
+def quota(patient: Patient) -> Iterator[CheckResult]:
+    """Warn if Lambda may run so few environments that a second caller is refused."""
+    allowed = patient.account.concurrency_max()
+    if allowed >= _CONCURRENCY_RECOMMENDED:
+        yield CheckResult("ok", f"Lambda may run {allowed} environments at once")
+    else:
+        yield CheckResult(
+            "warn",
+            f"Lambda may run only {allowed} environments at once, one per answer",
+            "request more: Service Quotas, Lambda, concurrent executions",
+        )
+
+
+def key(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the gateway accepts the key."""
+    if not patient.has_key:
+        yield CheckResult(
+            "FAIL", "no key for requests is set", "set TOLLGATE_API_KEY to an inference key"
+        )
+        return
+    reply = patient.probe.get("/models")
+    if reply.status == 200:
+        yield CheckResult("ok", "the key is accepted")
+    else:
+        yield CheckResult(
+            "FAIL", f"the key is not accepted: {reply.summarize()}", "tollgate first-key"
+        )
+
+
+def stream(patient: Patient) -> Iterator[CheckResult]:
+    """Check that events arrive one by one, so that no proxy buffers the stream."""
+    if not patient.has_key:
+        return
+    seen = patient.probe.stream(patient.model, _PROMPT)
+    if seen.reply.status != 200:
+        yield CheckResult("FAIL", f"{patient.model} does not answer: {seen.reply.summarize()}")
+    elif not seen.whole:
+        yield CheckResult("FAIL", f"{patient.model} breaks off during its answer")
+    elif not seen.came_apart:
+        yield CheckResult(
+            "FAIL",
+            f"the stream is buffered: {len(seen.arrived_s)} events came at once",
+            "the method must be RESPONSE_STREAM, and proxies on the way must not buffer",
+        )
+    else:
+        took_s = seen.arrived_s[-1] - seen.arrived_s[0]
+        yield CheckResult("ok", f"stream: {len(seen.arrived_s)} events over {took_s:.1f} s")
+
+
+CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
+    readiness,
+    catalog,
+    clock,
+    secrets,
+    bedrock_models,
+    quota,
+    key,
+    stream,
+)
 
 
 @click.command()

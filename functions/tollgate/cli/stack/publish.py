@@ -7,7 +7,8 @@ from typing import Final
 
 import click
 
-from tollgate.cli.options import region, routing_file, stack
+from tollgate.cli.options import region, routing_file, routing_option, stack
+from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
@@ -21,11 +22,9 @@ from tollgate.core.routing.publication import (
     publish_canary,
     publish_to_all,
 )
-from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
+from tollgate.routing.file.compile import CompiledCatalog
 from tollgate.routing.file.permissions import compile_permissions
-from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
-from tollgate.settings import Settings
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
@@ -37,7 +36,7 @@ _FOLLOWED: Final = "Every instance follows within 30 seconds."
 @region
 def publish(file: Path, stack: str, region: str | None) -> None:
     """Let a stack serve FILE without a deploy; this ends a running canary."""
-    catalog = _compile(file)
+    catalog = compile_valid(file)
 
     async def move(store: Publications, account: AwsAccount) -> str:
         _check_allowed(account, stack, catalog.routing)
@@ -85,13 +84,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     type=click.IntRange(0, 99),
     help="Share of the keys in percent; 0 ends the canary.",
 )
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Uploaded if its catalog is SHA and was never published.",
-)
+@routing_option("--file", "Uploaded if its catalog is SHA and was never published.")
 @stack
 @region
 def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
@@ -116,17 +109,6 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         )
 
     click.echo(run_on_stack(stack, region, move))
-
-
-def _compile(file: Path) -> CompiledCatalog:
-    try:
-        return compile_catalog(file, variables=Settings().variables)
-    except InvalidRouting as invalid:
-        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
-
-
-def _compiled_if_present(file: Path) -> CompiledCatalog | None:
-    return _compile(file) if file.is_file() else None
 
 
 async def _current(store: Publications) -> Publication:
@@ -176,18 +158,19 @@ async def _resolve(store: Publications, sha: str, file: Path | None = None) -> s
         for known in (each.live, each.candidate)
         if known is not None and known.startswith(sha)
     }
-    at_hand = None if shas or file is None else _compiled_if_present(file)
+    at_hand = None if shas else _compile_if_present(file)
     if at_hand is not None and at_hand.sha.startswith(sha):
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
         many = "more than one catalog" if shas else "no catalog"
-        nor = f" {file.as_posix()} here is {_short_of(at_hand)}." if file and not shas else ""
+        here = short_sha(at_hand.sha) if at_hand else "no file"
+        nor = f" {file.as_posix()} here is {here}." if file and not shas else ""
         raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.{nor}")
     return shas.pop()
 
 
-def _short_of(at_hand: CompiledCatalog | None) -> str:
-    return short_sha(at_hand.sha) if at_hand else "no file"
+def _compile_if_present(file: Path | None) -> CompiledCatalog | None:
+    return compile_valid(file) if file and file.is_file() else None
 
 
 async def _check_servable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:

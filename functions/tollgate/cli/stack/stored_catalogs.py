@@ -1,8 +1,8 @@
 """The catalogs of a deployed stack, for the commands that read and change them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Final, TypeVar
 
 import click
@@ -26,9 +26,14 @@ def run_on_stack(
     work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
     """Call `work` with the publications of a stack; turn its errors into ClickException."""
+
+    async def call(account: AwsAccount) -> _Result:
+        settings = account.settings(account.stack(stack))
+        async with aclosing(wire_stores(settings, SystemClock())) as stores:
+            return await work(stores.publications, account)
+
     try:
-        account = AwsAccount(region)
-        return asyncio.run(_with_store(account, stack, work))
+        return asyncio.run(call(AwsAccount(region)))
     except (AccountError, GatewayError, NotPermissible) as error:
         raise click.ClickException(str(error)) from error
 
@@ -42,19 +47,3 @@ def check_length(sha: str) -> None:
 def short_sha(sha: str) -> str:
     """Return the characters of a sha that are printed."""
     return sha[:_SHA_SHOWN]
-
-
-async def _with_store(
-    account: AwsAccount,
-    stack: str,
-    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
-) -> _Result:
-    async with _stores(account, stack) as store:
-        return await work(store, account)
-
-
-@asynccontextmanager
-async def _stores(account: AwsAccount, stack: str) -> AsyncIterator[Publications]:
-    settings = account.settings(account.stack(stack))
-    async with aclosing(wire_stores(settings, SystemClock())) as stores:
-        yield stores.publications
