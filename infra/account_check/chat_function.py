@@ -90,8 +90,8 @@ class ChatFunction:
 
     def _snap_start(self, **version: str) -> Mapping[str, str]:
         answer = self._lambda.get_function_configuration(FunctionName=self.name, **version)
-        stated: Mapping[str, str] = answer.get("SnapStart", {})
-        return stated
+        snap_start: Mapping[str, str] = answer.get("SnapStart", {})
+        return snap_start
 
     def _set_snapshots(self, apply_on: str) -> None:
         self._lambda.update_function_configuration(

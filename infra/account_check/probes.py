@@ -77,31 +77,31 @@ TRAILERS: Final = Question(
 
 async def time_chunks(subject: Subject) -> Verdict:
     """Stream one answer and measure when its events arrive."""
-    seen = subject.probe.stream(subject.model, _PROMPT)
-    if not seen.whole:
-        return TIMING.judge(f"no complete answer: {seen.reply.summarize()}", as_expected=False)
-    gaps = [after - before for before, after in pairwise(seen.arrived_s)]
+    streamed = subject.probe.stream(subject.model, _PROMPT)
+    if not streamed.whole:
+        return TIMING.judge(f"no complete answer: {streamed.reply.summarize()}", as_expected=False)
+    gaps = [after - before for before, after in pairwise(streamed.arrived_s)]
     figures = (
-        f"{len(seen.arrived_s)} events; the first after {seen.arrived_s[0]:.2f} s,"
-        f" the last after {seen.arrived_s[-1]:.2f} s, longest gap {max(gaps, default=0):.2f} s"
+        f"{len(streamed.arrived_s)} events; the first after {streamed.arrived_s[0]:.2f} s,"
+        f" the last after {streamed.arrived_s[-1]:.2f} s, longest gap {max(gaps, default=0):.2f} s"
     )
-    return TIMING.judge(figures, as_expected=seen.came_apart)
+    return TIMING.judge(figures, as_expected=streamed.came_apart)
 
 
 async def throttle(subject: Subject) -> Verdict:
     """Make Lambda refuse the function for a moment, and check what a client gets."""
     async with subject.function.throttled():
         began_s = subject.clock.monotonic_s()
-        seen = subject.probe.stream(subject.model, "Hello")
-        while seen.reply.status == 200 and _waits(subject.clock, began_s):
+        streamed = subject.probe.stream(subject.model, "Hello")
+        while streamed.reply.status == 200 and _waits(subject.clock, began_s):
             await subject.clock.sleep(_EVERY_S)
-            seen = subject.probe.stream(subject.model, "Hello")
-    error = seen.reply.field("error")
+            streamed = subject.probe.stream(subject.model, "Hello")
+    error = streamed.reply.field("error")
     code = error.get("code") if isinstance(error, dict) else None
-    retry_after = seen.reply.headers.get("retry-after")
+    retry_after = streamed.reply.headers.get("retry-after")
     return THROTTLE.judge(
-        f"{seen.reply.status} {code}, Retry-After {retry_after}",
-        as_expected=(seen.reply.status, code) == (503, "service_unavailable")
+        f"{streamed.reply.status} {code}, Retry-After {retry_after}",
+        as_expected=(streamed.reply.status, code) == (503, "service_unavailable")
         and retry_after is not None,
     )
 
@@ -144,12 +144,12 @@ async def thaw(subject: Subject) -> Verdict:
     found, all_well = [], True
     for pause_s in PAUSES_S:
         await subject.clock.sleep(pause_s)
-        seen = subject.probe.stream(subject.model, "Hello")
-        failed = _failed_attempts(subject.probe, seen)
-        all_well &= seen.whole and failed == 0
-        took_s = seen.arrived_s[-1] if seen.arrived_s else 0.0
+        streamed = subject.probe.stream(subject.model, "Hello")
+        failed = _failed_attempts(subject.probe, streamed)
+        all_well &= streamed.whole and failed == 0
+        took_s = streamed.arrived_s[-1] if streamed.arrived_s else 0.0
         found.append(
-            f"after {pause_s:.0f} s {seen.reply.status} in {took_s:.2f} s, {failed} failed attempts"
+            f"after {pause_s:.0f} s {streamed.reply.status} in {took_s:.2f} s, {failed} failed attempts"
         )
     return THAW.judge("; ".join(found), as_expected=all_well)
 
@@ -212,9 +212,9 @@ def _status(answer: bytes) -> str:
     return str(document.get("statusCode") or document.get("errorType"))
 
 
-def _failed_attempts(probe: Probe, seen: StreamSeen) -> int:
+def _failed_attempts(probe: Probe, streamed: StreamSeen) -> int:
     """Return the number of failed attempts in an answer's record."""
-    generation_id = seen.reply.headers.get("x-generation-id")
+    generation_id = streamed.reply.headers.get("x-generation-id")
     record = probe.get(f"/generation?id={generation_id}").field("data")
     attempts = record["provider_responses"] if isinstance(record, dict) else []
     return sum(1 for attempt in attempts if attempt["error"] is not None)

@@ -65,11 +65,11 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     Raises InvalidSignIn if the sign-in file next to the routing file cannot be served.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
-    ours = find_closure(source, [function.module])
+    closure = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
-    needed = [each for each in ours.elsewhere if each.partition(".")[0] not in unused]
+    needed = [each for each in closure.elsewhere if each.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
-    _copy(source, [each.relative_to(source) for each in ours.files], output)
+    _copy(source, [each.relative_to(source) for each in closure.files], output)
     _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
     sign_in = routing.with_name(SIGN_IN_FILE)
@@ -87,17 +87,17 @@ def _unused(routing: Routing) -> frozenset[str]:
     return frozenset().union(*(each for auth, each in _BY_AUTH.items() if auth not in used))
 
 
-def _files(source: Path, beside: Iterable[str]) -> Iterator[Path]:
-    for name in beside:
-        place = source / name
-        found = sorted(place.iterdir()) if place.is_dir() else (place,)
+def _files(source: Path, names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        path = source / name
+        found = sorted(path.iterdir()) if path.is_dir() else (path,)
         yield from (each.relative_to(source) for each in found)
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:
     """Compile our own modules. Dependencies were compiled when they were installed."""
-    ours = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
-    compile_all(python, output, [each for each in ours if each.is_dir() or each.suffix == ".py"])
+    sources = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
+    compile_all(python, output, [each for each in sources if each.is_dir() or each.suffix == ".py"])
 
 
 def _copy(source: Path, files: Iterable[Path], output: Path) -> None:

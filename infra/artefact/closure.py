@@ -41,8 +41,8 @@ def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
 
 
 def _file(folder: Path, module: str) -> Path | None:
-    place = folder.joinpath(*module.split("."))
-    for file in (place / "__init__.py", place.with_suffix(".py")):
+    path = folder.joinpath(*module.split("."))
+    for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
             return file
     return None
@@ -77,5 +77,5 @@ def _absolute(file: Path, module: str, level: int, source: str | None) -> str:
     if level == 0:
         return source or ""
     steps = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    kept = steps[: len(steps) - (level - 1)]
-    return ".".join([*kept, *([source] if source else [])])
+    package = steps[: len(steps) - (level - 1)]
+    return ".".join([*package, *([source] if source else [])])

@@ -65,16 +65,16 @@ class Site:
         foreign = _foreign(modules)
         parts = [each for each in foreign if self._provider(each) in _BY_MODULE]
         parts += [named for each in parts for named in _NAMED.get(_top(each), ())]
-        part = find_closure(self.folder, parts)
-        reached = (each.relative_to(self.folder) for each in part.files)
+        partial = find_closure(self.folder, parts)
+        reached = (each.relative_to(self.folder) for each in partial.files)
         files = {each for each in reached if each.parts[0] not in _PROBED and not _is_unused(each)}
         # Packages import some others only if those are installed.
-        theirs = [each for each in _foreign(part.elsewhere) if _top(each) in self._by_module]
-        waiting = {self._provider(each) for each in (*foreign, *theirs)}
-        taken: set[str] = set()
-        while waiting - taken:
-            name = (waiting - taken).pop()
-            taken.add(name)
+        optional = [each for each in _foreign(partial.elsewhere) if _top(each) in self._by_module]
+        waiting = {self._provider(each) for each in (*foreign, *optional)}
+        done: set[str] = set()
+        while waiting - done:
+            name = (waiting - done).pop()
+            done.add(name)
             shipped = set(_shipped(self._by_name[name]))
             if name in _BY_MODULE:
                 files |= {each for each in shipped if each.parts[0].endswith(".dist-info")}
@@ -86,8 +86,8 @@ class Site:
 
     def _read_with(self, package: str) -> Iterator[Path]:
         for name in _READ_WITH.get(package, ()):
-            place = self.folder / name
-            found = place.rglob("*") if name.endswith("/") else (place,)
+            path = self.folder / name
+            found = path.rglob("*") if name.endswith("/") else (path,)
             yield from (each.relative_to(self.folder) for each in found if each.is_file())
 
     def _provider(self, module: str) -> str:

@@ -53,9 +53,11 @@ def install_wheels(lock: Path, kept: Path, target: Target, python: str | None) -
 
 def _pip(target: Target, python: str | None, arguments: tuple[str, ...]) -> list[str]:
     if target is Target.LAMBDA:
-        platforms = [it for name in _MANYLINUX for it in ("--platform", f"{name}_aarch64")]
-        like = ("--implementation", "cp", "--python-version", VERSION, *platforms)
-        return [sys.executable, *_PIP, *_INSTALL, *like, *arguments]
+        platforms = [
+            argument for name in _MANYLINUX for argument in ("--platform", f"{name}_aarch64")
+        ]
+        platform = ("--implementation", "cp", "--python-version", VERSION, *platforms)
+        return [sys.executable, *_PIP, *_INSTALL, *platform, *arguments]
     if python is None:
         raise NoInterpreter(f"only a Python {VERSION} can install for this machine")
     return [sys.executable, *_PIP, "--python", python, *_INSTALL, *arguments]

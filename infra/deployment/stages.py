@@ -55,23 +55,23 @@ def read_stage(text: str, name: str) -> Stage:
     )
 
 
-def _override_words(stated: object) -> Iterator[str]:
+def _override_words(overrides: object) -> Iterator[str]:
     """Yield parameters in the form of SAM's command line, from a text, a table or a list."""
-    match stated:
+    match overrides:
         case list():
-            for each in stated:
+            for each in overrides:
                 yield from _override_words(each)
         case {"$include": included, **others}:
             yield from _override_words(included)
             yield from _override_words(others)
         case dict():
-            for name, value in stated.items():
+            for name, value in overrides.items():
                 # SAM joins the values of a list with commas.
                 text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
                 escaped = text.replace('"', '\\"')
                 yield f'{name}="{escaped}"'
         case _:
-            yield str(stated)
+            yield str(overrides)
 
 
 def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
@@ -83,10 +83,10 @@ def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
         raise InvalidAnswer(
             f"stage {stage.name} states parameter_overrides: add {ALARM_EMAIL}={email} there"
         )
-    kept = [f'region = "{region}"']
+    region_line = [f'region = "{region}"']
     overrides = [f'parameter_overrides = "{ALARM_EMAIL}={email}"'] if email else []
-    text = _insert(text, f"[{stage.name}.deploy.parameters]", [*kept, *overrides])
-    return _insert(text, f"[{stage.name}.delete.parameters]", kept)
+    text = _insert(text, f"[{stage.name}.deploy.parameters]", [*region_line, *overrides])
+    return _insert(text, f"[{stage.name}.delete.parameters]", region_line)
 
 
 def _insert(text: str, header: str, lines: list[str]) -> str:

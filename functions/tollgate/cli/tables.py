@@ -150,9 +150,9 @@ def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
     for line in zip(*(cells[column] for column in shown), strict=True):
         table.add_row(*line)
     console.print(table)
-    if left := columns[len(shown) :]:
+    if hidden := columns[len(shown) :]:
         click.echo(
-            f"A wider terminal shows {', '.join(left)} too; --json shows all columns.", err=True
+            f"A wider terminal shows {', '.join(hidden)} too; --json shows all columns.", err=True
         )
 
 

@@ -61,8 +61,8 @@ class FileEdits:
         old = self._text[start:end]
         if "#" in old:
             raise NotEditable(f"{_path((*where, key))} has comments")
-        kept = old[len(old.rstrip()) :]
-        self._edits.append((start, end, "\n".join(block) + kept))
+        spacing = old[len(old.rstrip()) :]
+        self._edits.append((start, end, "\n".join(block) + spacing))
 
     def result(self) -> str:
         """Return the text with all edits applied."""
@@ -86,8 +86,8 @@ class FileEdits:
         # non-empty line.
         end = len(self._text[:end].rstrip()) if self._text[:end].endswith(("\n", " ")) else end
         found = self._text.find("\n", end)
-        place = len(self._text) if found < 0 else found
-        self._edits.append((place, place, f"\n{indent}{line}"))
+        position = len(self._text) if found < 0 else found
+        self._edits.append((position, position, f"\n{indent}{line}"))
 
     def _mapping(self, where: Where) -> yaml.MappingNode:
         node = self._root

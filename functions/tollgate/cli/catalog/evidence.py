@@ -59,14 +59,14 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     def label(self, publisher: str) -> str:
         """Return a publisher's name with its version."""
-        it = self.publishers[publisher]
-        within = f" in {it.within}" if it.within else ""
-        return f"{publisher}{within} {it.version}"
+        version = self.publishers[publisher]
+        within = f" in {version.within}" if version.within else ""
+        return f"{publisher}{within} {version.version}"
 
     def may_state(self, endpoint: EndpointSection) -> tuple[str, ...]:
         """Return the publishers that state prices of the endpoint's provider."""
         rows = self.publishers.items()
-        return tuple(name for name, it in rows if endpoint.provider in it.rows)
+        return tuple(name for name, version in rows if endpoint.provider in version.rows)
 
     @property
     def day(self) -> date:
@@ -92,10 +92,14 @@ def write_evidence(evidence: Evidence) -> str:
 
 
 def gather_evidence(
-    routing: Routing, today: date, price_map: PriceMap | None, kept: Evidence | None
+    routing: Routing, today: date, price_map: PriceMap | None, earlier: Evidence | None
 ) -> Evidence:
     """Return what the publishers state today; without a price map, reuse its stored evidence."""
-    rows = {endpoint.provider for it in routing.models.values() for endpoint in it.endpoints}
+    rows = {
+        endpoint.provider
+        for model_section in routing.models.values()
+        for endpoint in model_section.endpoints
+    }
     sections = {name: routing.providers[name] for name in sorted(rows)}
     publishers = {
         PRICES: _installed_prices(today, sections, is_published),
@@ -108,21 +112,21 @@ def gather_evidence(
             read=today,
             rows=tuple(name for name, row in sections.items() if map_prefix(row)),
         )
-    elif kept is not None and PRICE_MAP in kept.publishers:
-        publishers[PRICE_MAP] = kept.publishers[PRICE_MAP]
+    elif earlier is not None and PRICE_MAP in earlier.publishers:
+        publishers[PRICE_MAP] = earlier.publishers[PRICE_MAP]
     endpoints: dict[str, dict[str, PublishedFacts]] = {}
     for model in routing.models.values():
         for endpoint in model.endpoints:
             row = routing.providers[endpoint.provider]
-            stated = _find_stated(row, endpoint.upstream, today, kind=model.kind)
+            facts = _find_stated(row, endpoint.upstream, today, kind=model.kind)
             mapped = (
                 price_map.find(row, endpoint.upstream, kind=model.kind)
                 if price_map is not None
-                else (kept.of(endpoint).get(PRICE_MAP) if kept is not None else None)
+                else (earlier.of(endpoint).get(PRICE_MAP) if earlier is not None else None)
             )
             if mapped is not None:
-                stated[PRICE_MAP] = mapped
-            endpoints[_name(endpoint)] = stated
+                facts[PRICE_MAP] = mapped
+            endpoints[_name(endpoint)] = facts
     return Evidence(publishers=publishers, endpoints=endpoints)
 
 

@@ -60,11 +60,11 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The names of all rates that are stated, in the base price or in an override."""
         return frozenset(self.rates).union(*(override.price for override in self.overrides))
 
-    def differences(self, ours: PriceSchedule, day: date) -> tuple[PriceDifference, ...]:
+    def differences(self, file_price: PriceSchedule, day: date) -> tuple[PriceDifference, ...]:
         """Return how this price differs from `ours` from a day on, in the classes stated here."""
         if not any({"from", "until"} & override.when.keys() for override in self.overrides):
-            ours = _on(ours, day)
-        found = compare_prices(_rounded(ours), _rounded(self.schedule), day)
+            file_price = _on(file_price, day)
+        found = compare_prices(_rounded(file_price), _rounded(self.schedule), day)
         return tuple(each for each in found if each.rate in self.stated)
 
     def with_rates_of(self, other: "PublishedFacts") -> "PublishedFacts":

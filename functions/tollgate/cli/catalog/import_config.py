@@ -58,8 +58,8 @@ def litellm(config: Path, base: Path, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
         for problem in inspect(output, dev=False, variables=Settings().variables).problems:
             click.echo(render_text(problem), err=True)
-    for place, note in imported.notes:
-        click.echo(f"{place}: {note}", err=True)
+    for where, note in imported.notes:
+        click.echo(f"{where}: {note}", err=True)
     counts = {
         name: len(imported.sections.get(name, ())) for name in ("models", "aliases", "routes")
     }

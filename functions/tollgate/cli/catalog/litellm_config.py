@@ -38,16 +38,16 @@ class Deployment(Struct, frozen=True, kw_only=True):
     def share(self) -> float:
         """The weight by which LiteLLM draws among deployments of the same name; 0 if not stated."""
         for key in ("weight", "rpm", "tpm"):
-            stated = self.params.get(key)
-            if isinstance(stated, int | float) and 0 < stated < inf:
-                return float(stated)
+            weight = self.params.get(key)
+            if isinstance(weight, int | float) and 0 < weight < inf:
+                return float(weight)
         return 0.0
 
     def variable(self, key: str) -> str | None:
         """Return the name of the environment variable that a parameter refers to, or None."""
-        stated = self.params.get(key)
-        if isinstance(stated, str) and stated.startswith(_ENVIRONMENT):
-            return stated.removeprefix(_ENVIRONMENT)
+        value = self.params.get(key)
+        if isinstance(value, str) and value.startswith(_ENVIRONMENT):
+            return value.removeprefix(_ENVIRONMENT)
         return None
 
     def fact(self, key: str) -> Any:
@@ -72,8 +72,8 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
     def fallbacks(self, kind: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield each model name with the names to try after it."""
         for each in as_list(self.setting(kind)):
-            for name, others in as_mapping(each).items():
-                yield str(name), name_list(others)
+            for name, fallbacks in as_mapping(each).items():
+                yield str(name), name_list(fallbacks)
 
 
 def read_litellm_config(path: Path) -> LitellmConfig:
@@ -120,6 +120,6 @@ def _deployments(entries: Any) -> Iterator[Deployment]:
         name, model = entry.get("model_name"), params.get("model")
         if isinstance(name, str) and isinstance(model, str):
             # Some examples state limits next to the parameters.
-            beside = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
+            limits = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))
-            yield Deployment(name=name, model=model, params={**beside, **params}, facts=facts)
+            yield Deployment(name=name, model=model, params={**limits, **params}, facts=facts)

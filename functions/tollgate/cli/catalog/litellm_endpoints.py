@@ -88,9 +88,9 @@ class Placement:
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
         notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
-        known = self._known(provider, upstream) if provider in self._rows else None
-        if known is not None:
-            slug, endpoint, model = known
+        base_offer = self._known(provider, upstream) if provider in self._rows else None
+        if base_offer is not None:
+            slug, endpoint, model = base_offer
             return PlacedEndpoint(
                 provider=provider,
                 row=row,
@@ -131,8 +131,8 @@ class Placement:
         prefix, slash, upstream = model.partition("/")
         if prefix == "bedrock" and slash:
             return prefix, _BEDROCK_ROUTE.sub("", upstream)
-        known = {name for slug in self._base.providers for name in self._prefixes(slug)}
-        if slash and (prefix in known | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
+        prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
+        if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
         # LiteLLM knows the provider of a name without prefix; here the base file must have the
         # model.
@@ -173,8 +173,8 @@ class Placement:
             for endpoint in section.endpoints:
                 if (endpoint.provider, endpoint.upstream) == (provider, upstream):
                     plain = section.model_dump(mode="python", by_alias=True, exclude_unset=True)
-                    place = section.endpoints.index(endpoint)
-                    offer = dict(plain.pop("endpoints")[place])
+                    index = section.endpoints.index(endpoint)
+                    offer = dict(plain.pop("endpoints")[index])
                     offer.pop("weight", None)
                     return slug, offer, plain
         return None
@@ -212,7 +212,7 @@ class Placement:
         self, deployment: Deployment, upstream: str, published: int | None, notes: list[str]
     ) -> Iterator[tuple[str, Any]]:
         base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
-        alike = next(
+        base_model = next(
             (
                 section
                 for section in self._base.models.values()
@@ -220,8 +220,12 @@ class Placement:
             ),
             None,
         )
-        context = deployment.fact("max_input_tokens") or (alike.context if alike else published)
-        output = deployment.fact("max_output_tokens") or (alike.max_output if alike else None)
+        context = deployment.fact("max_input_tokens") or (
+            base_model.context if base_model else published
+        )
+        output = deployment.fact("max_output_tokens") or (
+            base_model.max_output if base_model else None
+        )
         for name, stated, assumed in (
             ("context", context, _CONTEXT_ASSUMED),
             ("max_output", output, _OUTPUT_ASSUMED),
@@ -233,9 +237,9 @@ class Placement:
         yield "context", max(context, output)
         yield "max_output", output
         vision = ["text", "image"] if deployment.fact("supports_vision") else ["text"]
-        yield "input", list(alike.input) if alike else vision
+        yield "input", list(base_model.input) if base_model else vision
         stated = [name for key, name in _ABILITIES.items() if deployment.fact(key)]
-        yield "supports", list(alike.supports) if alike else stated
+        yield "supports", list(base_model.supports) if base_model else stated
 
 
 def _per_million(rate: Any) -> Decimal:

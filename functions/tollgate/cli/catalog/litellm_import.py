@@ -118,16 +118,16 @@ class _Import:
             "routes": self._routes,
             "key_tiers": tiers,
         }
-        kept = {name: section for name, section in sections.items() if section}
-        return ImportedRouting(sections=kept, notes=self._notes)
+        filled = {name: section for name, section in sections.items() if section}
+        return ImportedRouting(sections=filled, notes=self._notes)
 
     def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
         """Add the model that has all deployments of one name, and the name as its alias."""
         where = f"model_list {name}"
         if "*" in name or any("*" in each.model for each in group):
             models = self._placement.list_models_of(group[0].model)
-            named = f"name the models, such as {models[0]}" if models else "name the models"
-            self._notes.append((where, f"wildcards do not exist here: {named}"))
+            advice = f"name the models, such as {models[0]}" if models else "name the models"
+            self._notes.append((where, f"wildcards do not exist here: {advice}"))
             return
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
         for deployment in group:
@@ -191,13 +191,13 @@ class _Import:
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
         """Return a slug that is unused, or that already belongs to the same model."""
-        own = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
-        for slug in (known_as, own):
+        new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
+        for slug in (known_as, new_slug):
             same = slug is not None and self._models.get(slug, model) == model
             if slug is not None and same and not (is_chained and slug == name):
                 return slug
-        taken = sum(each.startswith(own) for each in self._models)
-        return f"{own}-{taken + 1}"
+        used = sum(each.startswith(new_slug) for each in self._models)
+        return f"{new_slug}-{used + 1}"
 
     def _name(self, name: str, target: str) -> None:
         if _NAME.fullmatch(name) is None:
@@ -209,8 +209,8 @@ class _Import:
     def _chains(self) -> Iterator[tuple[str, tuple[tuple[str, ...], Sequence[str]]]]:
         """Yield each name that has fallbacks, with the errors that lead to them and their names."""
         for kind, errors in FALLBACK_KINDS.items():
-            for name, others in self._config.fallbacks(kind):
-                yield name, (errors, others)
+            for name, fallbacks in self._config.fallbacks(kind):
+                yield name, (errors, fallbacks)
         default = name_list(self._config.setting("default_fallbacks"))
         if default:
             for deployment in self._config.deployments:
@@ -220,10 +220,10 @@ class _Import:
     def _fallbacks(self) -> None:
         """Add a route for each name that has fallbacks: its model first, then theirs."""
         chains: dict[str, tuple[set[str], dict[str, None]]] = {}
-        for name, (errors, others) in self._chains():
+        for name, (errors, fallbacks) in self._chains():
             causes, models = chains.setdefault(name, (set(), {}))
             causes.update(errors or _CHAIN_ERRORS)
-            models.update(dict.fromkeys(others))
+            models.update(dict.fromkeys(fallbacks))
         for name, (causes, after) in chains.items():
             missing = [each for each in (name, *after) if each not in self._slugs]
             for each in missing:
@@ -249,13 +249,13 @@ class _Import:
 
     def _group_aliases(self) -> None:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():
-            named = as_mapping(target).get("model", target)
-            if not isinstance(named, str):
+            model = as_mapping(target).get("model", target)
+            if not isinstance(model, str):
                 self._notes.append((f"model_group_alias {name}", "it names no model"))
-            elif named in self._slugs:
-                self._name(str(name), named if named in self._routes else self._slugs[named])
+            elif model in self._slugs:
+                self._name(str(name), model if model in self._routes else self._slugs[model])
             else:
-                self._notes.append((f"model_group_alias {name}", f"{named} was not imported"))
+                self._notes.append((f"model_group_alias {name}", f"{model} was not imported"))
 
     def _defaults(self) -> Iterator[tuple[str, PlainSection]]:
         retries = self._config.setting("num_retries")
@@ -280,17 +280,17 @@ class _Import:
 
     def _tiers(self) -> Iterator[tuple[str, PlainSection]]:
         for section, tier in _TIERS.items():
-            stated = as_mapping(self._config.setting(section))
+            parameters = as_mapping(self._config.setting(section))
             limits: PlainSection = {}
-            models = [name for name in name_list(stated.get("models")) if name in self._slugs]
+            models = [name for name in name_list(parameters.get("models")) if name in self._slugs]
             if models:
                 limits["models"] = models
-            rpm = stated.get("rpm_limit")
+            rpm = parameters.get("rpm_limit")
             if isinstance(rpm, int) and rpm > 0:
                 limits["rpm"] = rpm
-            budget = stated.get("max_budget")
+            budget = parameters.get("max_budget")
             if isinstance(budget, int | float) and 0 <= budget < inf:
-                lasts = str(stated.get("budget_duration") or "")
+                lasts = str(parameters.get("budget_duration") or "")
                 period = _PERIODS.get(lasts, "month" if lasts else "total")
                 limits["budget"] = {"usd": Decimal(str(budget)), "per": period}
                 if lasts and lasts not in _PERIODS:

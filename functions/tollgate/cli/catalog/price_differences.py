@@ -41,10 +41,10 @@ def compare_prices(
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
-        our = ours.at(situation.when_s, situation.prompt_tokens)
-        their = theirs.at(situation.when_s, situation.prompt_tokens)
-        for rate in _stated(our) | _stated(their):
-            billed = _billed(our)[rate], _billed(their)[rate]
+        file_rates = ours.at(situation.when_s, situation.prompt_tokens)
+        published_rates = theirs.at(situation.when_s, situation.prompt_tokens)
+        for rate in _stated(file_rates) | _stated(published_rates):
+            billed = _billed(file_rates)[rate], _billed(published_rates)[rate]
             if billed[0] != billed[1]:
                 found.setdefault((rate, *billed), []).append(situation.words)
     return tuple(
@@ -110,16 +110,16 @@ def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
 
     Hours that cross midnight reach into the next day.
     """
-    alike: dict[tuple[bool, ...], list[int]] = {}
+    groups: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
-        here = tuple(
+        matches = tuple(
             other in override.utc_weekdays
             for override in overrides
             if override.utc_weekdays is not None
             for other in ((day, (day - 1) % 7) if _is_over_midnight(override) else (day,))
         )
-        alike.setdefault(here, []).append(day)
-    return [*alike.values()]
+        groups.setdefault(matches, []).append(day)
+    return [*groups.values()]
 
 
 def _is_over_midnight(override: PriceOverride) -> bool:

@@ -156,8 +156,8 @@ class PriceMap(Struct, frozen=True, kw_only=True):
 
 def read_price_map(path: Path) -> PriceMap:
     """Return the price map in a wheel named with its version; raise NotAPriceMap otherwise."""
-    named = _WHEEL.fullmatch(path.name)
-    if named is None:
+    name_match = _WHEEL.fullmatch(path.name)
+    if name_match is None:
         raise NotAPriceMap(f"{path.name} is not named like a wheel of litellm")
     try:
         with ZipFile(path) as wheel:
@@ -167,7 +167,7 @@ def read_price_map(path: Path) -> PriceMap:
         entries = json.loads(content, parse_float=Decimal)
     except (OSError, BadZipFile, KeyError, ValueError) as unreadable:
         raise NotAPriceMap(f"{path.name} has no price map: {unreadable}") from unreadable
-    return PriceMap(version=named[1], sha256=sha256(content).hexdigest(), entries=entries)
+    return PriceMap(version=name_match[1], sha256=sha256(content).hexdigest(), entries=entries)
 
 
 def map_prefix(row: ProviderSection) -> str:
@@ -195,8 +195,8 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
         overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        input=("text", *(ours for key, ours in _MODALITIES.items() if entry.get(key))),
-        supports=tuple(ours for key, ours in _CAPABILITIES.items() if entry.get(key)),
+        input=("text", *(name_here for key, name_here in _MODALITIES.items() if entry.get(key))),
+        supports=tuple(name_here for key, name_here in _CAPABILITIES.items() if entry.get(key)),
         retires=_day(entry.get("deprecation_date")),
     )
 
@@ -249,9 +249,9 @@ def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
 
 def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[str, Decimal]:
     found = {
-        ours: round(Decimal(entry[theirs]) * _PER_MILLION, _PLACES).normalize()
-        for theirs, ours in names.items()
-        if entry.get(theirs) is not None
+        rate_name: round(Decimal(entry[map_name]) * _PER_MILLION, _PLACES).normalize()
+        for map_name, rate_name in names.items()
+        if entry.get(map_name) is not None
     }
     return {name: rate for name, rate in found.items() if rate or name not in _ZERO_IS_NONE}
 

@@ -60,7 +60,7 @@ def catalog_commands() -> None:
 def refresh(
     file: Path,
     price_map: Path | None,
-    kept: Path,
+    stored: Path,
     *,
     provider: str | None,
     slug: str | None,
@@ -80,15 +80,15 @@ def refresh(
             f"{file.as_posix()} must not be used.\n{InvalidRouting(inspection.errors)}"
         )
     try:
-        earlier = read_evidence(kept) if kept.exists() else None
+        earlier = read_evidence(stored) if stored.exists() else None
         mapped = read_price_map(price_map) if price_map else None
     except (NotAPriceMap, NoEvidence) as unusable:
         raise click.ClickException(str(unusable)) from unusable
     evidence = gather_evidence(inspection.routing, today, mapped, earlier)
     verdicts = [
-        it
-        for it in judge_file(inspection.routing, evidence)
-        if slug in (None, it.model) and provider in (None, it.endpoint.provider)
+        verdict
+        for verdict in judge_file(inspection.routing, evidence)
+        if slug in (None, verdict.model) and provider in (None, verdict.endpoint.provider)
     ]
     if not verdicts:
         raise click.UsageError("the file has no endpoint of that model and provider")
@@ -98,8 +98,8 @@ def refresh(
         click.echo("\n".join(_diff(path, before, after)))
     if write:
         _write(file, {path: after for path, (_, after) in changed.items()})
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(write_evidence(evidence), encoding="utf-8")
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(write_evidence(evidence), encoding="utf-8")
     elif changed:
         raise SystemExit(1)
 
@@ -108,44 +108,47 @@ def render_verdicts(
     verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a report for people: what must be decided, what changes, what stays, and the totals."""
-    for it in verdicts:
-        if it.undecided:
-            yield f"! {it.place}: no publisher has its price, and they disagree"
-            yield from _differences(it)
-    for place, reason in by_hand.items():
-        yield f"! {place}: edit by hand, {reason}"
-    for it in verdicts:
-        if it.price is not None:
-            rates = ", ".join(f"{name} {exact(rate)}" for name, rate in it.price.rates.items())
-            yield f"~ {it.place}: {rates} ({it.source})"
-    for it in verdicts:
-        if it.retires is not None:
-            yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"
-    for it in verdicts:
-        if it.price is not None:
+    for verdict in verdicts:
+        if verdict.undecided:
+            yield f"! {verdict.place}: no publisher has its price, and they disagree"
+            yield from _differences(verdict)
+    for endpoint, reason in by_hand.items():
+        yield f"! {endpoint}: edit by hand, {reason}"
+    for verdict in verdicts:
+        if verdict.price is not None:
+            rates = ", ".join(f"{name} {exact(rate)}" for name, rate in verdict.price.rates.items())
+            yield f"~ {verdict.place}: {rates} ({verdict.source})"
+    for verdict in verdicts:
+        if verdict.retires is not None:
+            yield f"~ {verdict.place}: retires {verdict.retires} ({verdict.retires_source})"
+    for verdict in verdicts:
+        if verdict.price is not None:
             continue
-        if it.differing and not it.undecided:
-            first = it.source.partition(";")[0]
-            yield f"? {it.place}: publishers disagree; the file has the price of {first}"
-            yield from _differences(it)
-        elif not it.agreeing and not it.differing:
-            price = it.endpoint.price
-            ours = f"{price.source}, {price.checked}"
-            yield f"? {it.place}: nobody publishes its price; the file's price is from {ours}"
-    for it in verdicts:
-        if it.notes:
-            yield f"? {it.place}: {'; '.join(it.notes)}"
+        if verdict.differing and not verdict.undecided:
+            first = verdict.source.partition(";")[0]
+            yield f"? {verdict.place}: publishers disagree; the file has the price of {first}"
+            yield from _differences(verdict)
+        elif not verdict.agreeing and not verdict.differing:
+            price = verdict.endpoint.price
+            origin = f"{price.source}, {price.checked}"
+            yield f"? {verdict.place}: nobody publishes its price; the file's price is from {origin}"
+    for verdict in verdicts:
+        if verdict.notes:
+            yield f"? {verdict.place}: {'; '.join(verdict.notes)}"
     labels = ", ".join(map(evidence.label, evidence.publishers))
-    lone = [it for it in verdicts if len(it.agreeing) == 1]
+    lone = [verdict for verdict in verdicts if len(verdict.agreeing) == 1]
     yield (
         f"{len(verdicts)} endpoints compared with {labels}: "
-        f"{sum(len(it.agreeing) > 1 for it in verdicts)} agreed by two, {len(lone)} stated by one, "
-        f"{sum(it.undecided for it in verdicts)} undecided, "
-        f"{sum(not it.agreeing and not it.differing for it in verdicts)} not published"
+        f"{sum(len(verdict.agreeing) > 1 for verdict in verdicts)} agreed by two, {len(lone)} stated by one, "
+        f"{sum(verdict.undecided for verdict in verdicts)} undecided, "
+        f"{sum(not verdict.agreeing and not verdict.differing for verdict in verdicts)} not published"
     )
     if lone:
-        disputed = sum(bool(it.differing) for it in lone)
-        unknown = sum(not it.differing and len(evidence.may_state(it.endpoint)) == 1 for it in lone)
+        disputed = sum(bool(verdict.differing) for verdict in lone)
+        unknown = sum(
+            not verdict.differing and len(evidence.may_state(verdict.endpoint)) == 1
+            for verdict in lone
+        )
         yield (
             f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} of "
             f"providers that no other publishes, {len(lone) - disputed - unknown} of models that "
@@ -156,8 +159,8 @@ def render_verdicts(
 def _differences(verdict: Verdict) -> Iterator[str]:
     for label, differences in verdict.differing.items():
         for found in differences:
-            theirs = f"{label} has {exact(found.theirs)}, {found.when}"
-            yield f"    {found.rate} {exact(found.ours)}, {theirs}"
+            published = f"{label} has {exact(found.theirs)}, {found.when}"
+            yield f"    {found.rate} {exact(found.ours)}, {published}"
 
 
 def _edited(

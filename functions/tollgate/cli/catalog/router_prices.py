@@ -47,11 +47,16 @@ def find_routed_price(
     """Return the router's price of a host's model from a day on; raise Unpublished without one."""
     host = urlsplit(row.base_url or "").hostname or ""
     name, _, routed = upstream.partition(":")
-    at = routed if host == _ROUTER else _HOSTS.get(host, "")
-    publisher = next((it for it in data.providers if it.id == f"huggingface_{at}"), None)
+    host_id = routed if host == _ROUTER else _HOSTS.get(host, "")
+    publisher = next(
+        (candidate for candidate in data.providers if candidate.id == f"huggingface_{host_id}"),
+        None,
+    )
     if publisher is None:
         raise Unpublished("the router does not publish prices of this provider")
-    found = [it for it in publisher.models if _weights(it.id) == _weights(name)]
+    found = [
+        candidate for candidate in publisher.models if _weights(candidate.id) == _weights(name)
+    ]
     if len(found) != 1:
         raise Unpublished(f"{publisher.name} has no price for {upstream}")
     return convert_price(found[0], day, kind=kind)

@@ -121,8 +121,8 @@ def _source(
         first = f"{first} alone"
     if not first:
         return current
-    others = [f"{label} has {_words(found)}" for label, found in differing.items()]
-    return "; ".join((first, *others))[:_SENTENCE_CHARACTERS_MAX]
+    disagreeing = [f"{label} has {_words(found)}" for label, found in differing.items()]
+    return "; ".join((first, *disagreeing))[:_SENTENCE_CHARACTERS_MAX]
 
 
 def _words(differences: Sequence[PriceDifference]) -> str:
@@ -147,28 +147,28 @@ def _end(
 def _notes(
     model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
 ) -> Iterator[str]:
-    most = endpoint.max_output or model.max_output
+    max_output = endpoint.max_output or model.max_output
     for label, facts in stated.items():
-        if facts.max_output not in (None, most):
-            yield f"max_output {most}, {label} has {facts.max_output}"
+        if facts.max_output not in (None, max_output):
+            yield f"max_output {max_output}, {label} has {facts.max_output}"
         if facts.context is not None and not _is_context(model.context, facts):
             yield f"context {model.context}, {label} has {facts.context}"
-        for name, ours, theirs in (
+        for name, in_file, published in (
             ("input", model.input, facts.input),
             ("supports", model.supports, facts.supports),
         ):
-            extra, missing = set(theirs) - set(ours), set(ours) - set(theirs)
-            if theirs and extra:
+            extra, missing = set(published) - set(in_file), set(in_file) - set(published)
+            if published and extra:
                 yield f"{name} without {', '.join(sorted(extra))}, which {label} has"
-            if theirs and missing:
+            if published and missing:
                 yield f"{name} with {', '.join(sorted(missing))}, which {label} lacks"
 
 
-def _is_context(ours: int, facts: PublishedFacts) -> bool:
+def _is_context(context: int, facts: PublishedFacts) -> bool:
     """Return whether a model's context agrees with the one that a publisher states.
 
     Some publishers count the prompt alone, and some write 1,048,576 tokens as a million.
     """
     stated = facts.context or 0
-    is_rounded = stated * _ROUNDED_PERCENT <= ours * 100 and ours <= stated
-    return is_rounded or stated <= ours <= stated + (facts.max_output or 0)
+    is_rounded = stated * _ROUNDED_PERCENT <= context * 100 and context <= stated
+    return is_rounded or stated <= context <= stated + (facts.max_output or 0)

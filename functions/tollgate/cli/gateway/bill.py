@@ -90,8 +90,8 @@ def _explain_attempts(record: Any) -> Iterator[str]:
             failure = f"{attempt['status'] or ''} {attempt['error']}".strip()
             served = f"{attempt['model']} via {attempt['provider_name']}"
             paid = Decimal(attempt["operator_cost"])
-            ours = f", {dollars(paid)} paid by the operator" if paid else ""
-            yield f"attempt {number} {served}: {failure}, $0{ours}"
+            operator_cost = f", {dollars(paid)} paid by the operator" if paid else ""
+            yield f"attempt {number} {served}: {failure}, $0{operator_cost}"
             if words := attempt["provider_words"]:
                 yield f"  {attempt['provider_name']} answered: {words}"
     if record["status"] != "ok":

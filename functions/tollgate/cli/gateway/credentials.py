@@ -44,7 +44,9 @@ class CredentialFile:
 
     def drop(self, gateway: str) -> None:
         """Delete the credential of a gateway."""
-        self._write({name: kept for name, kept in self._read().items() if name != gateway})
+        self._write(
+            {name: credential for name, credential in self._read().items() if name != gateway}
+        )
 
     def _read(self) -> dict[str, Credential]:
         try:

@@ -97,12 +97,12 @@ class Api(Struct, frozen=True):
 
     def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
         """Yield each page of a list unchanged; raise ClickException after 1,000 pages."""
-        at: str | None = None
+        position: str | None = None
         for _ in range(_PAGES_MAX):
-            reply = self.get(path, {**query, cursor: at})
+            reply = self.get(path, {**query, cursor: position})
             yield reply
-            at = reply.get("next_cursor")
-            if at is None:
+            position = reply.get("next_cursor")
+            if position is None:
                 return
         raise click.ClickException(
             f"{path} has more than {_PAGES_MAX} pages: narrow the selection."

@@ -132,21 +132,25 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def called(
-        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **passed: Any
+        *,
+        limits: tuple[str, ...],
+        models: tuple[str, ...],
+        labels: tuple[str, ...],
+        **arguments: Any,
     ) -> None:
         pairs = {
             "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
             "labels": dict(split_pair(text, "--label") for text in labels),
         }
-        chosen = {name: passed.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        chosen = {name: arguments.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
         # Zero is a value, which the API validates; an option that is not given is None or empty.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()
             if value is not None and value not in ({}, [])
         }
-        command(settings=settings, **passed)
+        command(settings=settings, **arguments)
 
     return called
 
@@ -340,9 +344,9 @@ def _row(key: Any) -> dict[str, str]:
 
 def _explain_left(key: Any) -> Iterator[str]:
     """Yield what is left of each limit, and when the limit resets."""
-    for period, left in key["limits_remaining"].items():
+    for period, remaining in key["limits_remaining"].items():
         reset = key["limits_reset_at"][period]
-        yield f"{period} {exact(left)}" + (f" until {reset}" if reset else "")
+        yield f"{period} {exact(remaining)}" + (f" until {reset}" if reset else "")
 
 
 def _explain_rates(key: Any) -> Iterator[str]:

@@ -118,9 +118,9 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         level_id: str,
         settings: dict[str, Any],
         workspace: str | None = None,
-        **own: str | None,
+        **options: str | None,
     ) -> None:
-        body = {"id": level_id, **without_none(own), **settings}
+        body = {"id": level_id, **without_none(options), **settings}
         level.show(api.post(level.path(workspace), body), style)
 
     @group.command("update", help=level.help["update"])
@@ -137,9 +137,9 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         without: tuple[str, ...],
         settings: dict[str, Any],
         workspace: str | None = None,
-        **own: str | None,
+        **options: str | None,
     ) -> None:
-        changes = {**without_none(own), **settings}
+        changes = {**without_none(options), **settings}
         take_away(changes, without, level.removable)
         if not changes:
             usage = f"`tollgate {group.name} update --help` lists it."
@@ -152,8 +152,8 @@ def _add_writing(group: click.Group, level: _Level) -> None:
     def end_level(api: Api, style: OutputStyle, level_id: str) -> None:
         reply = api.delete(f"{level.path(None)}/{level_id}")
         ended = f"is {level.gone}" if reply[level.gone] else f"was {level.gone} before"
-        whole = f"{level.name.capitalize()} {level_id} {ended}."
-        click.echo(as_json(reply) if style == "json" else whole)
+        sentence = f"{level.name.capitalize()} {level_id} {ended}."
+        click.echo(as_json(reply) if style == "json" else sentence)
 
 
 def _member_cells(member: Any) -> dict[str, str]:

@@ -45,9 +45,9 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--tier", help="Tier of routing.yaml, for keys that name none.")
     @click.option("--display-name", metavar="NAME", help="Name that people see.")
     @wraps(command)
-    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **passed: Any) -> None:
+    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **arguments: Any) -> None:
         chosen = {
-            name: passed.pop(option.replace("-", "_"))
+            name: arguments.pop(option.replace("-", "_"))
             for option, name in {**_PLAIN, "display-name": "display_name"}.items()
         }
         # Zero is a value, which the API validates; an option that is not given is None or empty.
@@ -56,7 +56,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
             settings["models"] = list(models)
         if limits:
             settings["limits"] = dict(split_pair(text, "--limit") for text in limits)
-        command(settings=settings, **passed)
+        command(settings=settings, **arguments)
 
     return called
 
@@ -87,7 +87,8 @@ def level_cells(level: Any) -> dict[str, str]:
         "name": level["display_name"] or "",
         "limits": ", ".join(f"{period} {exact(limit)}" for period, limit in limits.items()),
         "left": ", ".join(
-            f"{period} {exact(left)}" for period, left in level["limits_remaining"].items()
+            f"{period} {exact(remaining)}"
+            for period, remaining in level["limits_remaining"].items()
         ),
         "held": exact(level["held"]),
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
@@ -102,15 +103,18 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
-        left, spent = level["limits_remaining"].get(period), level["limits_usage"].get(period, 0)
-        if left is None:
+        remaining, spent = (
+            level["limits_remaining"].get(period),
+            level["limits_usage"].get(period, 0),
+        )
+        if remaining is None:
             # The gateway may not have begun to count a limit that was just set.
             continue
-        held = max(Decimal(limit) - Decimal(left) - Decimal(spent), Decimal(0))
+        held = max(Decimal(limit) - Decimal(remaining) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]
         until = f", until {reset[5:16].replace('T', ' ')}" if reset else ""
         amounts = f"{_amount(spent)} spent, {_amount(held)} held"
-        rest = f"{_amount(left)} of {_amount(limit)} left"
+        rest = f"{_amount(remaining)} of {_amount(limit)} left"
         click.echo(f"{period:<6}{_bar(spent, held, limit)}  {amounts}")
         click.echo(f"{'':<{6 + _BAR}}  {rest}{until}")
 

@@ -30,8 +30,8 @@ def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
 
     @gateway_url
     @wraps(command)
-    def called(*, url: str, **passed: Any) -> None:
-        command(url=url.rstrip("/"), **passed)
+    def called(*, url: str, **arguments: Any) -> None:
+        command(url=url.rstrip("/"), **arguments)
 
     return called
 

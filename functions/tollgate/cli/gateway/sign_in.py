@@ -72,12 +72,12 @@ def find_endpoints(root: str) -> Endpoints:
         "revocation_endpoint",
     )
     found = [str(described.get(name, "")) for name in names]
-    here = urlsplit(root)
+    gateway = urlsplit(root)
     for address in found:
-        there = urlsplit(address)
-        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+        endpoint = urlsplit(address)
+        if (endpoint.scheme, endpoint.netloc) != (gateway.scheme, gateway.netloc):
             raise click.ClickException(
-                f"{root} signs people in at {there.scheme}://{there.netloc}: if you trust that "
+                f"{root} signs people in at {endpoint.scheme}://{endpoint.netloc}: if you trust that "
                 "address, set TOLLGATE_URL to it."
             )
     return Endpoints(*found)
@@ -112,14 +112,14 @@ def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) ->
 
 def sign_in_by_device(endpoints: Endpoints, *, clock: Clock) -> Credential:
     """Sign in with a browser on any machine, where a person confirms a code."""
-    waiting = _send(endpoints.device, {})
+    pending = _send(endpoints.device, {})
     click.echo(
-        f"Visit\n\n  {waiting['verification_uri_complete']}\n\n"
-        f"and confirm the code {waiting['user_code']}.",
+        f"Visit\n\n  {pending['verification_uri_complete']}\n\n"
+        f"and confirm the code {pending['user_code']}.",
         err=True,
     )
-    pause_s, until_s = int(waiting["interval"]), clock.monotonic_s() + int(waiting["expires_in"])
-    form = {"grant_type": _DEVICE_GRANT, "device_code": str(waiting["device_code"])}
+    pause_s, until_s = int(pending["interval"]), clock.monotonic_s() + int(pending["expires_in"])
+    form = {"grant_type": _DEVICE_GRANT, "device_code": str(pending["device_code"])}
     while clock.monotonic_s() < until_s:
         asyncio.run(clock.sleep(pause_s))
         try:

@@ -58,7 +58,7 @@ def spend(
     # A gateway older than `by` ignores it and returns single rows, which are grouped here.
     rows = group_activity([row for page in (reply, *later_pages) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
-    whole = {
+    summary = {
         "since": f"{days[0]}",
         "until": f"{days[1]}",
         **{name: content for name, content in reply.items() if name != "next_cursor"},
@@ -66,15 +66,15 @@ def spend(
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
-    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=whole)
+    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=summary)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
                 click.echo(f"No key with usage has a label {name}.", err=True)
-        sums = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
+        totals = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
         if refunds is not None:
-            sums += f", refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}"
-        click.echo(sums, err=True)
+            totals += f", refunds in these days ${exact(refunds)}, net ${exact(summary['net'])}"
+        click.echo(totals, err=True)
         for line in explain_freshness(reply):
             click.echo(line, err=True)
 
@@ -147,23 +147,23 @@ def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[s
     """
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
-        place = tuple(
+        group = tuple(
             str((row[_FIELDS[name]] if name in _FIELDS else row["labels"].get(name)) or _NONE)
             for name in names
         )
-        figures = sums.setdefault(place, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
+        figures = sums.setdefault(group, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
         for figure in figures:
             figures[figure] += row[figure]
     key_names = {row["key_id"]: row["key_name"] for row in activity}
     ordered = sorted(sums.items(), key=lambda entry: (-entry[1]["usage"], entry[0]))
     return [
         {
-            **dict(zip(names, place, strict=True)),
+            **dict(zip(names, group, strict=True)),
             **{figure: str(figures[figure]) for figure in _FIGURES},
             "usd": exact(figures["usage"]),
-            **_name_key(dict(zip(names, place, strict=True)).get("key"), key_names),
+            **_name_key(dict(zip(names, group, strict=True)).get("key"), key_names),
         }
-        for place, figures in ordered
+        for group, figures in ordered
     ]
 
 

@@ -114,9 +114,9 @@ def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @calls_gateway
 def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
     """Send an event of the type webhook.test now; exit with 1 if the delivery fails."""
-    sent = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
-    show_one(_sent_row(sent), _SENT, style, data=sent, shape=_DELIVERY_SHAPE)
-    if sent["status"] != "delivered":
+    delivery = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
+    show_one(_sent_row(delivery), _SENT, style, data=delivery, shape=_DELIVERY_SHAPE)
+    if delivery["status"] != "delivered":
         raise SystemExit(1)
 
 
@@ -135,8 +135,8 @@ def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @calls_gateway
 def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str) -> None:
     """Send an event again within the next minutes, under the same id."""
-    again = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
-    show_one(_sent_row(again), _SENT, style, data=again, shape=_DELIVERY_SHAPE)
+    delivery = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
+    show_one(_sent_row(delivery), _SENT, style, data=delivery, shape=_DELIVERY_SHAPE)
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:

@@ -75,8 +75,8 @@ def compare(
     has_tokens = any(line.input_tokens is not None for line in invoice)
     for line in invoice:
         slug = next((model.slug for model in models if model.is_named(line.name)), None)
-        place = (line.day, slug or line.name)
-        known = found.get(place) or Compared(
+        key = (line.day, slug or line.name)
+        known = found.get(key) or Compared(
             day=line.day, model=slug or line.name, is_known=slug is not None
         )
         usd, tokens = known.invoiced_usd, known.invoiced_tokens
@@ -84,12 +84,12 @@ def compare(
             usd = (usd or Decimal(0)) + line.usd
         if line.input_tokens is not None or line.output_tokens is not None:
             tokens = (tokens or 0) + (line.input_tokens or 0) + (line.output_tokens or 0)
-        found[place] = replace(known, invoiced_usd=usd, invoiced_tokens=tokens)
+        found[key] = replace(known, invoiced_usd=usd, invoiced_tokens=tokens)
     for row in recorded:
-        place = (str(row["date"]), str(row["model"]))
-        known = found.get(place) or Compared(day=place[0], model=place[1])
+        key = (str(row["date"]), str(row["model"]))
+        known = found.get(key) or Compared(day=key[0], model=key[1])
         counts = [int(str(row[name])) for name in ("prompt_tokens", "completion_tokens", "failed")]
-        found[place] = replace(
+        found[key] = replace(
             known,
             recorded_usd=known.recorded_usd + Decimal(str(row["usage"])),
             recorded_tokens=known.recorded_tokens + counts[0] + counts[1],

@@ -61,10 +61,10 @@ def _read(path: Path, *, alone: bool) -> list[InvoiceLine]:
         if first not in (b"{", b"["):
             text = TextIOWrapper(content, encoding="utf-8-sig", newline="")
             return sum_lines(_read_usage_csv(text))
-        whole = content.read(_JSON_BYTES_MAX + 1)
-    if len(whole) > _JSON_BYTES_MAX:
+        document = content.read(_JSON_BYTES_MAX + 1)
+    if len(document) > _JSON_BYTES_MAX:
         raise InvoiceRefused(f"A report has at most {_JSON_BYTES_MAX // 1024**2} MB.")
-    return list(read_json_page(json.loads(whole, parse_float=Decimal), alone=alone))
+    return list(read_json_page(json.loads(document, parse_float=Decimal), alone=alone))
 
 
 def _read_usage_csv(file: TextIO) -> Iterator[InvoiceLine]:

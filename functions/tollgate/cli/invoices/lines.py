@@ -38,26 +38,26 @@ def read_amount(value: object, what: str) -> Decimal:
     return amount
 
 
-def check_currency(stated: object) -> None:
+def check_currency(currency: object) -> None:
     """Raise InvoiceRefused if amounts are in another currency than US dollars."""
-    if str(stated).upper() != CURRENCY:
-        raise InvoiceRefused(f"Amounts are in {str(stated)[:10]!r}, not in {CURRENCY}.")
+    if str(currency).upper() != CURRENCY:
+        raise InvoiceRefused(f"Amounts are in {str(currency)[:10]!r}, not in {CURRENCY}.")
 
 
 def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
     """Return the lines with those of the same day and name summed, in order."""
     sums: dict[tuple[str, str], InvoiceLine] = {}
     for line in lines:
-        place = (line.day, line.name)
-        known = sums.get(place, InvoiceLine(day=line.day, name=line.name))
-        sums[place] = InvoiceLine(
+        key = (line.day, line.name)
+        total = sums.get(key, InvoiceLine(day=line.day, name=line.name))
+        sums[key] = InvoiceLine(
             day=line.day,
             name=line.name,
-            usd=_plus(known.usd, line.usd),
-            input_tokens=_plus(known.input_tokens, line.input_tokens),
-            output_tokens=_plus(known.output_tokens, line.output_tokens),
+            usd=_plus(total.usd, line.usd),
+            input_tokens=_plus(total.input_tokens, line.input_tokens),
+            output_tokens=_plus(total.output_tokens, line.output_tokens),
         )
-    return [sums[place] for place in sorted(sums)]
+    return [sums[key] for key in sorted(sums)]
 
 
 def _plus(first: _Amount | None, second: _Amount | None) -> _Amount | None:

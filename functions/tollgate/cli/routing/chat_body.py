@@ -43,12 +43,12 @@ class Described(Struct, frozen=True, kw_only=True):
 
     def named(self, given: Mapping[str, JsonValue]) -> bytes:
         """Return a request of any format, with the model and the session that the options name."""
-        stated = {"model": self.model, "session_id": self.session}
-        return to_json({**given, **{name: value for name, value in stated.items() if value}})
+        options = {"model": self.model, "session_id": self.session}
+        return to_json({**given, **{name: value for name, value in options.items() if value}})
 
     def body(self, given: Mapping[str, JsonValue]) -> bytes:
         """Return the request's body: the fields of `given`, replaced by those of the options."""
-        stated: dict[str, JsonValue] = {
+        options: dict[str, JsonValue] = {
             "model": self.model,
             "max_tokens": self.output_tokens_max,
             "metadata": dict(self.metadata) or None,
@@ -57,7 +57,7 @@ class Described(Struct, frozen=True, kw_only=True):
         body: dict[str, JsonValue] = {
             "messages": [_EMPTY],
             **given,
-            **{name: value for name, value in stated.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
         for feature in self.has:
             body.update(_FIELDS.get(feature, {}))
@@ -65,13 +65,13 @@ class Described(Struct, frozen=True, kw_only=True):
         if parts:
             body["messages"] = [*_messages(body), {"role": "user", "content": parts}]
         # A single text stays a string, because some endpoints accept nothing else.
-        kept = [] if body["messages"] == [_EMPTY] else _messages(body)
+        messages = [] if body["messages"] == [_EMPTY] else _messages(body)
         missing_tokens = (self.prompt_tokens or 0) - _estimate(
-            {**body, "messages": [*kept, _EMPTY]}
+            {**body, "messages": [*messages, _EMPTY]}
         )
         if missing_tokens > 0:
             text = "x" * (missing_tokens * BYTES_PER_TOKEN_TYPICAL)
-            body["messages"] = [*kept, {**_EMPTY, "content": text}]
+            body["messages"] = [*messages, {**_EMPTY, "content": text}]
         return to_json(body)
 
 

@@ -121,10 +121,10 @@ def _as_github(file: Path, inspection: Inspection) -> str:
 
 
 def _annotation(problem: Problem) -> str:
-    place = f"line={problem.line},col={problem.column}"
+    position = f"line={problem.line},col={problem.column}"
     text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
-    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(text)}"
+    return f"::{problem.severity} file={file},{position},title={problem.code}::{_escaped(text)}"
 
 
 def _escaped(value: str) -> str:

@@ -105,11 +105,11 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
 
 def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
     """Return True if a gateway explains; options for a file override a URL from the environment."""
-    stated = {
+    named_options = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    local = sorted(stated & {"file", "production", "tier", "key_models", "at"})
-    if "url" in stated and local:
+    local = sorted(named_options & {"file", "production", "tier", "key_models", "at"})
+    if "url" in named_options and local:
         raise click.UsageError(
             f"--{local[0].replace('_', '-')} applies to a file, not to a gateway."
         )
@@ -120,16 +120,16 @@ def _body(
     ctx: click.Context, described: Described, file: BinaryIO | None, format_name: str
 ) -> bytes:
     """Return the body to explain. Descriptive options need a chat request; names fit any format."""
-    given = _given(file, described.model)
+    request = _given(file, described.model)
     if format_name == CHAT_COMPLETIONS.name:
-        return described.body(given)
+        return described.body(request)
     if file is None:
         raise click.UsageError(f"--format {format_name} needs a --request of that format.")
     for name in ("prompt_tokens", "output_tokens", "has", "metadata"):
         if ctx.params[name]:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} describes a chat request, not {format_name}.")
-    return described.named(given)
+    return described.named(request)
 
 
 def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
@@ -138,12 +138,12 @@ def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
             raise click.UsageError("Give a model, or a request with --request.")
         return {}
     try:
-        given = from_json(file.read())
+        request = from_json(file.read())
     except ValueError as broken:
         raise click.UsageError(f"--request: {broken}") from broken
-    if not isinstance(given, dict):
+    if not isinstance(request, dict):
         raise click.UsageError("--request: the body must be a JSON object.")
-    return given
+    return request
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -39,10 +39,10 @@ def _headline(answer: Any) -> str:
     name = answer["requested"]
     if answer["route"] not in (None, name):
         name = f"{name} → {answer['route']}"
-    chosen = f" → rule {answer['rule']}" if answer["rule"] else ""
+    rule = f" → rule {answer['rule']}" if answer["rule"] else ""
     skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""
-    return f"{name}{chosen}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
+    return f"{name}{rule}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
 
 
 def _rounds(rounds: Any) -> str:
@@ -62,8 +62,8 @@ def _tool(tool: Any) -> str:
 
 
 def _sizes(answer: Any) -> str:
-    about, most = answer["prompt_tokens"], answer["prompt_tokens_max"]
-    return f"about {about:,} prompt tokens, {most:,} at most; drawn by {answer['drawn_by']}"
+    about, upper = answer["prompt_tokens"], answer["prompt_tokens_max"]
+    return f"about {about:,} prompt tokens, {upper:,} at most; drawn by {answer['drawn_by']}"
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:

@@ -68,7 +68,9 @@ def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
     author = slug.partition("/")[0]
     last = [where for where in models if str(where[1]).partition("/")[0] == author] or models
     heads = sorted(
-        place.line for where, place in document.keys.items() if len(where) == 1 or where in models
+        position.line
+        for where, position in document.keys.items()
+        if len(where) == 1 or where in models
     )
     following = [line for line in heads if line > document.keys[last[-1]].line]
     after = (following[0] if following else len(document.lines) + 1) - 1

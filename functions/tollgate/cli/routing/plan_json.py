@@ -48,17 +48,19 @@ def _replay(replay: TrafficReplay | None) -> _Json:
         "served": _flow(replay.served),
         "later": [{"day": day, **_flow(flow)} for day, flow in replay.later.items()],
         "moves": [
-            {"asked": asked, "before": before, "after": after, **_flow(flow)}
-            for (asked, before, after), flow in replay.moves.items()
+            {"asked": requested, "before": before, "after": after, **_flow(flow)}
+            for (requested, before, after), flow in replay.moves.items()
         ],
         "repriced": [
             {"endpoint": endpoint, **_flow(flow)} for endpoint, flow in replay.repriced.items()
         ],
         "refused": [
-            {"asked": asked, "code": code, **_flow(flow)}
-            for (asked, code), flow in replay.refused.items()
+            {"asked": requested, "code": code, **_flow(flow)}
+            for (requested, code), flow in replay.refused.items()
         ],
-        "admitted": [{"asked": asked, **_flow(flow)} for asked, flow in replay.admitted.items()],
+        "admitted": [
+            {"asked": requested, **_flow(flow)} for requested, flow in replay.admitted.items()
+        ],
         "undecided": [
             {"metadata": metadata, **_flow(flow)} for metadata, flow in replay.undecided.items()
         ],

@@ -82,14 +82,14 @@ def _lines(review: Review) -> Iterator[str]:
 def _errors(review: Review) -> Iterator[str]:
     """Yield the errors: first those about secrets, in lines that GitHub shows in red."""
     secrets = [problem for problem in review.errors if problem.endangers_secret]
-    others = [problem for problem in review.errors if not problem.endangers_secret]
+    other_errors = [problem for problem in review.errors if not problem.endangers_secret]
     if secrets:
         yield _SECRETS_REFUSED
         yield ""
         lines = [f"- {line}" for line in _printable_lines(secrets)]
         yield from _fenced(lines, "diff", _SECRETS_BYTES_MAX)
-    if others:
-        yield from _fenced(_printable_lines(others), "text", _BREAKING_BYTES_MAX)
+    if other_errors:
+        yield from _fenced(_printable_lines(other_errors), "text", _BREAKING_BYTES_MAX)
 
 
 def _printable_lines(problems: Sequence[Problem]) -> list[str]:
@@ -152,10 +152,10 @@ def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         bytes_max -= len(line.encode()) + 1
         if bytes_max < 0:
-            yield f"... and {len(lines) - place:,} lines more: `tollgate plan` shows them"
+            yield f"... and {len(lines) - index:,} lines more: `tollgate plan` shows them"
             break
         yield line
     yield fence

@@ -111,7 +111,11 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
     missing = ({"input", "output"} if kind == "chat" else {"input"}) - rates.keys()
     if missing:
         raise Unpublished(f"{model.id} has no rate for {' and '.join(sorted(missing))}")
-    units = {unit for price in (base, *(it.prices for it in later)) for unit in _units(price)}
+    units = {
+        unit
+        for price in (base, *(conditional.prices for conditional in later))
+        for unit in _units(price)
+    }
     return Published(
         upstream=model.id,
         context=model.context_window,
@@ -179,8 +183,8 @@ def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
     """Return the class whose rate is billed for a class without a rate."""
-    like = BILLED_AS[name]
-    return like if like in stated else _billed_like(like, stated)
+    fallback = BILLED_AS[name]
+    return fallback if fallback in stated else _billed_like(fallback, stated)
 
 
 def _tiers(
@@ -195,9 +199,9 @@ def _tiers(
                 by_size.setdefault(tier.start, {})[_RATES[unit]] = tier.price
     for size, rates in sorted(by_size.items()):
         following = {
-            name: rates[like]
+            name: rates[fallback]
             for name in unstated
-            if name in BILLED_AS and (like := _billed_like(name, stated)) in rates
+            if name in BILLED_AS and (fallback := _billed_like(name, stated)) in rates
         }
         yield _override({**when, "prompt_tokens_over": size}, rates | following)
 

@@ -89,9 +89,9 @@ def resolve_commit(reference: str) -> str:
     return _git(*arguments, refusal=f"{reference!r} is not a revision of git").decode().split()[-1]
 
 
-def find_merge_base(one: str, other: str) -> str:
+def find_merge_base(first: str, second: str) -> str:
     """Return the last commit that two commits have in common."""
-    return _git("merge-base", resolve_commit(one), resolve_commit(other)).decode().strip()
+    return _git("merge-base", resolve_commit(first), resolve_commit(second)).decode().strip()
 
 
 def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
@@ -100,16 +100,16 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
     folder = posixpath.dirname(path)
     found: set[str] = set()
     for glob in globs if isinstance(globs, tuple) else ():
-        wanted = posixpath.normpath(posixpath.join(folder, str(glob)))
+        pattern = posixpath.normpath(posixpath.join(folder, str(glob)))
         # `..` is allowed only at the beginning: after a folder such as `**`, which may match no
         # folder, it could lead anywhere.
         inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
-        if wanted.startswith(("/", "..")) or ".." in inside:
+        if pattern.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
         # fnmatch's `*` crosses folders, and `**/` may match no folder: this matches more files,
         # never fewer.
-        loose = wanted.replace("**/", "*")
-        found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == wanted}
+        loose = pattern.replace("**/", "*")
+        found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == pattern}
     if len(found) > FILES_MAX:
         raise click.ClickException(f"{path} includes more than {FILES_MAX} files.")
     yield from sorted(found - {path})
@@ -130,9 +130,9 @@ def _blobs(commit: str) -> dict[str, str]:
 def _write(root: Path, path: str, blob: str) -> None:
     if ".." in PurePosixPath(path).parts:
         raise click.ClickException(f"{path} is not the path of a file.")
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(_git("cat-file", "blob", blob))
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(_git("cat-file", "blob", blob))
 
 
 def _without_folder(problem: Problem, root: Path) -> Problem:

@@ -123,7 +123,7 @@ async def _serve(
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        beside = (
+        background = (
             asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace))),
             asyncio.create_task(_keep_up(settings, stores, clock)),
         )
@@ -134,7 +134,7 @@ async def _serve(
                 _write_ready_file(ready_file, _base_url(listener), keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)
             await serving
-        for task in beside:
+        for task in background:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task

@@ -134,10 +134,10 @@ class ServerMetrics:
 
     def _add(self, metric: Metric, value: int, labels: Mapping[str, str]) -> None:
         name = prometheus_name(metric)
-        made = self._made.get(name)
-        if made is None:
-            made = self._made[name] = self._make(metric, name, tuple(labels))
-        child = made.labels(**labels) if labels else made
+        collector = self._made.get(name)
+        if collector is None:
+            collector = self._made[name] = self._make(metric, name, tuple(labels))
+        child = collector.labels(**labels) if labels else collector
         if isinstance(child, Histogram):
             child.observe(value / 1_000)
         else:

@@ -85,8 +85,8 @@ class RoutingSource:
             )
 
     def _stamps_now(self) -> _Stamps:
-        others = (find_included(self._path, glob).files for glob in self._globs)
-        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(others))}
+        included = (find_included(self._path, glob).files for glob in self._globs)
+        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(included))}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:

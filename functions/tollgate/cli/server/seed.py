@@ -32,10 +32,10 @@ async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
     """Make sure that there is credit and that both keys work; calling it again changes nothing."""
     await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev", by=_BY)
     file = state / "keys.json"
-    known = json.loads(file.read_text()) if file.exists() else {}
+    stored = json.loads(file.read_text()) if file.exists() else {}
     local = LocalKeys(
-        inference=await _renew(keys, known.get("inference"), "inference"),
-        management=await _renew(keys, known.get("management"), "management"),
+        inference=await _renew(keys, stored.get("inference"), "inference"),
+        management=await _renew(keys, stored.get("management"), "management"),
     )
     # The file is written under another name and then renamed, because half a file would prevent
     # every later start.

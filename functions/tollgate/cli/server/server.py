@@ -79,17 +79,17 @@ def stop_on_signals(server: Server) -> Iterator[None]:
     """
     loop = asyncio.get_running_loop()
     outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    taken = [
+    handled = [
         signal_number
         for signal_number in _ENDING
         if not (signal_number is signal.SIGHUP and outlives)
     ]
-    for number in taken:
+    for number in handled:
         loop.add_signal_handler(number, server.stop)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             loop.remove_signal_handler(number)
 
 

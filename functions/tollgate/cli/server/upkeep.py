@@ -36,11 +36,11 @@ def upkeep(task: Task) -> None:
     """
     configure_logging()
     try:
-        wrong = asyncio.run(_upkeep(task, Settings()))
+        books_differ = asyncio.run(_upkeep(task, Settings()))
     except GatewayError as failed:
         _LOGGER.error(f"{task} failed", extra={"fields": {"reason": failed.message}})
         raise SystemExit(1) from failed
-    if wrong:
+    if books_differ:
         raise SystemExit(1)
 
 
@@ -74,8 +74,8 @@ async def sweep(settings: Settings, stores: Stores) -> None:
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)
-        care = await wired.maintenance.run(swept.crowded)
-        _log_done("workspaces maintained", asdict(care))
+        maintained = await wired.maintenance.run(swept.crowded)
+        _log_done("workspaces maintained", asdict(maintained))
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 

@@ -14,8 +14,8 @@ _EXPORTS_MAX: Final = 9
 def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
     """Return a line for each server tool that lacks its key, with the remedy."""
     return "".join(
-        f"\n  {name:<15} without its key: {describe_remedy((place,))}"
-        for name, place in places.items()
+        f"\n  {name:<15} without its key: {describe_remedy((credential,))}"
+        for name, credential in places.items()
     )
 
 
@@ -28,12 +28,12 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
     )
     places = dict(sorted(places.items(), key=lambda each: -offers[each[0]]))
-    usable = ", ".join(slug for slug, place in places.items() if place is None)
+    usable = ", ".join(slug for slug, credential in places.items() if credential is None)
     lines = [f"  usable here     {usable or 'no provider'}"]
     missing: dict[tuple[str, ...], list[str]] = {}
-    for slug, place in places.items():
-        if place is not None:
-            missing.setdefault(place.variables, []).append(slug)
+    for slug, credential in places.items():
+        if credential is not None:
+            missing.setdefault(credential.variables, []).append(slug)
     without_variable = missing.pop((), None)
     if without_variable:
         lines.append(f"  not usable      {', '.join(without_variable)}: no variable is named")
@@ -43,9 +43,9 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         exports = [
             (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
         ]
-        shown, others = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
+        shown, hidden = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
         width = max(len(setting) for setting, _ in shown)
         lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
-        if others:
-            lines.append(f"    and {len(others)} more, named in the rows of the routing file")
+        if hidden:
+            lines.append(f"    and {len(hidden)} more, named in the rows of the routing file")
     return "\n".join(lines)

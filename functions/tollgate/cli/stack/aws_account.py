@@ -74,7 +74,8 @@ class AwsAccount:
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"stack {name}: {error}") from error
         outputs: Mapping[str, str] = {
-            it["OutputKey"]: it["OutputValue"] for it in answer["Stacks"][0].get("Outputs", ())
+            output["OutputKey"]: output["OutputValue"]
+            for output in answer["Stacks"][0].get("Outputs", ())
         }
         try:
             return DeployedStack(
@@ -115,9 +116,11 @@ class AwsAccount:
         """Return the names of the stack's change sets that were not executed."""
         client = self._session.client("cloudformation")
         with _account_errors(f"the change sets of stack {stack}"):
-            made = client.list_change_sets(StackName=stack)["Summaries"]
+            summaries = client.list_change_sets(StackName=stack)["Summaries"]
         return frozenset(
-            it["ChangeSetName"] for it in made if it.get("ExecutionStatus") == "AVAILABLE"
+            summary["ChangeSetName"]
+            for summary in summaries
+            if summary.get("ExecutionStatus") == "AVAILABLE"
         )
 
     def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
@@ -145,7 +148,10 @@ class AwsAccount:
         found = answer["Stacks"][0]
         if found["StackStatus"] == "REVIEW_IN_PROGRESS":
             return None
-        values = {it["ParameterKey"]: it["ParameterValue"] for it in found.get("Parameters", ())}
+        values = {
+            parameter["ParameterKey"]: parameter["ParameterValue"]
+            for parameter in found.get("Parameters", ())
+        }
         return str(values[name]) if name in values else None
 
     def set_parameter(self, stack: str, name: str, value: str) -> None:
@@ -153,13 +159,17 @@ class AwsAccount:
         client = self._session.client("cloudformation")
         with _account_errors(f"{name} of stack {stack}"):
             parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]
-            names = [it["ParameterKey"] for it in parameters]
+            names = [kept_name["ParameterKey"] for kept_name in parameters]
             client.update_stack(
                 StackName=stack,
                 UsePreviousTemplate=True,
                 Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
                 Parameters=[
-                    *({"ParameterKey": it, "UsePreviousValue": True} for it in names if it != name),
+                    *(
+                        {"ParameterKey": kept_name, "UsePreviousValue": True}
+                        for kept_name in names
+                        if kept_name != name
+                    ),
                     {"ParameterKey": name, "ParameterValue": value},
                 ],
             )
@@ -177,7 +187,7 @@ class AwsAccount:
         except BotoCoreError as error:
             raise AccountError(f"secret {name}: {error}") from error
         stages = answer.get("VersionIdsToStages", {}).values()
-        return "DeletedDate" not in answer and any("AWSCURRENT" in it for it in stages)
+        return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 
     def concurrency_max(self) -> int:
         """Return how many Lambda environments the account may run at once in this region."""

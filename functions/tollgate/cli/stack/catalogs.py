@@ -53,17 +53,19 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
     """List published catalogs, latest first; `show` has the prices of one."""
     if ctx.invoked_subcommand is not None:
         # These options are accepted before and after the subcommand.
-        given = {"stack": stack, "region": region, "style": style}
-        ctx.default_map = {ctx.invoked_subcommand: given}
+        defaults = {"stack": stack, "region": region, "style": style}
+        ctx.default_map = {ctx.invoked_subcommand: defaults}
         return
 
     async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
         return await store.history()
 
     history = run_on_stack(stack, region, read_history)
-    whole = [asdict(publication) | {"at": _text(publication.moved_s)} for publication in history]
+    publications = [
+        asdict(publication) | {"at": _text(publication.moved_s)} for publication in history
+    ]
     rows = [_row(publication) for publication in history]
-    show(rows, _COLUMNS, "json" if style else "auto", data=whole)
+    show(rows, _COLUMNS, "json" if style else "auto", data=publications)
 
 
 @catalogs.command("show")
@@ -98,23 +100,23 @@ def show_catalog(
         store: Publications, _: AwsAccount
     ) -> tuple[str, bytes, tuple[ServedPeriod, ...]]:
         history = await store.history()
-        whole = _find(sha, history)
-        return whole, await store.catalog(whole), list_served_periods(history, whole)
+        full_sha = _find(sha, history)
+        return full_sha, await store.catalog(full_sha), list_served_periods(history, full_sha)
 
     at_hand = _compiled_here(sha, file)
-    whole, content, periods = at_hand or run_on_stack(stack, region, read)
+    full_sha, content, periods = at_hand or run_on_stack(stack, region, read)
     try:
         routing = Routing.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
-            f"{short_sha(whole)} was compiled by another version of Tollgate: use that version."
+            f"{short_sha(full_sha)} was compiled by another version of Tollgate: use that version."
         ) from unreadable
     if style == "json":
         prices = describe_prices(routing, model, at_s)
         served = [period.as_object(_text) for period in periods]
-        click.echo(as_json({"sha": whole, "served": served, "endpoints": prices}))
+        click.echo(as_json({"sha": full_sha, "served": served, "endpoints": prices}))
         return
-    click.echo(f"Catalog {whole}{f', of {file.as_posix()} here' if at_hand else ''}", err=True)
+    click.echo(f"Catalog {full_sha}{f', of {file.as_posix()} here' if at_hand else ''}", err=True)
     for period in periods:
         click.echo(f"  {period.describe(_text)}", err=True)
     show(list_price_rows(routing, model, at_s), _PRICE_COLUMNS, "auto")
@@ -155,12 +157,12 @@ def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod
 
 def _seconds(text: str) -> float:
     try:
-        stated = datetime.fromisoformat(since_moment(text))
+        at = datetime.fromisoformat(since_moment(text))
     except ValueError as unreadable:
         raise click.UsageError(
             f"--at {text!r}: give 7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z."
         ) from unreadable
-    return (stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp()
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _row(publication: Publication) -> dict[str, str]:

@@ -181,20 +181,20 @@ def stream(patient: Patient) -> Iterator[CheckResult]:
     """Check that events arrive one by one, so that no proxy buffers the stream."""
     if not patient.has_key:
         return
-    seen = patient.probe.stream(patient.model, _PROMPT)
-    if seen.reply.status != 200:
-        yield CheckResult("FAIL", f"{patient.model} does not answer: {seen.reply.summarize()}")
-    elif not seen.whole:
+    streamed = patient.probe.stream(patient.model, _PROMPT)
+    if streamed.reply.status != 200:
+        yield CheckResult("FAIL", f"{patient.model} does not answer: {streamed.reply.summarize()}")
+    elif not streamed.whole:
         yield CheckResult("FAIL", f"{patient.model} breaks off during its answer")
-    elif not seen.came_apart:
+    elif not streamed.came_apart:
         yield CheckResult(
             "FAIL",
-            f"the stream is buffered: {len(seen.arrived_s)} events came at once",
+            f"the stream is buffered: {len(streamed.arrived_s)} events came at once",
             "the method must be RESPONSE_STREAM, and proxies on the way must not buffer",
         )
     else:
-        took_s = seen.arrived_s[-1] - seen.arrived_s[0]
-        yield CheckResult("ok", f"stream: {len(seen.arrived_s)} events over {took_s:.1f} s")
+        took_s = streamed.arrived_s[-1] - streamed.arrived_s[0]
+        yield CheckResult("ok", f"stream: {len(streamed.arrived_s)} events over {took_s:.1f} s")
 
 
 CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (

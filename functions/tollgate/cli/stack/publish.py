@@ -61,17 +61,17 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
-        wanted = before.previous if sha is None else await _resolve(store, sha)
-        if wanted is None:
+        target = before.previous if sha is None else await _resolve(store, sha)
+        if target is None:
             raise click.ClickException(
                 "No catalog was live before; `tollgate catalogs` lists them."
             )
-        if (before.live, before.candidate) == (wanted, None):
-            return f"{short_sha(wanted)} is live already."
-        await _check_servable(store, account, stack, wanted)
-        now = publish_to_all(before, wanted, _signature(account, None))
+        if (before.live, before.candidate) == (target, None):
+            return f"{short_sha(target)} is live already."
+        await _check_servable(store, account, stack, target)
+        now = publish_to_all(before, target, _signature(account, None))
         await _move(store, "catalog.rollback", before, now)
-        return f"{short_sha(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
+        return f"{short_sha(target)} is live again.{_canary_ended(before)} {_FOLLOWED}"
 
     click.echo(run_on_stack(stack, region, move))
 
@@ -97,14 +97,14 @@ def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None
         before = await _current(store)
         if not percent:
             return await _end(store, before, sha, _signature(account, None))
-        wanted = await _resolve(store, sha, file)
-        await _check_servable(store, account, stack, wanted)
-        if wanted == before.live:
-            raise click.ClickException(f"{short_sha(wanted)} is live for every key already.")
-        now = publish_canary(before, wanted, percent, _signature(account, file.parent))
+        target = await _resolve(store, sha, file)
+        await _check_servable(store, account, stack, target)
+        if target == before.live:
+            raise click.ClickException(f"{short_sha(target)} is live for every key already.")
+        now = publish_canary(before, target, percent, _signature(account, file.parent))
         await _move(store, "catalog.canary", before, now)
         return (
-            f"{short_sha(wanted)} serves {percent} % of the keys, {short_sha(before.live)} the"
+            f"{short_sha(target)} serves {percent} % of the keys, {short_sha(before.live)} the"
             f" others. {_FOLLOWED}"
         )
 
@@ -163,8 +163,8 @@ async def _resolve(store: Publications, sha: str, file: Path | None = None) -> s
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
         many = "more than one catalog" if shas else "no catalog"
-        here = short_sha(at_hand.sha) if at_hand else "no file"
-        nor = f" {file.as_posix()} here is {here}." if file and not shas else ""
+        file_sha = short_sha(at_hand.sha) if at_hand else "no file"
+        nor = f" {file.as_posix()} here is {file_sha}." if file and not shas else ""
         raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.{nor}")
     return shas.pop()
 
