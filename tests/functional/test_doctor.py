@@ -182,7 +182,7 @@ def test_a_key_that_is_missing_or_wrong_fails(
 
 def test_c35_a_stream_that_is_held_back_fails(gateway: ScriptedGateway) -> None:
     (failure,) = failures(findings(gateway, clock=HeldBackClock()))
-    assert failure == "the stream is buffered: 4 events came at once"
+    assert failure == "the stream is buffered: 4 events arrived at once"
 
 
 def test_c35_a_stream_whose_length_was_known_was_buffered(gateway: ScriptedGateway) -> None:
@@ -198,7 +198,7 @@ def test_c35_a_stream_whose_length_was_known_was_buffered(gateway: ScriptedGatew
 def test_c33_a_stream_that_breaks_off_fails(gateway: ScriptedGateway, events: list[bytes]) -> None:
     gateway.events = events
     (failure,) = failures(findings(gateway))
-    assert failure == "fast breaks off during its answer"
+    assert failure == "fast does not finish its answer"
 
 
 def test_a_model_that_does_not_answer_fails_with_what_was_said(gateway: ScriptedGateway) -> None:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options and values that several commands share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def routing_option(
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
-# boto3 reads only AWS_DEFAULT_REGION; the AWS command line reads AWS_REGION too.
+# boto3 reads only AWS_DEFAULT_REGION, but the AWS command line also reads AWS_REGION.
 region = click.option(
     "--region",
     envvar="AWS_REGION",
@@ -52,14 +52,14 @@ def utc_today() -> date:
 
 
 def as_moment(text: str) -> str:
-    """Return the start of a UTC day in the API's format; return other text unchanged."""
+    """Return the start of a UTC day in the API's format, or any other text unchanged."""
     return f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text
 
 
 def since_moment(text: str) -> str:
-    """Return the moment `7d` or `12h` ago, or the start of a day, in the API's format.
+    """Return the time `7d` or `12h` ago, or the start of a day, in the API's format.
 
-    Other text is returned unchanged, for the API to validate.
+    Any other text is returned unchanged, because the API validates it.
     """
     ago = _AGO.fullmatch(text)
     if ago is None:
@@ -69,11 +69,11 @@ def since_moment(text: str) -> str:
 
 
 def with_moments(query: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a query with `since` and `until`, if given, as moments in the API's format."""
+    """Return a query with `since` and `until`, unless None, in the API's format."""
     moments = {name: text for name in ("since", "until") if (text := query[name]) is not None}
     return {**query, **{name: since_moment(text) for name, text in moments.items()}}
 
 
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are not None, which is the value of an option that is not given."""
+    """Return the options with a value."""
     return {name: value for name, value in options.items() if value is not None}

@@ -102,7 +102,7 @@ def test_a_file_that_would_have_errors_is_left_as_it_was(file: Path) -> None:
     ("arguments", "words"),
     [
         (("acme/nothing", "--max-output", "9"), "has no price for acme/nothing at any provider"),
-        (("openai/gpt-99-x", "--max-output", "9"), "state the provider's own name of it with"),
+        (("openai/gpt-99-x", "--max-output", "9"), "state the provider's name for the model with"),
         (("openai/gpt-5.2",), "Missing option '--max-output'"),
         (("openai/gpt-5.2", "--max-output", "0"), "0 is not in the range"),
         (("openai/gpt-5.2", "--max-output", "9", "--provider", "opnai"), "deepseek, google"),

@@ -97,7 +97,7 @@ def test_a_comment_is_shorter_than_github_allows_and_says_what_it_leaves_out() -
     )
     comment = as_markdown(Review(base="a", head="b", changes=many))
     assert len(comment.encode()) < 65_536
-    assert comment.count("lines more: `tollgate plan` shows them") == 3
+    assert comment.count("more lines, which `tollgate plan` shows") == 3
 
 
 def test_the_gravest_change_is_the_label_and_decides_the_status(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`tollgate import`: convert the configuration of another gateway to a first routing file."""
+"""`tollgate import`: convert the configuration of another gateway to a routing file."""
 
 from datetime import date
 from decimal import Decimal
@@ -28,17 +28,17 @@ def import_commands() -> None:
 
 @import_commands.command()
 @click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
-@routing_option("--base", "The routing file that providers, limits and prices are taken from.")
+@routing_option("--base", "Routing file to take providers, limits and prices from.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, which must not exist; printed by default.",
+    help="File to write, which must not exist; by default, the result is printed.",
 )
 def litellm(config: Path, base: Path, output: Path | None) -> None:
-    """Convert CONFIG of LiteLLM's proxy, and list what has no counterpart.
+    """Convert CONFIG of LiteLLM's proxy, and list the settings without a counterpart.
 
-    Models and aliases stay, fallbacks become routes, weights and retries stay, and budgets of keys
+    Models, aliases, weights and retries are copied, fallbacks become routes, and budgets for keys
     become tiers. Limits and prices come from the base file, from genai-prices or from CONFIG. Keys
     written in CONFIG are not copied.
     """
@@ -90,7 +90,7 @@ def render_routing(imported: ImportedRouting, config: Path) -> str:
 
 
 def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
-    """Return content with decimals for rates, which a routing file writes without quotes."""
+    """Return the content with each rate as a decimal, which YAML writes without quotes."""
     match content:
         case dict():
             return {
@@ -106,7 +106,7 @@ def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A YAML dumper that writes decimals and days as plain scalars, without anchors."""
+    """A YAML dumper that writes decimals and dates as plain scalars, and no anchors."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Conversion of one LiteLLM deployment: its provider's row, its price and its limits."""
+"""Conversion of a LiteLLM deployment to an endpoint with a provider, a price and limits."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from tollgate.routing.schema import ProviderSection
 
 PlainSection: TypeAlias = dict[str, Any]
 _MILLION: Final = Decimal(1_000_000)
-# Self-hosted servers, whose tokens cost nothing.
+# Prefixes of self-hosted servers, whose tokens cost nothing.
 _OWN_SERVERS: Final = frozenset(
     {"hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "vllm", "xinference"}
 )
-# Prefixes that only say that the server speaks OpenAI's format.
+# Prefixes of servers with OpenAI's format.
 _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
 _CONTEXT_ASSUMED: Final = 8192
 _OUTPUT_ASSUMED: Final = 4096
-# Parameters of a deployment that the import reads, or that the provider's row makes redundant.
+# Parameters that need no note, because the import reads them or the provider's section has them.
 _READ: Final = frozenset(
     {
         "api_base",
@@ -52,18 +52,18 @@ _ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning":
 
 
 class Unplaced(ValueError):
-    """A deployment without a counterpart, with the reason."""
+    """A deployment that cannot be converted; the message gives the reason."""
 
 
 class PlacedEndpoint(Struct, kw_only=True):
-    """A deployment as an endpoint, with its provider's row and the facts of its model."""
+    """An endpoint made from a deployment, with the sections of its provider and model."""
 
     provider: str
     row: PlainSection
     endpoint: PlainSection
     model: PlainSection
     known_as: str | None
-    """The slug of the model that has this endpoint in the base file."""
+    """Slug of the model that has this endpoint in the base file; None if no model has."""
     notes: list[str]
 
     @property
@@ -73,7 +73,7 @@ class PlacedEndpoint(Struct, kw_only=True):
 
 
 class Placement:
-    """Conversion of deployments, based on the rows, models and prices of a base file."""
+    """A converter of deployments that takes providers, models and prices from a base file."""
 
     def __init__(self, base: Routing, today: date) -> None:
         self._base = base
@@ -84,7 +84,7 @@ class Placement:
         }
 
     def place(self, deployment: Deployment) -> PlacedEndpoint:
-        """Return the endpoint of a deployment; raise Unplaced if it has no counterpart."""
+        """Return the endpoint for a deployment; raise Unplaced if the deployment has none."""
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
         notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
@@ -112,7 +112,7 @@ class Placement:
         )
 
     def list_models_of(self, wildcard: str) -> list[str]:
-        """Return the models of the base file that a wildcard such as `anthropic/*` matches."""
+        """Return the models in the base file that match a wildcard such as `anthropic/*`."""
         prefix = wildcard.removesuffix("*").rstrip("/")
         return [
             slug
@@ -124,7 +124,7 @@ class Placement:
         ]
 
     def _prefixes(self, provider: str) -> set[str]:
-        """Return the prefixes by which LiteLLM may name a provider."""
+        """Return the prefixes that LiteLLM may use for a provider."""
         return {provider, map_prefix(self._base.providers[provider])} - {""}
 
     def _split(self, model: str) -> tuple[str, str]:
@@ -134,8 +134,7 @@ class Placement:
         prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without prefix; here the base file must have the
-        # model.
+        # LiteLLM knows the provider of a name without a prefix; here, the base file must name it.
         for section in self._base.models.values():
             for endpoint in section.endpoints:
                 if endpoint.upstream == model:
@@ -182,7 +181,7 @@ class Placement:
     def _price(
         self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
     ) -> tuple[PlainSection, int | None]:
-        """Return the price, and the context if one is published along with the price."""
+        """Return the price, and the context size if genai-prices publishes both."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}
@@ -226,16 +225,16 @@ class Placement:
         output = deployment.fact("max_output_tokens") or (
             base_model.max_output if base_model else None
         )
-        for name, stated, assumed in (
+        limits: dict[str, int] = {}
+        for name, tokens, assumed in (
             ("context", context, _CONTEXT_ASSUMED),
             ("max_output", output, _OUTPUT_ASSUMED),
         ):
-            if not isinstance(stated, int) or stated < 1:
+            limits[name] = tokens if isinstance(tokens, int) and tokens > 0 else assumed
+            if limits[name] != tokens:
                 notes.append(f"its {name} is unknown: {assumed} assumed")
-        context = context if isinstance(context, int) and context > 0 else _CONTEXT_ASSUMED
-        output = output if isinstance(output, int) and output > 0 else _OUTPUT_ASSUMED
-        yield "context", max(context, output)
-        yield "max_output", output
+        yield "context", max(limits.values())
+        yield "max_output", limits["max_output"]
         vision = ["text", "image"] if deployment.fact("supports_vision") else ["text"]
         yield "input", list(base_model.input) if base_model else vision
         stated = [name for key, name in _ABILITIES.items() if deployment.fact(key)]
@@ -243,7 +242,7 @@ class Placement:
 
 
 def _per_million(rate: Any) -> Decimal:
-    """Return the price of a million tokens for the price of one."""
+    """Return the rate per million tokens for a rate per token."""
     try:
         paid = Decimal(str(rate)) * _MILLION
     except ArithmeticError:
@@ -256,7 +255,7 @@ def _per_million(rate: Any) -> Decimal:
 def _own_row(
     deployment: Deployment, prefix: str, address: str
 ) -> tuple[str, PlainSection, list[str]]:
-    """Return a new row for a server address that the config states."""
+    """Return a new provider section for the server address in the config."""
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
     except ValueError as malformed:
@@ -282,7 +281,7 @@ def _own_row(
     try:
         ProviderSection.model_validate(row)
     except ValidationError as refused:
-        # The message omits user information of the URL, which may contain a password.
+        # The message leaves out the user information in the URL, which may contain a password.
         shown = f"{parts.scheme}://{parts.hostname}{path}"
         raise Unplaced(f"its api_base cannot be the address of a provider: {shown}") from refused
     slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")

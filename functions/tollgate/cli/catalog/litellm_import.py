@@ -1,4 +1,4 @@
-"""Conversion of a LiteLLM proxy config to a routing file, with notes on what has no counterpart."""
+"""Conversion of a LiteLLM proxy config to a routing file, with notes on unconverted settings."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _CHAIN_ERRORS: Final = tuple(
     name for name in NEXT_ON_DEFAULT if name not in ("context_length_exceeded", "content_filter")
 )
-# LiteLLM's sections that state budgets of keys, with the name of the tier that each becomes.
+# LiteLLM's sections of budgets for keys, with the name of the tier that each section becomes.
 _TIERS: Final = {
     "default_key_generate_params": "default",
     "upperbound_key_generate_params": "upper-bound",
     "default_internal_user_params": "internal-user",
 }
 _PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo": "month"}
-# Settings that need no note, because the gateway always behaves so or the file includes them.
+# Settings that need no note, because the import reads them or the gateway always behaves that way.
 _KEPT: Final = frozenset(
     {
         "litellm_settings.drop_params",
@@ -74,19 +74,19 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 class ImportedRouting(Struct, kw_only=True):
-    """The sections of a routing file, and notes on what has no counterpart, by place."""
+    """The sections of a routing file, and notes: each a setting and why it was not converted."""
 
     sections: dict[str, Any]
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def import_litellm(config: LitellmConfig, placement: Placement) -> ImportedRouting:
-    """Return the routing file that a config describes."""
+    """Convert a config to the sections of a routing file."""
     return _Import(config, placement).run()
 
 
 class _Import:
-    """One conversion, which collects sections and notes."""
+    """A conversion that collects sections and notes."""
 
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
@@ -96,7 +96,8 @@ class _Import:
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
-        self._slugs: dict[str, str] = {}  # slugs by LiteLLM's names of models
+        # Slugs by LiteLLM's model names.
+        self._slugs: dict[str, str] = {}
 
     def run(self) -> ImportedRouting:
         groups: dict[str, list[Deployment]] = {}
@@ -122,7 +123,7 @@ class _Import:
         return ImportedRouting(sections=filled, notes=self._notes)
 
     def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
-        """Add the model that has all deployments of one name, and the name as its alias."""
+        """Add one model for all deployments of a name, and the name as the model's alias."""
         where = f"model_list {name}"
         if "*" in name or any("*" in each.model for each in group):
             models = self._placement.list_models_of(group[0].model)
@@ -190,7 +191,7 @@ class _Import:
     def _slug(
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
-        """Return a slug that is unused, or that already belongs to the same model."""
+        """Return an unused slug, or the slug of an identical model."""
         new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
         for slug in (known_as, new_slug):
             same = slug is not None and self._models.get(slug, model) == model
@@ -207,7 +208,7 @@ class _Import:
             self._aliases[name] = {"to": target}
 
     def _chains(self) -> Iterator[tuple[str, tuple[tuple[str, ...], Sequence[str]]]]:
-        """Yield each name that has fallbacks, with the errors that lead to them and their names."""
+        """Yield each model name that has fallbacks, with the errors that lead to the fallbacks."""
         for kind, errors in FALLBACK_KINDS.items():
             for name, fallbacks in self._config.fallbacks(kind):
                 yield name, (errors, fallbacks)
@@ -218,7 +219,7 @@ class _Import:
                     yield deployment.name, ((), default)
 
     def _fallbacks(self) -> None:
-        """Add a route for each name that has fallbacks: its model first, then theirs."""
+        """Add a route for each name that has fallbacks: first its own model, then the fallbacks."""
         chains: dict[str, tuple[set[str], dict[str, None]]] = {}
         for name, (errors, fallbacks) in self._chains():
             causes, models = chains.setdefault(name, (set(), {}))
@@ -300,7 +301,7 @@ class _Import:
                 yield tier, limits
 
     def _unused(self) -> None:
-        """Add a note for each setting without a counterpart."""
+        """Add a note for each setting that was not converted."""
         for section, content in self._config.sections.items():
             if section == "model_list":
                 continue
@@ -312,7 +313,7 @@ class _Import:
 
 
 def _percents(shares: Sequence[float]) -> list[int]:
-    """Return shares as whole percents with the sum 100; equal ones if any share is not stated."""
+    """Return shares as integer percentages that sum to 100; equal shares if any share is 0."""
     if not all(shares):
         shares = [1.0] * len(shares)
     bounds = [0.0]

@@ -1,7 +1,7 @@
-"""Comparison of two prices of an endpoint, class by class, at each time and size where one changes.
+"""Comparison of two prices for an endpoint, at each time and prompt size where a price changes.
 
-Billed rates are compared rather than files: a class without a rate is billed as input or output,
-and overrides are applied.
+The comparison uses billed rates: overrides are applied, and a class of tokens without a rate has
+the rate of input or output.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tollgate.routing.price_sections import WEEKDAYS
 
 
 class _Situation(Struct, frozen=True):
-    """A moment and a size of prompt, with words that describe both."""
+    """A time and a prompt size, with a description of both."""
 
     when_s: float
     prompt_tokens: int
@@ -26,7 +26,7 @@ class _Situation(Struct, frozen=True):
 
 
 class PriceDifference(Struct, frozen=True, kw_only=True):
-    """One class with two different rates; `when` is `always`, or describes the times and sizes."""
+    """A rate that differs between two prices; `when` is `always`, or describes times and sizes."""
 
     rate: str
     ours: Decimal
@@ -37,7 +37,7 @@ class PriceDifference(Struct, frozen=True, kw_only=True):
 def compare_prices(
     ours: PriceSchedule, theirs: PriceSchedule, today: date
 ) -> tuple[PriceDifference, ...]:
-    """Return the differences from a UTC day on."""
+    """Return the differences between two prices from a UTC day on."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
@@ -63,7 +63,7 @@ def _stated(price: Price) -> set[str]:
 
 
 def _billed(price: Price) -> dict[str, Decimal]:
-    """Return the rate at which each class is billed; fees without a rate are free."""
+    """Return the billed rate for each class; classes without a fallback are free by default."""
     rates: dict[str, Decimal] = {}
     for name in Price.__struct_fields__:
         rate: Decimal | None = getattr(price, name)
@@ -72,7 +72,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
 
 
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:
-    """Yield one situation for each span of time and of prompt sizes in which no price changes."""
+    """Yield one situation for each range of times and prompt sizes with constant prices."""
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
     edges = {
         edge_s
@@ -82,7 +82,7 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
     }
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
     weeks = _group_weekdays(overrides)
-    # A weekday ends at midnight, whatever hours the overrides have.
+    # If weekdays differ, prices may change at midnight.
     midnight = {0} if len(weeks) > 1 else set()
     minutes = sorted(midnight.union(*(override.utc_minutes or () for override in overrides))) or [0]
     sizes = [
@@ -106,10 +106,7 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
 
 
 def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
-    """Return groups of weekdays on which the same overrides hold.
-
-    Hours that cross midnight reach into the next day.
-    """
+    """Return groups of weekdays with the same overrides; hours may reach into the next day."""
     groups: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
         matches = tuple(
@@ -127,7 +124,7 @@ def _is_over_midnight(override: PriceOverride) -> bool:
 
 
 def _first_of(weekdays: list[int], day_s: float) -> float:
-    """Return the first midnight from `day_s` on that begins one of these weekdays."""
+    """Return the start of the first of these weekdays at or after `day_s`."""
     today = datetime.fromtimestamp(day_s, UTC).weekday()
     return day_s + min((day - today) % 7 for day in weekdays) * DAY_S
 

@@ -1,4 +1,4 @@
-"""`tollgate catalog refresh`: update a routing file to published prices, for review."""
+"""`tollgate catalog refresh`: update the prices in a routing file, for review."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -35,7 +35,7 @@ _RATE_ORDER: Final = tuple(RatesSection.model_fields)
 
 @click.group("catalog")
 def catalog_commands() -> None:
-    """Keep a routing file in step with published prices, limits and days."""
+    """Keep a routing file in step with published prices, limits and retirement days."""
 
 
 @catalog_commands.command()
@@ -43,20 +43,20 @@ def catalog_commands() -> None:
 @click.option(
     "--price-map",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A wheel of litellm, whose price map is read; by default the stored evidence of an "
-    "earlier one. `python -m pip download --no-deps litellm` fetches it.",
+    help="litellm wheel with a price map; by default, the stored evidence of an earlier wheel is "
+    "used. `python -m pip download --no-deps litellm` fetches a wheel.",
 )
 @click.option(
     "--evidence",
-    "kept",
+    "stored",
     default=EVIDENCE,
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file that stores the publishers' statements.",
+    help="File that stores the published facts.",
 )
 @click.option("--provider", help="Check only this provider of the file.")
-@click.option("--model", "slug", help="Only this model.")
-@click.option("--write", is_flag=True, help="Write the change and the evidence.")
+@click.option("--model", "slug", help="Check only this model.")
+@click.option("--write", is_flag=True, help="Write the changes and the evidence.")
 def refresh(
     file: Path,
     price_map: Path | None,
@@ -66,12 +66,11 @@ def refresh(
     slug: str | None,
     write: bool,
 ) -> None:
-    """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
+    """Compare FILE with genai-prices and litellm's price map, and show the necessary changes.
 
-    A price changes if all publishers that state one agree on another. If they disagree, the price
-    stays, and its `source` says so. Retirement days are added. Differing limits and capabilities
-    are listed for a person to decide. The exit status is 1 if there is a change and it was not
-    written.
+    A price changes if all publishers agree on another price. If they disagree, the price stays, and
+    its `source` says so. Retirement days are added. Differing limits and capabilities are listed
+    for a person to decide. The exit status is 1 if changes are necessary but not written.
     """
     today = utc_today()
     inspection = inspect(file, dev=False, variables=Settings().variables)
@@ -107,10 +106,10 @@ def refresh(
 def render_verdicts(
     verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a report for people: what must be decided, what changes, what stays, and the totals."""
+    """Yield the lines of a report: decisions to make, changes, unchanged prices, and totals."""
     for verdict in verdicts:
         if verdict.undecided:
-            yield f"! {verdict.place}: no publisher has its price, and they disagree"
+            yield f"! {verdict.place}: the publishers disagree, and none has the file's price"
             yield from _differences(verdict)
     for endpoint, reason in by_hand.items():
         yield f"! {endpoint}: edit by hand, {reason}"
@@ -131,17 +130,18 @@ def render_verdicts(
         elif not verdict.agreeing and not verdict.differing:
             price = verdict.endpoint.price
             origin = f"{price.source}, {price.checked}"
-            yield f"? {verdict.place}: nobody publishes its price; the file's price is from {origin}"
+            yield f"? {verdict.place}: no published price; the file's price is from {origin}"
     for verdict in verdicts:
         if verdict.notes:
             yield f"? {verdict.place}: {'; '.join(verdict.notes)}"
     labels = ", ".join(map(evidence.label, evidence.publishers))
     lone = [verdict for verdict in verdicts if len(verdict.agreeing) == 1]
+    agreed = sum(len(verdict.agreeing) > 1 for verdict in verdicts)
+    undecided = sum(verdict.undecided for verdict in verdicts)
+    unpublished = sum(not verdict.agreeing and not verdict.differing for verdict in verdicts)
     yield (
-        f"{len(verdicts)} endpoints compared with {labels}: "
-        f"{sum(len(verdict.agreeing) > 1 for verdict in verdicts)} agreed by two, {len(lone)} stated by one, "
-        f"{sum(verdict.undecided for verdict in verdicts)} undecided, "
-        f"{sum(not verdict.agreeing and not verdict.differing for verdict in verdicts)} not published"
+        f"{len(verdicts)} endpoints compared with {labels}: {agreed} agreed by two, "
+        f"{len(lone)} stated by one, {undecided} undecided, {unpublished} not published"
     )
     if lone:
         disputed = sum(bool(verdict.differing) for verdict in lone)
@@ -150,9 +150,9 @@ def render_verdicts(
             for verdict in lone
         )
         yield (
-            f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} of "
-            f"providers that no other publishes, {len(lone) - disputed - unknown} of models that "
-            "no other lists"
+            f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} from "
+            f"providers without another publisher, {len(lone) - disputed - unknown} for models "
+            "that no other publisher lists"
         )
 
 
@@ -166,7 +166,7 @@ def _differences(verdict: Verdict) -> Iterator[str]:
 def _edited(
     files: Sequence[Path], verdicts: Sequence[Verdict], today: date
 ) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
-    """Return the text of each changed file before and after, and the reasons why places stay."""
+    """Return each changed file's text before and after, and why other endpoints need a person."""
     changed: dict[Path, tuple[str, str]] = {}
     by_hand: dict[str, str] = {}
     for path in files:
@@ -214,7 +214,7 @@ def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: Publish
 
 
 def _write(main: Path, contents: Mapping[Path, str]) -> None:
-    """Write the files, or restore them all if the result has errors."""
+    """Write the files; restore all of them if the result has errors."""
     before = {path: path.read_bytes() for path in contents}
     for path, content in contents.items():
         path.write_text(content, encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""`tollgate login`, `token` and `logout`: a personal session in place of a stored key."""
+"""`tollgate login`, `token` and `logout`: a personal session instead of a stored key."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -26,7 +26,7 @@ _LEFT_S_MIN: Final = 420
 
 
 def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
-    """Call a command with the address of its gateway as `url`."""
+    """Give a command the option `--url`, without a trailing slash."""
 
     @gateway_url
     @wraps(command)
@@ -60,9 +60,9 @@ def login(url: str, *, device: bool) -> None:
 @click.command()
 @_at_gateway
 def token(url: str) -> None:
-    """Print an access token of your session, renewed if it expires soon, and nothing else.
+    """Print only an access token for your session, which is renewed if it expires soon.
 
-    Agents call it as their helper: apiKeyHelper of Claude Code, auth.command of Codex.
+    Agents use the command as a helper: apiKeyHelper in Claude Code, auth.command in Codex.
     """
     found = session_token(url)
     if found is None:
@@ -93,7 +93,7 @@ def logout(url: str) -> None:
 
 
 def session_token(url: str) -> str | None:
-    """Return an access token that is valid for some minutes, or None without a sign-in."""
+    """Return an access token that is valid for some minutes; None if nobody is signed in."""
     clock, root = SystemClock(), gateway_root(url)
     with open_credentials() as credentials:
         credential = credentials.find(root)
@@ -105,7 +105,7 @@ def session_token(url: str) -> str | None:
 def _renew(
     credentials: CredentialFile, root: str, credential: Credential, clock: Clock
 ) -> Credential:
-    """Return a renewed credential; raise ClickException if the person has to sign in again."""
+    """Return a renewed credential; raise ClickException if the user has to sign in again."""
     left_s = credential.expires_s - clock.now_s()
     if left_s >= min(_LEFT_S_MIN, credential.lifetime_s / 2):
         return credential

@@ -1,4 +1,4 @@
-"""`tollgate spend`: the cost of a range of days, grouped by model, key, day or label."""
+"""`tollgate spend`: costs in a range of days, grouped by model, provider, key, day or label."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,10 +13,10 @@ from tollgate.cli.gateway.http import Api, Refused, calls_gateway
 from tollgate.cli.options import utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
 
-# Keys are grouped by id, because a name may change and old keys may share one.
+# Fields of activity rows; keys are grouped by id, because names can change or repeat.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# Stands for a missing label, and for the model of a request that no model served.
+# Shown for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
 _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -45,7 +45,7 @@ def spend(
     since: str | None,
     until: str | None,
 ) -> None:
-    """Show the cost of a month or a range of days, dearest first."""
+    """Show the costs of a month or a range of days, highest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
@@ -55,7 +55,7 @@ def spend(
     # The totals of the first page cover all pages.
     reply, *later_pages = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
-    # A gateway older than `by` ignores it and returns single rows, which are grouped here.
+    # Old gateways ignore `by` and return ungrouped rows, which are grouped here.
     rows = group_activity([row for page in (reply, *later_pages) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
     summary = {
@@ -80,7 +80,7 @@ def spend(
 
 
 def _refunds(api: Api, since: date, until: date) -> Decimal | None:
-    """Return the refunds in a range of days, or None for a developer, who may not read credit."""
+    """Return the refunds in a range of days; None if the caller may not read credit."""
     try:
         return add_refunds(api.pages("/credits/ledger", {}, "cursor"), since, until)
     except Refused as refused:
@@ -90,7 +90,7 @@ def _refunds(api: Api, since: date, until: date) -> Decimal | None:
 
 
 def explain_freshness(activity: Any) -> Iterator[str]:
-    """Yield which days of activity are final, live, incomplete or lost, one line for each state."""
+    """Yield one line each for the final, live, incomplete and unknown days."""
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
     if activity["live_days"]:
@@ -103,13 +103,13 @@ def explain_freshness(activity: Any) -> Iterator[str]:
         )
     if activity["missing_days"]:
         yield (
-            f"Unknown: {_ranges(activity['missing_days'])}; no sums of these days are stored, "
+            f"Unknown: {_ranges(activity['missing_days'])}; no sums are stored for these days, "
             "and their records have expired."
         )
 
 
 def _ranges(days: Sequence[str]) -> str:
-    """Return days in order as ranges, such as `2026-11-01 to 2026-11-20, 2026-11-22`."""
+    """Return sorted days as ranges, such as `2026-11-01 to 2026-11-20, 2026-11-22`."""
     ranges: list[tuple[date, date]] = []
     for day in map(date.fromisoformat, days):
         if ranges and day - ranges[-1][1] == timedelta(days=1):
@@ -122,15 +122,12 @@ def _ranges(days: Sequence[str]) -> str:
 
 
 def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
-    """Return the sum of the refunds entered on these days, whenever the refunded cost arose.
-
-    `entries` come latest first; reading stops at the first entries before `since`.
-    """
+    """Return the sum of refunds entered on these days; ledger entries come latest first."""
     total = Decimal(0)
     for entry in entries:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        # Entries are ordered by when they were written, a moment after `created_at`: a day of
-        # margin makes sure that none is missed.
+        # Entries are ordered by write time, which is slightly after `created_at`: a day of margin
+        # makes sure that no entry is missed.
         if day < since - timedelta(days=1):
             break
         if day < since:
@@ -141,10 +138,7 @@ def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
 
 
 def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
-    """Return the sums of activity rows of the API for each combination of `names`.
-
-    The dearest combination comes first.
-    """
+    """Return the sums of activity rows for each combination of `names`, highest cost first."""
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
         group = tuple(
@@ -168,7 +162,7 @@ def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[s
 
 
 def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells of a key: its latest name, and its id if several keys share the name."""
+    """Return the cells for a key: its latest name, with the id if several keys share the name."""
     if key_id is None:
         return {}
     name = names.get(key_id) or key_id
@@ -179,7 +173,7 @@ def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
 def _days(
     today: date, month: str | None, since: str | None, until: str | None
 ) -> tuple[date, date]:
-    """Return the first day and the day after the last one; raise UsageError for invalid options."""
+    """Return the first day and the day after the last; raise UsageError for invalid options."""
     if since is None and until is None:
         first, end = _month(month or f"{today:%Y-%m}")
         if first > today:

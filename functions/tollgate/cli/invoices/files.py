@@ -1,4 +1,4 @@
-"""Reading of invoice files: JSON pages, or AWS's Cost and Usage Report 2.0 as CSV.
+"""Reader of invoice files: JSON pages, or AWS's Cost and Usage Report 2.0 as CSV.
 
 Columns as in docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2-line-item.html, usage
 types as in docs.aws.amazon.com/bedrock/latest/userguide/cost-mgmt-understanding-cur-data.html (seen
@@ -31,13 +31,13 @@ _KIND: Final = "line_item_line_item_type"
 _COST: Final = "line_item_unblended_cost"
 _CURRENCY: Final = "line_item_currency_code"
 _COLUMNS: Final = frozenset({_START, _TYPE, _KIND, _COST, _CURRENCY})
-# Taxes, credits and fees do not belong to the usage of a day.
+# Other kinds, such as taxes, credits and fees, are not usage.
 _KINDS: Final = frozenset({"Usage", "DiscountedUsage"})
 _TOKENS: Final = "token"
 
 
 def read_invoices(paths: Sequence[Path]) -> list[InvoiceLine]:
-    """Return the sums of all files by day and name; raise InvoiceRefused, naming the file."""
+    """Return the lines of all files, summed by day and name; raise InvoiceRefused on errors."""
     lines: list[InvoiceLine] = []
     for path in paths:
         try:

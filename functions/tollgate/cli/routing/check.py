@@ -1,4 +1,4 @@
-"""`tollgate check` and `tollgate compile`: problems of a routing file, and its compiled form."""
+"""`tollgate check` and `tollgate compile`: problems in a routing file, and its compiled form."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,17 +25,17 @@ from tollgate.settings import Settings
     default="text",
     show_default=True,
     type=click.Choice(["text", "github", "json"]),
-    help="As text, as annotations of a GitHub workflow, or as JSON.",
+    help="Text, annotations for a GitHub workflow, or JSON.",
 )
 @click.option(
     "--template",
     default=Path("infra/template.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The template that pins which host gets which secret; ignored if missing.",
+    help="Template that lists which host may get which secret; ignored if missing.",
 )
 def check(file: Path, style: str, template: Path) -> None:
-    """Check FILE and what it includes for development; the exit status is 1 if there are errors."""
+    """Check FILE and its includes, also those for development; exit with 1 if there are errors."""
     today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
@@ -52,18 +52,18 @@ def check(file: Path, style: str, template: Path) -> None:
     "-o",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Where to write the compiled JSON.",
+    help="File to write the compiled JSON to.",
 )
 @click.option(
     "--production/--dev",
     default=True,
     show_default=True,
-    help="Leave out what FILE includes for development, or keep it.",
+    help="Leave out or keep the files that FILE includes for development.",
 )
 def compile_file(file: Path, output: Path, production: bool) -> None:
-    """Check FILE and write its compiled form; write nothing if there are errors."""
+    """Write the compiled form of FILE; write nothing if FILE has errors."""
     compiled = compile_valid(file, dev=not production)
-    # The file is renamed when complete, so that no reader sees half a catalog.
+    # The file is renamed once it is complete, so that no reader sees a partial catalog.
     written = output.with_name(f"{output.name}.part")
     try:
         written.write_bytes(compiled.content)
@@ -96,7 +96,7 @@ def _as_line(problem: Problem) -> str:
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:
-    """Return one line that sums up what production would serve."""
+    """Return a one-line summary of the catalog for production."""
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
@@ -113,10 +113,7 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
-    """Return the problems as workflow commands.
-
-    Format: docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
-    """
+    """Return the problems as workflow commands (docs.github.com, "Workflow commands", 2026-11)."""
     return "\n".join(_annotation(problem) for problem in inspection.problems)
 
 

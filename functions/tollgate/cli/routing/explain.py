@@ -1,4 +1,4 @@
-"""`tollgate explain`: the route of a request with the reasons, by a file or a running gateway."""
+"""`tollgate explain`: the route of a request and the reasons, from a file or a running gateway."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
 from tollgate.wiring.explained_tools import wire_explained_tools
 
-_KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
+_KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
 
 
 @click.command()
@@ -52,27 +52,27 @@ _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev 
     "--has",
     multiple=True,
     type=click.Choice(["audio", "image", "pdf", "structured_output", "tools"]),
-    help="A part or a feature of the request.",
+    help="A content part or a feature that the request has.",
 )
 @click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
-@click.option("--session", help="Session_id of the request, which decides weighted draws.")
+@click.option("--session", help="The request's session_id, which decides weighted draws.")
 @click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
-@routing_option("--file", "The routing file that explains, unless a gateway is named.")
+@routing_option("--file", "Routing file to explain from, unless a gateway is named.")
 @click.option(
     "--production/--dev",
     default=True,
-    help="Leave out what FILE includes for development, or keep it.",
+    help="Leave out or keep the files that FILE includes for development.",
 )
 @click.option("--tier", help="With a file: the tier of the key.")
 @click.option(
     "--key-models", multiple=True, metavar="GLOB", help="With a file: the models of the key."
 )
-@click.option("--at", type=click.DateTime(), help="With a file: the moment in UTC; now by default.")
+@click.option("--at", type=click.DateTime(), help="With a file: the UTC time; now by default.")
 @click.option(
     "--url",
     envvar="TOLLGATE_URL",
     show_envvar=True,
-    help="Base URL of a gateway that explains instead of a file.",
+    help="Base URL of a gateway to ask instead of reading a file.",
 )
 @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
 @click.option("--json", "as_data", is_flag=True, help="Print JSON.")
@@ -80,7 +80,7 @@ _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev 
 def explain(ctx: click.Context, /, **options: Any) -> None:
     """Explain where a request for MODEL would go; nothing is sent to a provider.
 
-    The exit status is 1 if the request is refused, or if no endpoint serves it in the simulation.
+    The exit status is 1 if the request would be refused or the simulation finds no endpoint.
     """
     described = Described(
         model=options["model"],
@@ -104,7 +104,7 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
-    """Return True if a gateway explains; options for a file override a URL from the environment."""
+    """Return whether to ask a gateway; options for a file override a URL in the environment."""
     named_options = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
@@ -119,7 +119,7 @@ def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
 def _body(
     ctx: click.Context, described: Described, file: BinaryIO | None, format_name: str
 ) -> bytes:
-    """Return the body to explain. Descriptive options need a chat request; names fit any format."""
+    """Return the request body; raise UsageError for options that the format does not allow."""
     request = _given(file, described.model)
     if format_name == CHAT_COMPLETIONS.name:
         return described.body(request)
@@ -154,10 +154,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
-    """Return the explanation that a gateway with the catalog of the file would give for a request.
-
-    The explanation assumes that no endpoint is in cooldown and that no speed has been measured.
-    """
+    """Return a gateway's explanation from the file, without cooldowns and measured speeds."""
     compiled = compile_valid(options["file"], dev=not options["production"])
     catalog = Catalog.from_json(compiled.content)
     clock = SystemClock()

@@ -1,4 +1,4 @@
-"""Text of an explained plan: the route, its candidates, the simulated attempts."""
+"""Text output for an explained plan: the route, its candidates and the simulated attempts."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -13,7 +13,7 @@ _GAP: Final = "  "
 
 
 def render_explanation(answer: Any) -> list[str]:
-    """Return the answer of `POST /v1/route/explain` as lines."""
+    """Render a reply of `POST /v1/route/explain` as lines."""
     lines = [_headline(answer), _sizes(answer), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
@@ -67,7 +67,7 @@ def _sizes(answer: Any) -> str:
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Return the candidates of the plan in the order of their attempts, followed by the others."""
+    """Return the candidates in the order of their attempts; those without an attempt come last."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 
@@ -88,7 +88,7 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 
 def _remark(candidate: Any) -> str:
-    """Return the remarks on an endpoint that is tried."""
+    """Return the remarks on a candidate that was not removed."""
     resting = candidate["resting_until"]
     remarks = [
         "documents are read for it" if candidate["reads"] else "",
@@ -98,7 +98,7 @@ def _remark(candidate: Any) -> str:
 
 
 def _simulation(simulation: Any) -> Iterator[str]:
-    """Yield a line for every simulated attempt."""
+    """Yield a line for each simulated attempt, and the error if no endpoint serves."""
     yield f"With {', '.join(simulation['faults'])}:"
     elapsed_s = Decimal(0)
     for attempt in simulation["attempts"]:
@@ -111,7 +111,7 @@ def _simulation(simulation: Any) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows aligned in columns, without columns that are empty in all rows."""
+    """Return the rows aligned in columns; columns without content are left out."""
     heads, *body = rows
     used = [index for index in range(len(heads)) if any(row[index] for row in body)]
     widths = {index: max(len(row[index]) for row in rows) for index in used}

@@ -35,17 +35,17 @@ def models() -> None:
 @models.command()
 @click.argument("model")
 @routing_file
-@click.option("--provider", help="Provider whose price is used; needed if several have one.")
-@click.option("--upstream", help="The provider's own name for the model, if it differs.")
+@click.option("--provider", help="Provider of the model; required if several have a price.")
+@click.option("--upstream", help="The provider's name for the model, if different.")
 @click.option("--name", help="Display name of the model.")
 @click.option(
-    "--context", type=click.IntRange(1), help="Context in tokens; by default the published one."
+    "--context", type=click.IntRange(1), help="Context in tokens; published value by default."
 )
 @click.option(
     "--max-output",
     type=click.IntRange(1),
     required=True,
-    help="Highest number of tokens of an answer.",
+    help="Maximum number of tokens in an answer.",
 )
 @click.option(
     "--input",
@@ -74,10 +74,10 @@ def add(
     takes: tuple[Modality, ...],
     supports: tuple[Capability, ...],
 ) -> None:
-    """Write MODEL, an author/slug, into FILE with its price from genai-prices, and show the change.
+    """Insert MODEL, an author/slug, into FILE with its price in genai-prices, and show the change.
 
-    Limits and capabilities are stated as options, because genai-prices lacks them. Nothing is
-    written if the file would have errors.
+    Limits and capabilities are options, because genai-prices lacks them. Nothing is written if the
+    file would have errors.
     """
     today = utc_today()
     if not re.fullmatch(MODEL_SLUG, model):
@@ -118,7 +118,7 @@ def add(
 def _offer(
     routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
 ) -> tuple[str, str, Published]:
-    """Return provider, upstream name and price of a model; raise Unpublished unless one fits."""
+    """Return a model's provider, upstream name and price; raise Unpublished unless one matches."""
     if provider is not None and provider not in routing.providers:
         raise click.ClickException(
             f"the file has no provider {provider}: {', '.join(sorted(routing.providers))}"
@@ -142,7 +142,7 @@ def _offer(
         case []:
             raise Unpublished(
                 f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "
-                "state the provider's own name of it with --upstream"
+                "state the provider's name for the model with --upstream"
             )
         case _:
             places = ", ".join(f"{slug} ({its_name})" for slug, its_name, _ in offers)
@@ -150,7 +150,7 @@ def _offer(
 
 
 def _likely_names(model: str) -> tuple[str, ...]:
-    """Return likely upstream names: with or without the author, with dots or hyphens."""
+    """Return likely upstream names for a model: with or without author, with dots or hyphens."""
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
 

@@ -1,4 +1,4 @@
-"""JSON of a review, for programs; amounts are exact, as text."""
+"""JSON output for a review; amounts are exact strings."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ _Json: TypeAlias = Mapping[str, object] | None
 
 
 def as_data(review: Review) -> str:
-    """Return the whole review as JSON."""
+    """Render a review as JSON."""
     return to_json(
         {
             "base": review.base,

@@ -1,7 +1,7 @@
-"""A review as a comment on a pull request: figures and losses first, the rest folded.
+"""Markdown output for a review, as a comment on a pull request.
 
-All text that a pull request may contain is in fenced blocks, where GitHub renders no markup, links
-or mentions.
+Figures and losses come first, and the rest is folded. Text from the pull request is in fenced
+blocks, where GitHub renders no markup, links or mentions.
 """
 
 import re
@@ -26,10 +26,9 @@ from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
-# The workflow finds its comment by this first line, and reads the label from it.
+# The start of a comment, by which the workflow finds its comment; the label follows.
 MARKER: Final = "<!-- tollgate-plan"
-# GitHub accepts 65,536 characters. Bytes are at least as many as characters, and the frame takes
-# some of them.
+# Together, the sections stay below GitHub's limit of 65,536 characters.
 _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000
@@ -40,7 +39,7 @@ _NOTES_BYTES_MAX: Final = 8_000
 
 
 def as_markdown(review: Review) -> str:
-    """Return the whole comment, shorter than GitHub's limit."""
+    """Render a review as a comment that GitHub accepts."""
     return "\n".join(_lines(review))
 
 
@@ -80,7 +79,7 @@ def _lines(review: Review) -> Iterator[str]:
 
 
 def _errors(review: Review) -> Iterator[str]:
-    """Yield the errors: first those about secrets, in lines that GitHub shows in red."""
+    """Yield the errors about secrets, which GitHub shows in red, then all other errors."""
     secrets = [problem for problem in review.errors if problem.endangers_secret]
     other_errors = [problem for problem in review.errors if not problem.endangers_secret]
     if secrets:
@@ -148,14 +147,14 @@ def _folded(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
 
 
 def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str]:
-    """Yield as many lines as fit, in a fence that none of them can close."""
+    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
     for index, line in enumerate(lines):
         bytes_max -= len(line.encode()) + 1
         if bytes_max < 0:
-            yield f"... and {len(lines) - index:,} lines more: `tollgate plan` shows them"
+            yield f"... and {len(lines) - index:,} more lines, which `tollgate plan` shows"
             break
         yield line
     yield fence
@@ -163,5 +162,5 @@ def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str
 
 
 def _code(name: str) -> str:
-    """Return a name without the characters that would end its inline code."""
+    """Return a name that is safe in inline code."""
     return make_printable(name).replace("`", "'")

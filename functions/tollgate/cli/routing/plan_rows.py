@@ -1,4 +1,4 @@
-"""Rows of a review: losses first, then the other differences."""
+"""Rows for the text and Markdown output of a review."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -22,7 +22,7 @@ _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str
 
 
 class ReviewRow(Struct, frozen=True):
-    """A line of a review: a sign as in a diff, kind and name of the subject, and the difference."""
+    """A line in a review: a diff sign, the kind and name of the subject, and the difference."""
 
     sign: Sign
     what: str
@@ -31,19 +31,19 @@ class ReviewRow(Struct, frozen=True):
 
 
 def secret_rows(review: Review) -> list[ReviewRow]:
-    """Return a row for each secret that would go to another host."""
+    """Return a row for each secret that would be sent to another host."""
     return [
         ReviewRow("-", "sends", move.secret, _secret_move(move)) for move in review.secret_moves
     ]
 
 
 def deploy_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for what must be deployed before the head can be published."""
+    """Return a row for each name that must be deployed before the head can be published."""
     return [ReviewRow("!", "deploy", name) for name in review.deploy_first]
 
 
 def breaking_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for removals, refused requests and promises that will break."""
+    """Return rows for removals, refused requests and broken price promises."""
     rows = [_changed(change, review) for change in review.removals]
     rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
@@ -55,7 +55,7 @@ def breaking_rows(review: Review) -> list[ReviewRow]:
 
 
 def other_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for the other differences, and for their effects on traffic."""
+    """Return rows for all other changes, and for their effects on traffic."""
     rows = [
         _changed(change, review)
         for change in review.changes
@@ -65,12 +65,12 @@ def other_rows(review: Review) -> list[ReviewRow]:
 
 
 def note_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for changed values that only people read."""
+    """Return rows for changed notes, which only people read."""
     return [_changed(change, review) for change in review.changes if change.what == "note"]
 
 
 def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
-    """Return the rows aligned in columns; clip lines that are too long."""
+    """Return the rows as lines with aligned columns, clipped to the maximum length."""
     what = max((len(row.what) for row in rows), default=0)
     subject = min(max((len(row.subject) for row in rows), default=0), _SUBJECT_WIDTH_MAX)
     lines = (
@@ -82,12 +82,12 @@ def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
 
 
 def make_printable(text: str) -> str:
-    """Return text without the characters that would colour, hide or break a line."""
+    """Return text with `?` for characters that could colour, hide or break a line."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def format_money(amount_nano_usd: int) -> str:
-    """Return dollars with cents, or with two significant digits if the amount is smaller."""
+    """Return dollars and cents; amounts below a cent have two significant digits."""
     exact = usd(amount_nano_usd)
     places = max(_CENTS, 1 - exact.adjusted()) if exact else _CENTS
     return f"{'-' if exact < 0 else ''}${abs(exact):,.{places}f}"
@@ -108,7 +108,7 @@ def format_rise(flow: Flow) -> str:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Return a share, such as `1.8 %`."""
+    """Return a percentage, such as `1.8 %`."""
     share = Decimal(part) / Decimal(whole) * 100 if whole else Decimal(0)
     return f"{share.quantize(_TENTH)} %"
 
@@ -133,10 +133,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """Return the share of traffic whose first attempt at the base went to the changed subject.
-
-    The share of a tool is the share of requests that ran it.
-    """
+    """Return the share of requests whose first attempt at the base, or tool, was the subject."""
     if (
         replay is None
         or change.kind == "added"

@@ -1,4 +1,4 @@
-"""Text of a review for a terminal."""
+"""Text output for a review."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,17 +28,17 @@ _NO_TRAFFIC: Final = (
 )
 
 DEPLOY_FIRST: Final = (
-    "Deploy first: until `make deploy`, `tollgate publish` refuses what the stack does not know."
+    "Deploy first: until `make deploy`, `tollgate publish` refuses names unknown to the stack."
 )
 
 
 def as_text(review: Review) -> str:
-    """Return the review as text, losses first."""
+    """Render a review as text, losses first."""
     return "\n".join(_lines(review))
 
 
 def describe_span(replay: TrafficReplay) -> str:
-    """Return the extent of a replay, such as `412,306 requests, 2026-11-14 to 2026-11-21`."""
+    """Return the size and days of a replay: `412,306 requests, 2026-11-14 to 2026-11-21`."""
     if not replay.requests:
         return "no requests"
     first, last = (
@@ -49,16 +49,16 @@ def describe_span(replay: TrafficReplay) -> str:
 
 
 def describe_exactness(replay: TrafficReplay) -> str:
-    """Return a sentence on the limits of a replay's figures."""
+    """Return sentences about the accuracy of a replay's figures."""
     recorded = format_percent(replay.as_recorded, replay.requests)
     sentences = (
-        f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
-        "of the requests went and cost as the base says."
+        f"Figures are for first attempts without cooldowns, at the recorded tokens and times; "
+        f"{recorded} of the requests had the route and cost of the base."
     )
     if replay.refused or replay.admitted:
-        sentences += " Spend is of what both serve."
+        sentences += " Spend covers requests that both revisions serve."
     if replay.unplanned:
-        sentences += f" {replay.unplanned:,} lost records do not describe their requests."
+        sentences += f" {replay.unplanned:,} records of lost requests could not be replayed."
     return sentences
 
 

@@ -1,7 +1,7 @@
-"""Conversion of genai-prices to prices of a routing file, for review but never for bills.
+"""Conversion of prices in genai-prices to prices for a routing file; bills never use genai-prices.
 
-The package has prices by date, by hour and by size of the prompt, and needs no network. The
-conversion names units that a routing file cannot state.
+The package has prices by date, hour and prompt size, and needs no network. The conversion reports
+units that a routing file cannot express.
 """
 
 import re
@@ -46,7 +46,7 @@ _RATES: Final = {
     "web_searches_kcount": "web_search",
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
-# The class whose rate is billed for a class that has no rate.
+# Fallbacks: the class whose rate is billed for a class without a rate.
 BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
@@ -57,9 +57,9 @@ BILLED_AS: Final = {
     "image_input": "input",
     "image_output": "output",
 }
-# The rates of a result that may be charged for without any tokens.
+# Rates of results that may be billed without any tokens.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
-# Published hours have a fixed offset from UTC, so any day serves for their conversion.
+# Published hours have a fixed offset from UTC, so that any date works for their conversion.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
@@ -67,21 +67,23 @@ PublishedRates: TypeAlias = dict[str, Decimal]
 
 
 class Unpublished(LookupError):
-    """No price is published for an endpoint, or none that a routing file can state."""
+    """An endpoint without a published price that a routing file can express."""
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """The published price of one model from a day on."""
+    """The published price of a model from a day on."""
 
-    upstream: str  # the publisher's own name for the model
+    upstream: str
+    """The publisher's name for the model."""
     context: int | None
     price: PriceSection
     overrides: tuple[OverrideSection, ...]
-    unstatable: tuple[str, ...]  # published units for which a routing file has no rate
+    unstatable: tuple[str, ...]
+    """Published units for which a routing file has no rate."""
 
 
 def is_published(row: ProviderSection) -> bool:
-    """Return True if prices of a provider are published."""
+    """Return whether genai-prices has a provider's prices."""
     try:
         _publisher(row)
     except Unpublished:
@@ -92,7 +94,7 @@ def is_published(row: ProviderSection) -> bool:
 def find_published_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
 ) -> Published:
-    """Return the price of a provider's model from a day on; raise Unpublished if none exists."""
+    """Return the price for a provider's model from a day on; raise Unpublished without one."""
     publisher = _publisher(row)
     model = publisher.find_model(upstream, all_providers=data.providers)
     if model is None:
@@ -101,7 +103,7 @@ def find_published_price(
 
 
 def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
-    """Return a published price in a routing file's form; raise Unpublished without token rates."""
+    """Return a published price as routing file sections; raise Unpublished without token rates."""
     base, later = _from(day, model)
     rates = _plain(base)
     known = _known_rates(kind)
@@ -126,10 +128,10 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
 
 
 def _known_rates(kind: WorkKind) -> Set[str]:
-    """Return the rates that a kind can have; some publishers state rates that no model can bill."""
+    """Return the rates that a kind of work can have; other published rates are ignored."""
     if kind == "chat":
         return frozenset(_RATES.values()) - _PIECES
-    # Published prices of cache reads are taken over for chat alone.
+    # Published prices for cache reads are used only for chat.
     return WORK_KINDS[kind].rates - {"cache_read"}
 
 
@@ -144,15 +146,13 @@ def _publisher(row: ProviderSection) -> Provider:
 
 
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:
-    """Return the price of a day, and the prices that replace it at some hours or from a later day.
-
-    If several prices apply at once, the last one counts.
-    """
+    """Return the price on a day, and the prices that replace it at some hours or on later days."""
     if isinstance(model.prices, ModelPrice):
         return model.prices, ()
     first = 0
     for index, conditional in enumerate(model.prices):
         constraint = conditional.constraint
+        # If several prices apply, the last one counts.
         if constraint is None or (
             isinstance(constraint, StartDateConstraint) and constraint.start_date <= day
         ):
@@ -161,7 +161,7 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Yield tiers and later prices, which state every rate because they replace the whole price."""
+    """Yield tiers and later prices; a later price states every rate, since it replaces them all."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:
@@ -174,7 +174,7 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 
 
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
-    """Return the rates billed for classes without a rate; requests without a rate are free."""
+    """Return the billed rates for classes without a rate; 0 for a class without a fallback."""
     return {
         name: rates[_billed_like(name, rates)] if name in BILLED_AS else Decimal(0)
         for name in unstated
@@ -182,7 +182,7 @@ def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
 
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
-    """Return the class whose rate is billed for a class without a rate."""
+    """Return the first fallback of a class that has a rate."""
     fallback = BILLED_AS[name]
     return fallback if fallback in stated else _billed_like(fallback, stated)
 
@@ -190,7 +190,7 @@ def _billed_like(name: str, stated: PublishedRates) -> str:
 def _tiers(
     price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
 ) -> Iterator[OverrideSection]:
-    """Yield the rates of larger prompts, with the rates at which `unstated` classes are billed."""
+    """Yield the overrides for large prompts, including the billed rates of `unstated` classes."""
     stated = _plain(price)
     by_size: dict[int, PublishedRates] = {}
     for unit, amount in _units(price).items():
@@ -209,7 +209,7 @@ def _tiers(
 def _when(conditional: ConditionalPrice) -> dict[str, object]:
     constraint = conditional.constraint
     if constraint is None:
-        raise TypeError("a price without a condition replaces all before it")
+        raise TypeError("a price without a condition is not an override")
     if isinstance(constraint, StartDateConstraint):
         return {"from": constraint.start_date}
     return {"utc_window": f"{_minute(constraint.start_time)}-{_minute(constraint.end_time)}"}
@@ -227,7 +227,7 @@ def _override(when: Mapping[str, object], rates: PublishedRates) -> OverrideSect
 
 
 def _plain(price: ModelPrice) -> PublishedRates:
-    """Return the rates of a prompt below all tiers."""
+    """Return the rates for a prompt below all tiers."""
     return {
         _RATES[unit]: (amount.base if isinstance(amount, TieredPrices) else amount)
         / (1000 if unit in _PER_THOUSAND else 1)

@@ -39,7 +39,7 @@ from tollgate.wiring.whole import wire_whole_app
 _log = logging.getLogger(__name__)
 
 _START_S: Final = 20.0
-# Interval of a deployed stack's sweeper.
+# Interval of the sweeper in a deployed stack.
 _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
@@ -60,12 +60,12 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
     default=Path(".dev"),
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the local database and keys.",
+    help="Folder for the local database and keys.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that gets {base_url, key, management_key, pid} as JSON once the server answers.",
+    help="File to write {base_url, key, management_key, pid} to as JSON once the server answers.",
 )
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
@@ -142,7 +142,7 @@ async def _serve(
 
 
 async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
-    """Run the scheduled work of a stack's functions, which nothing else runs on this machine."""
+    """Run the work of a stack's scheduled functions, every five minutes and without end."""
     while True:
         for work in (sweep, roll_up):
             try:
@@ -197,7 +197,7 @@ def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
     }
     written = ready_file.with_suffix(".part")
     written.unlink(missing_ok=True)
-    # The file contains keys, so no other user may read it, not even while it is written.
+    # The file contains keys, so that other users must never be able to read it.
     handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with open(handle, "w", encoding="utf-8") as file:
         json.dump(ready, file)

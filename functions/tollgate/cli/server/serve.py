@@ -1,4 +1,4 @@
-"""`tollgate serve`: the gateway over a deployed stack's tables, on any host."""
+"""`tollgate serve`: the gateway on any host, with the tables of a deployed stack."""
 
 import asyncio
 import contextlib
@@ -43,13 +43,13 @@ from tollgate.wiring.whole import wire_whole_app
     default=100,
     show_default=True,
     type=click.IntRange(0),
-    help="Seconds that streams may still run after SIGTERM.",
+    help="Seconds that streams may run after SIGTERM.",
 )
 def serve(host: str, port: int, drain_s: int) -> None:
-    """Serve the gateway by one process, which uses one core.
+    """Serve the gateway with one process, which uses one core.
 
-    The environment names the tables. For more cores, run several containers or systemd units behind
-    the reverse proxy, each on its own port: docs/container.md.
+    Environment variables name the tables. To use more cores, run several containers or systemd
+    units behind a reverse proxy, each on its own port; see docs/container.md.
     """
     configure_logging()
     with listen_on(host, port) as listener, _explain_failures():
@@ -58,7 +58,7 @@ def serve(host: str, port: int, drain_s: int) -> None:
 
 
 async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) -> None:
-    """Serve until a signal."""
+    """Serve until a signal arrives."""
     clock = SystemClock()
     async with _open_app(settings, clock) as app:
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
@@ -69,27 +69,23 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
 
 
 def _check_catalog(file: Path) -> None:
-    """Raise ClickException unless the file is a catalog that can be served.
-
-    An operator's file may come from another version; a file built by this version is not read in
-    full.
-    """
+    """Raise ClickException unless the file is a catalog that this version can serve."""
     try:
         Catalog.from_json(file.read_bytes())
     except FileNotFoundError as missing:
         raise click.ClickException(
-            f"There is no {file}: `tollgate compile` writes it,"
-            " and TOLLGATE_CATALOG_FILE says where it is."
+            f"There is no catalog at {file}: `tollgate compile` writes a catalog, and"
+            " TOLLGATE_CATALOG_FILE has its path."
         ) from missing
     except (OSError, ValueError) as failure:
         raise click.ClickException(
-            f"{file} is not a catalog that can be served: {failure}. `tollgate compile` writes one."
+            f"{file} is not a valid catalog: {failure}. `tollgate compile` writes a catalog."
         ) from failure
 
 
 @asynccontextmanager
 async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
-    """Yield the app; close what it has opened afterwards."""
+    """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
@@ -120,7 +116,7 @@ async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASG
 
 @contextlib.contextmanager
 def _explain_failures() -> Iterator[None]:
-    """Raise ClickException with the reason if the gateway cannot be served."""
+    """Raise ClickException if the sign-in file is invalid."""
     try:
         yield
     except InvalidSignIn as invalid:
@@ -133,6 +129,6 @@ def _announce(listener: GuardedListener) -> None:
 
 
 def _tell(line: str) -> None:
-    # A full disk for logs, or a closed terminal, must not stop the server.
+    # A full disk or a closed terminal must not stop the server.
     with contextlib.suppress(OSError):
         click.echo(line)

@@ -1,4 +1,4 @@
-"""`tollgate upkeep` and `tollgate export`: the work of the scheduled functions, run by hand."""
+"""`tollgate upkeep` and `tollgate export`: the work of a stack's scheduled functions."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
 Task = Literal["sweep", "rollup", "audit"]
-# Scanning one page reads up to 1 MB, and no client waits for the result.
+# A scan reads pages of up to 1 MB, and no client waits for the result.
 _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
@@ -45,7 +45,7 @@ def upkeep(task: Task) -> None:
 
 
 async def _upkeep(task: Task, settings: Settings) -> bool:
-    """Run the task, and return whether the books differ."""
+    """Run a task, and return whether the audit found differences."""
     async with _open_stores(settings) as stores:
         match task:
             case "sweep":
@@ -70,7 +70,7 @@ async def _open_stores(settings: Settings) -> AsyncIterator[Stores]:
 
 
 async def sweep(settings: Settings, stores: Stores) -> None:
-    """Run the work that is due every five minutes."""
+    """Run the work of the sweeper function."""
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)
@@ -80,7 +80,7 @@ async def sweep(settings: Settings, stores: Stores) -> None:
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Close the days that are over, and export them if the settings name a place."""
+    """Roll up finished days, and export them if daily exports are on."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
     exports = wire_exports(settings, stores, SystemClock())
@@ -109,9 +109,9 @@ def _log_done(message: str, fields: Mapping[str, JsonValue]) -> None:
 )
 @click.option("--workspace", help="Only this workspace; all workspaces by default.")
 def export(day: datetime, workspace: str | None) -> None:
-    """Write the tables of a closed day to the bucket or folder, replacing existing ones.
+    """Write the tables for a closed day to the bucket or folder, replacing existing files.
 
-    The environment names the tables and the bucket; see docs/exports.md.
+    Environment variables name the DynamoDB tables and the bucket; see docs/exports.md.
     """
     try:
         asyncio.run(_export(Settings(), int(day.replace(tzinfo=UTC).timestamp()), workspace))
@@ -124,7 +124,7 @@ async def _export(settings: Settings, start_s: int, workspace: str | None) -> No
         exports = wire_exports(settings, stores, SystemClock())
         if exports is None:
             raise click.ClickException(
-                "Set TOLLGATE_OBJECTS_BUCKET or TOLLGATE_OBJECTS_FOLDER to where the tables go."
+                "Set TOLLGATE_OBJECTS_BUCKET or TOLLGATE_OBJECTS_FOLDER to the target of exports."
             )
         days = exports.days
         names = await days.workspaces() if workspace is None else (workspace,)

@@ -1,4 +1,4 @@
-"""Providers that are usable on this machine, and variables that the others need."""
+"""Text about providers that are usable on this machine, and variables that others need."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _EXPORTS_MAX: Final = 9
 
 
 def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
-    """Return a line for each server tool that lacks its key, with the remedy."""
+    """Return a line for each server tool without a key, with the remedy."""
     return "".join(
         f"\n  {name:<15} without its key: {describe_remedy((credential,))}"
         for name, credential in places.items()
@@ -20,10 +20,7 @@ def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
 
 
 def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:
-    """Return lines for the banner: usable providers, and an `export` for some of the others.
-
-    Providers with the most models come first.
-    """
+    """Return lines with usable providers and an `export` for others, by number of models."""
     offers = Counter(
         endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
     )
@@ -39,7 +36,7 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         lines.append(f"  not usable      {', '.join(without_variable)}: no variable is named")
     if missing:
         lines.append("  without a key   the others; export one, then start again:")
-        # Each variable has its own line, also if a provider needs several.
+        # Each variable has its own line, even if a provider needs several variables.
         exports = [
             (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
         ]
@@ -47,5 +44,5 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         width = max(len(setting) for setting, _ in shown)
         lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
         if hidden:
-            lines.append(f"    and {len(hidden)} more, named in the rows of the routing file")
+            lines.append(f"    and {len(hidden)} more, see the providers in the routing file")
     return "\n".join(lines)

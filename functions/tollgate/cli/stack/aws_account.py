@@ -1,4 +1,4 @@
-"""The AWS account of a deployed stack, as the operator's commands read it."""
+"""Access to the AWS account of a deployed stack, for the operator's commands."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _NO_CREDENTIALS: Final = (
 
 
 class AccountError(Exception):
-    """A failed read of AWS: no credentials, no permission, or no such stack."""
+    """A failed call to AWS: no credentials, no permission, or no such stack."""
 
 
 class DeployedStack(Struct, frozen=True):
@@ -36,7 +36,7 @@ class DeployedStack(Struct, frozen=True):
 
 
 class ModelAccess(Struct, frozen=True, kw_only=True):
-    """The account's rights to one Bedrock model, as AWS states them."""
+    """The account's access to a Bedrock model."""
 
     in_region: bool
     subscribed: bool
@@ -53,7 +53,7 @@ def _account_errors(what: str) -> Iterator[None]:
 
 
 class AwsAccount:
-    """One account in one region, with the credentials of this terminal."""
+    """Access to an account in one region, with the credentials of this terminal."""
 
     def __init__(self, region: str | None) -> None:
         try:
@@ -89,7 +89,7 @@ class AwsAccount:
             raise AccountError(f"stack {name} has no output {missing}") from missing
 
     def template(self, name: str) -> str:
-        """Return the template that a stack was deployed from, as JSON or YAML."""
+        """Return a deployed stack's template, as JSON or YAML."""
         with _account_errors(f"the template of stack {name}"):
             answer = self._session.client("cloudformation").get_template(
                 StackName=name, TemplateStage="Original"
@@ -99,7 +99,7 @@ class AwsAccount:
         return body if isinstance(body, str) else json.dumps(body)
 
     def caller(self) -> str:
-        """Return the ARN that these credentials belong to."""
+        """Return the ARN of the credentials' owner."""
         try:
             return str(self._session.client("sts").get_caller_identity()["Arn"])
         except NoCredentialsError as error:
@@ -110,10 +110,10 @@ class AwsAccount:
                 f"AWS does not accept the credentials here ({code}): sign in again"
             ) from error
         except BotoCoreError as error:
-            raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
+            raise AccountError(f"the owner of the credentials is unknown: {error}") from error
 
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
-        """Return the names of the stack's change sets that were not executed."""
+        """Return the names of a stack's change sets that can be executed."""
         client = self._session.client("cloudformation")
         with _account_errors(f"the change sets of stack {stack}"):
             summaries = client.list_change_sets(StackName=stack)["Summaries"]
@@ -124,7 +124,7 @@ class AwsAccount:
         )
 
     def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
-        """Delete the stack's waiting change sets except the named ones; return whether any was."""
+        """Delete a stack's waiting change sets, except `but`; return whether there were any."""
         client = self._session.client("cloudformation")
         waiting = self.waiting_change_sets(stack) - but
         with _account_errors(f"the change sets of stack {stack}"):
@@ -133,11 +133,11 @@ class AwsAccount:
         return bool(waiting)
 
     def parameter(self, stack: str, name: str) -> str | None:
-        """Return a parameter of a stack, or None if the stack does not exist."""
+        """Return the value of a stack's parameter, or None if the stack does not exist."""
         try:
             answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
         except ClientError as error:
-            # CloudFormation's code for a stack that does not exist.
+            # This code means that the stack does not exist.
             if error.response["Error"]["Code"] == "ValidationError":
                 return None
             raise AccountError(f"stack {stack}: {error}") from error
@@ -155,7 +155,7 @@ class AwsAccount:
         return str(values[name]) if name in values else None
 
     def set_parameter(self, stack: str, name: str, value: str) -> None:
-        """Update a stack to another value of one parameter, and wait until the update is done."""
+        """Update a parameter of a stack, and wait until the update is complete."""
         client = self._session.client("cloudformation")
         with _account_errors(f"{name} of stack {stack}"):
             parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]
@@ -177,7 +177,7 @@ class AwsAccount:
             waiter.wait(StackName=stack, WaiterConfig={"Delay": 2, "MaxAttempts": 300})
 
     def has_secret(self, name: str) -> bool:
-        """Return whether a secret exists and has a value. The value is not read."""
+        """Return whether a secret exists and has a value, without reading the value."""
         try:
             answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
         except ClientError as error:
@@ -190,13 +190,13 @@ class AwsAccount:
         return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 
     def concurrency_max(self) -> int:
-        """Return how many Lambda environments the account may run at once in this region."""
+        """Return the maximum number of concurrent Lambda environments in this region."""
         with _account_errors("Lambda's quota"):
             answer = self._session.client("lambda").get_account_settings()
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
 
     def model_access(self, model_id: str) -> ModelAccess:
-        """Return the account's rights to one Bedrock model in this region."""
+        """Return the account's access to a Bedrock model in this region."""
         with _account_errors(f"Bedrock model {model_id}"):
             answer = self._session.client("bedrock").get_foundation_model_availability(
                 modelId=model_id
@@ -208,7 +208,7 @@ class AwsAccount:
         )
 
     def settings(self, stack: DeployedStack) -> Settings:
-        """Return the settings with which stores in this process reach the stack's tables."""
+        """Return settings with which this process can access the stack's tables."""
         credentials = self._session.get_credentials()
         if credentials is None:
             raise AccountError(_NO_CREDENTIALS)

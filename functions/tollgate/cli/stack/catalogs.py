@@ -1,4 +1,4 @@
-"""`tollgate catalogs`: the published catalogs of a stack, and the prices in each."""
+"""`tollgate catalogs`: a stack's published catalogs and their prices."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ _as_json = click.option("--json", "style", flag_value="json", help="Print JSON."
 @_as_json
 @click.pass_context
 def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | None) -> None:
-    """List published catalogs, latest first; `show` has the prices of one."""
+    """List published catalogs, latest first; `show` prints the prices in a catalog."""
     if ctx.invoked_subcommand is not None:
         # These options are accepted before and after the subcommand.
         defaults = {"stack": stack, "region": region, "style": style}
@@ -71,7 +71,7 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
 @catalogs.command("show")
 @click.argument("sha")
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
-@click.option("--at", metavar="MOMENT", help="Only prices of this moment: a bill's created_at, 7d.")
+@click.option("--at", metavar="TIME", help="Only prices at this time: a bill's created_at, or 7d.")
 @routing_option(
     "--file", "Read in place of the stack if its catalog is SHA, as for a local gateway."
 )
@@ -88,10 +88,10 @@ def show_catalog(
     region: str | None,
     style: OutputStyle | None,
 ) -> None:
-    """Show the prices of the catalog SHA, which a bill names; the first characters are enough.
+    """Show the prices in the catalog SHA; a bill names the SHA, which may be abbreviated.
 
-    A row with conditions replaces the rates of the row without, rate by rate; if several apply, the
-    last one counts. Rates are in dollars per million tokens, and per unit under `others`.
+    A row with conditions replaces single rates of the row without conditions; if several rows
+    apply, the last row counts. Rates are dollars per million tokens, or per unit under `others`.
     """
     check_length(sha)
     at_s = None if at is None else _seconds(at)
@@ -123,7 +123,7 @@ def show_catalog(
 
 
 def _find(sha: str, history: Sequence[Publication]) -> str:
-    """Return the full form of an abbreviated sha; raise ClickException unless one matches."""
+    """Return the full form of an abbreviated SHA; raise ClickException unless one matches."""
     found = {
         known
         for each in history
@@ -131,20 +131,20 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
         if known is not None and known.startswith(sha)
     }
     if not found and len(sha) == _SHA_LENGTH:
-        # This catalog is older than the listed history, but stored as long as its bills.
+        # The catalog may be older than the history; catalogs are stored as long as their bills.
         return sha
     if len(found) != 1:
         listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"
         many = "more than one catalog" if found else "no published catalog"
         raise click.ClickException(
-            f"{sha} names {many}{listed}. A catalog that was deployed but never published is the "
-            "one of its commit's routing file: check that commit out, or give --file."
+            f"{sha} names {many}{listed}. If the catalog was deployed but never published, check "
+            "out the commit with its routing file, or give --file."
         )
     return found.pop()
 
 
 def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod, ...]] | None:
-    """Return the catalog of a local file if it has this sha, with or without files for `dev`."""
+    """Return a local file's catalog if its SHA matches, with or without development files."""
     for dev in (False, True) if file.is_file() else ():
         try:
             compiled = compile_catalog(file, dev=dev, variables=Settings().variables)

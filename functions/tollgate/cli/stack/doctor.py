@@ -1,4 +1,4 @@
-"""`tollgate doctor`: the checks of a deployed stack; a check that cannot run fails."""
+"""`tollgate doctor`: checks of a deployed stack; a check that cannot run fails."""
 
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
@@ -20,21 +20,21 @@ from tollgate.settings import Settings
 
 # New accounts may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
 _CONCURRENCY_RECOMMENDED: Final = 100
-# AWS refuses signatures that are more than 5 minutes off (IAM user guide, "Troubleshoot Signature
-# Version 4", 2026-11); warning at one minute leaves time to act.
+# AWS refuses signatures with a time that is more than 5 minutes off (IAM user guide, "Troubleshoot
+# Signature Version 4", 2026-11).
 _CLOCK_OFF_MAX_S: Final = 60
 _PROMPT: Final = "Write the numbers from one to forty as words."
 
 _OPEN_MODEL: Final = (
-    "use it once in Bedrock's playground, which subscribes in AWS Marketplace; Anthropic asks "
-    "for a form first"
+    "use the model once in Bedrock's playground, which subscribes in AWS Marketplace; Anthropic "
+    "requires a form first"
 )
 
 CheckSeverity = Literal["ok", "warn", "FAIL"]
 
 
 class CheckResult(Struct, frozen=True):
-    """One line of the doctor's report, with the remedy."""
+    """A line in the report, with a remedy for a failure."""
 
     severity: CheckSeverity
     what: str
@@ -42,20 +42,20 @@ class CheckResult(Struct, frozen=True):
 
 
 class Account(Protocol):
-    """Reads of AWS that checks need. Each raises AccountError."""
+    """The AWS calls that checks need; each raises AccountError on failure."""
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value."""
 
     def concurrency_max(self) -> int:
-        """Return how many environments Lambda may run at once."""
+        """Return the maximum number of concurrent Lambda environments."""
 
     def model_access(self, model_id: str) -> ModelAccess:
-        """Return the account's rights to one Bedrock model."""
+        """Return the account's access to a Bedrock model."""
 
 
 class Patient(Struct, frozen=True, kw_only=True):
-    """A deployment, and its expected state."""
+    """A deployment to check, and its expected state."""
 
     probe: Probe
     account: Account
@@ -63,14 +63,14 @@ class Patient(Struct, frozen=True, kw_only=True):
     catalog_sha: str
     secrets: tuple[str, ...]
     bedrock_models: tuple[str, ...]
-    """Ids of the Bedrock models that the routing file names."""
+    """Ids of the Bedrock models in the routing file."""
     model: str
     """The model that the streaming check calls."""
     has_key: bool
 
 
 def examine(patient: Patient) -> Iterator[CheckResult]:
-    """Run every check, whether or not earlier ones failed, and yield the results."""
+    """Run all checks, even after a failure, and yield the results."""
     for check in CHECKS:
         try:
             yield from check(patient)
@@ -90,7 +90,7 @@ def readiness(patient: Patient) -> Iterator[CheckResult]:
 
 
 def catalog(patient: Patient) -> Iterator[CheckResult]:
-    """Check that the stack serves the routing file that is checked out here."""
+    """Check that the stack serves the local routing file."""
     served = patient.probe.get("/health/live").field("catalog_sha")
     if served == patient.catalog_sha:
         yield CheckResult(
@@ -101,15 +101,15 @@ def catalog(patient: Patient) -> Iterator[CheckResult]:
             "FAIL",
             f"the stack serves catalog {str(served)[:12]}, routing.yaml is "
             f"{patient.catalog_sha[:12]}",
-            "deploy or publish this file, or check out the one that is served",
+            "deploy or publish this file, or check out the served version",
         )
 
 
 def clock(patient: Patient) -> Iterator[CheckResult]:
-    """Check that the clocks of this machine and AWS agree, because signatures contain the time."""
+    """Check that the clocks of this machine and AWS agree, as signatures require."""
     date = patient.probe.get("/health/live").headers.get("date")
     if date is None:
-        yield CheckResult("FAIL", "the gateway sends no date")
+        yield CheckResult("FAIL", "the gateway sends no Date header")
         return
     off_s = abs(parsedate_to_datetime(date).timestamp() - patient.clock.now_s())
     if off_s <= _CLOCK_OFF_MAX_S:
@@ -121,7 +121,7 @@ def clock(patient: Patient) -> Iterator[CheckResult]:
 
 
 def secrets(patient: Patient) -> Iterator[CheckResult]:
-    """Warn of each missing secret of the routing file, because chains skip its provider."""
+    """Warn about each missing secret; without the secret, requests skip its provider."""
     missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
     if not missing:
         yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
@@ -130,7 +130,7 @@ def secrets(patient: Patient) -> Iterator[CheckResult]:
 
 
 def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
-    """Check that the account may invoke every Bedrock model of the routing file."""
+    """Check that the account may invoke every Bedrock model in the routing file."""
     closed = 0
     for model_id in patient.bedrock_models:
         access = patient.account.model_access(model_id)
@@ -149,7 +149,7 @@ def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
 
 
 def quota(patient: Patient) -> Iterator[CheckResult]:
-    """Warn if Lambda may run so few environments that a second caller is refused."""
+    """Warn if Lambda may run too few concurrent environments, each of which serves one answer."""
     allowed = patient.account.concurrency_max()
     if allowed >= _CONCURRENCY_RECOMMENDED:
         yield CheckResult("ok", f"Lambda may run {allowed} environments at once")
@@ -178,19 +178,19 @@ def key(patient: Patient) -> Iterator[CheckResult]:
 
 
 def stream(patient: Patient) -> Iterator[CheckResult]:
-    """Check that events arrive one by one, so that no proxy buffers the stream."""
+    """Check that a stream's events arrive one by one, not buffered by a proxy."""
     if not patient.has_key:
         return
     streamed = patient.probe.stream(patient.model, _PROMPT)
     if streamed.reply.status != 200:
         yield CheckResult("FAIL", f"{patient.model} does not answer: {streamed.reply.summarize()}")
     elif not streamed.whole:
-        yield CheckResult("FAIL", f"{patient.model} breaks off during its answer")
+        yield CheckResult("FAIL", f"{patient.model} does not finish its answer")
     elif not streamed.came_apart:
         yield CheckResult(
             "FAIL",
-            f"the stream is buffered: {len(streamed.arrived_s)} events came at once",
-            "the method must be RESPONSE_STREAM, and proxies on the way must not buffer",
+            f"the stream is buffered: {len(streamed.arrived_s)} events arrived at once",
+            "the method must be RESPONSE_STREAM, and proxies must not buffer",
         )
     else:
         took_s = streamed.arrived_s[-1] - streamed.arrived_s[0]
@@ -213,9 +213,9 @@ CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
 @routing_file
 @stack
 @region
-@click.option("--url", help="Another base URL of the stack, such as its own domain.")
+@click.option("--url", help="Another base URL for the stack, such as a custom domain.")
 @click.option(
-    "--model", default="fast", show_default=True, help="Model to call; the call costs a little."
+    "--model", default="fast", show_default=True, help="Model for a test call, which is billed."
 )
 @click.option(
     "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="Inference key for the calls."

@@ -1,4 +1,4 @@
-"""`tollgate publish`, `canary` and `rollback`: change the catalog that a deployed stack serves."""
+"""`tollgate publish`, `canary` and `rollback`: change the catalog that a stack serves."""
 
 import subprocess
 from pathlib import Path
@@ -35,7 +35,7 @@ _FOLLOWED: Final = "Every instance follows within 30 seconds."
 @stack
 @region
 def publish(file: Path, stack: str, region: str | None) -> None:
-    """Let a stack serve FILE without a deploy; this ends a running canary."""
+    """Make a stack serve FILE without a deploy; this ends a running canary."""
     catalog = compile_valid(file)
 
     async def move(store: Publications, account: AwsAccount) -> str:
@@ -57,7 +57,7 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 @stack
 @region
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
-    """Return to the catalog that was live before, or to SHA; this ends a running canary."""
+    """Return to the previous catalog or to SHA; this ends a running canary."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
@@ -82,16 +82,13 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     "--percent",
     required=True,
     type=click.IntRange(0, 99),
-    help="Share of the keys in percent; 0 ends the canary.",
+    help="Percentage of the keys; 0 ends the canary.",
 )
 @routing_option("--file", "Uploaded if its catalog is SHA and was never published.")
 @stack
 @region
 def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
-    """Serve a share of the keys by the catalog SHA.
-
-    `tollgate check` prints the sha of a file.
-    """
+    """Serve the catalog SHA to a share of the keys; `tollgate check` prints a file's SHA."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
@@ -121,7 +118,7 @@ async def _current(store: Publications) -> Publication:
 async def _move(
     store: Publications, action: str, before: Publication | None, now: Publication
 ) -> None:
-    """Make a publication the latest one, with an entry in the audit log."""
+    """Store a publication as the current one, with an entry in the audit log."""
     clock = SystemClock()
     change = AuditedChange(
         action=action,
@@ -135,7 +132,7 @@ async def _move(
 
 
 async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
-    """End the canary of a sha, even if its catalog can no longer be read."""
+    """End the canary of a SHA, even if its catalog can no longer be read."""
     check_length(sha)
     if before.candidate is None or not before.candidate.startswith(sha):
         raise click.ClickException(
@@ -147,7 +144,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
-    """Return the full form of an abbreviated sha: of a published catalog, or of `file`.
+    """Return the full SHA of a published catalog or of `file`.
 
     Raises ClickException unless exactly one catalog matches.
     """
@@ -174,7 +171,7 @@ def _compile_if_present(file: Path | None) -> CompiledCatalog | None:
 
 
 async def _check_servable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
-    """Raise ClickException unless this version and this stack can serve a stored catalog."""
+    """Raise ClickException unless the stack can serve a stored catalog."""
     content = await store.catalog(sha)
     try:
         routing = Routing.model_validate_json(content, strict=True)
@@ -190,9 +187,9 @@ def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     if missing:
         listed = "\n".join(f"  {name}" for name in missing)
         raise click.ClickException(
-            f"The stack {stack} does not know all that this catalog uses, or which host gets "
-            f"which secret:\n{listed}\nDeploy first: run `tollgate permissions` and `make "
-            "deploy`, then publish."
+            f"The stack {stack} lacks permissions or pairs of secrets and hosts that this catalog "
+            f"needs:\n{listed}\nDeploy first: run `tollgate permissions` and `make deploy`, then "
+            "publish."
         )
 
 
@@ -202,7 +199,7 @@ def _signature(account: AwsAccount, folder: Path | None) -> Signature:
 
 
 def _commit(folder: Path) -> str | None:
-    """Return the checked-out commit, with a `+` if files differ from it; None without git."""
+    """Return the checked-out commit, with a `+` if files have changed; None without git."""
     program = which("git")
     if program is None:
         return None

@@ -1,4 +1,4 @@
-"""The catalogs of a deployed stack, for the commands that read and change them."""
+"""Access to the published catalogs of a deployed stack."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from tollgate.core.routing.publication import Publications
 from tollgate.routing.file.permissions import NotPermissible
 from tollgate.wiring.stores import wire_stores
 
-# Characters of a sha that are printed.
+# Number of characters of a SHA that are printed.
 _SHA_SHOWN: Final = 12
 _ABBREVIATED_MIN: Final = 7
 _Result = TypeVar("_Result")
@@ -25,7 +25,7 @@ def run_on_stack(
     region: str | None,
     work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
-    """Call `work` with the publications of a stack; turn its errors into ClickException."""
+    """Call `work` with a stack's publications; turn expected errors into ClickException."""
 
     async def call(account: AwsAccount) -> _Result:
         settings = account.settings(account.stack(stack))
@@ -39,11 +39,11 @@ def run_on_stack(
 
 
 def check_length(sha: str) -> None:
-    """Raise UsageError for a sha with too few characters."""
+    """Raise UsageError for a SHA with too few characters."""
     if len(sha) < _ABBREVIATED_MIN:
         raise click.UsageError(f"{sha!r}: give at least {_ABBREVIATED_MIN} characters of the sha.")
 
 
 def short_sha(sha: str) -> str:
-    """Return the characters of a sha that are printed."""
+    """Return the first characters of a SHA, for printing."""
     return sha[:_SHA_SHOWN]

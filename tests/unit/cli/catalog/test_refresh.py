@@ -169,7 +169,7 @@ def test_a_price_that_two_publishers_dispute_is_not_said_to_have_none(write: Any
     name = f"{endpoint.provider} {endpoint.upstream}"
     disputed = structs.replace(evidence, endpoints={name: stated})
     lines = list(render_verdicts(list(judge_file(routing, disputed)), disputed, {}))
-    assert lines[0] == "! acme/m @ together: no publisher has its price, and they disagree"
+    assert lines[0] == "! acme/m @ together: the publishers disagree, and none has the file's price"
     assert not [it for it in lines if "nobody publishes" in it]
 
 
