@@ -66,7 +66,7 @@ def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path
     table = on_screen(finance, "statement", "--month", month, columns=140)
     assert any(line.startswith("closing_balance") for line in table)
     assert any(line.startswith("test/echo") for line in table)
-    assert f"{month} is not closed: its figures may still change." in table
+    assert f"{month} is not closed: figures may still change." in table
     page = printed(finance, "statement", "--html")
     assert page.startswith("<!doctype html>")
     assert "<script" not in page

@@ -83,10 +83,10 @@ def _line(line: Mapping[str, Any]) -> dict[str, str]:
 def _remarks(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield remarks on figures that are not final or not complete."""
     if found["status"] == "open":
-        yield f"{found['month']} is not closed: its figures may still change."
+        yield f"{found['month']} is not closed: figures may still change."
     if found["partial_days"]:
-        yield f"Some records for {', '.join(found['partial_days'])} are not counted."
+        yield f"Some records are not counted on {', '.join(found['partial_days'])}."
     if found["missing_days"]:
-        yield f"Nothing is known about {', '.join(found['missing_days'])}."
+        yield f"No figures are available for {', '.join(found['missing_days'])}."
     if found["summed"]:
         yield f"Summed over {', '.join(found['summed'])}, because there are too many lines."

@@ -37,7 +37,7 @@ class Reloaded(Generic[Made]):
         return self._made
 
     async def finish_loading(self) -> None:
-        """Do nothing, because nothing loads in the background."""
+        """Return immediately, because nothing loads in the background."""
 
     def replace(self, catalog: Catalog) -> None:
         """Build the object for later requests from another catalog."""
