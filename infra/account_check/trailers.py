@@ -17,7 +17,7 @@ _SIZE: Final = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
 
 
 class StreamEnd(Enum):
-    """How a chunked body ends for a client."""
+    """The end of a chunked body, as seen by a client."""
 
     TRAILERS = "it ended, and the trailers arrived with it"
     CLEAN = "it ended like a complete answer, without trailers"

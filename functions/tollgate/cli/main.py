@@ -34,9 +34,7 @@ _SECTIONS: Final = {
 _ENTRIES: Final = {
     "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
-    "catalog": _Entry(
-        "catalog.refresh", "catalog_commands", "Keep a routing file in step with published prices."
-    ),
+    "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
     "check": _Entry("routing.check", "check", "Report the errors in a routing file."),
     "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
@@ -56,24 +54,16 @@ _ENTRIES: Final = {
     "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show a month's costs by model, key, day or label."),
-    "reconcile": _Entry(
-        "gateway.reconcile", "reconcile", "Compare a provider's invoice with the records."
-    ),
-    "statement": _Entry(
-        "gateway.statement", "statement", "Show a month's balances, entries and usage."
-    ),
+    "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
+    "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
-    "workspaces": _Entry(
-        "gateway.workspaces", "workspaces", "Create, list, budget and lock workspaces."
-    ),
+    "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),
-    "permissions": _Entry(
-        "routing.permissions", "permissions", "Grant only the permissions that a file needs."
-    ),
+    "permissions": _Entry("routing.permissions", "permissions", "Grant the needed permissions."),
     "publish": _Entry("stack.publish", "publish", "Make a stack serve a routing file."),
     "rollback": _Entry("stack.publish", "rollback", "Return to the previous catalog."),
 }

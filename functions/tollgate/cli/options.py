@@ -41,6 +41,13 @@ region = click.option(
     help="Region of the stack; by default the region of the AWS profile.",
 )
 
+workspace_id_option = click.option(
+    "--workspace",
+    "workspace_id",
+    metavar="ID",
+    help="Workspace, for the operator; by default, the workspace of the key.",
+)
+
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600}
@@ -52,15 +59,12 @@ def utc_today() -> date:
 
 
 def as_moment(text: str) -> str:
-    """Return the start of a UTC day in the API's format, or any other text unchanged."""
+    """Return the start of a UTC day in the API's format; return other text for the API to check."""
     return f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text
 
 
 def since_moment(text: str) -> str:
-    """Return the time `7d` or `12h` ago, or the start of a day, in the API's format.
-
-    Any other text is returned unchanged, because the API validates it.
-    """
+    """Return the time `7d` or `12h` ago, or what `as_moment` returns for other text."""
     ago = _AGO.fullmatch(text)
     if ago is None:
         return as_moment(text)

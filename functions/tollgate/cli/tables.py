@@ -72,10 +72,7 @@ def show_one(
 
 
 class GrowingTable:
-    """A table that prints each row immediately: aligned on a terminal, TSV in a pipe.
-
-    `widths` has the width of each column; a narrow terminal omits the last columns.
-    """
+    """A table that prints rows immediately: with the widths on a terminal, or TSV in a pipe."""
 
     def __init__(self, widths: Mapping[str, int]) -> None:
         self._aligned = sys.stdout.isatty()

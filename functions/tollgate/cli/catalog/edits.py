@@ -43,10 +43,7 @@ class FileEdits:
         self._insert_line(before, f"{key}: {value}")
 
     def set_block(self, where: Where, key: str, lines: Sequence[str], *, after: str) -> None:
-        """Replace the lines under a key, or insert the key with these lines after the key `after`.
-
-        Raises NotEditable if comments would be lost.
-        """
+        """Replace or insert the lines under a key; raise NotEditable if comments would be lost."""
         mapping = self._mapping(where)
         before, entry = _entry(mapping, after), _entry(mapping, key)
         if mapping.flow_style or before is None:

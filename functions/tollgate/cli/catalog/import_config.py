@@ -121,10 +121,5 @@ def _write_day(dumper: yaml.SafeDumper, day: date) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:timestamp", day.isoformat())
 
 
-def _write_tuple(dumper: yaml.SafeDumper, items: tuple[Any, ...]) -> yaml.Node:
-    return dumper.represent_list(list(items))
-
-
 _Dumper.add_representer(Decimal, _write_decimal)
 _Dumper.add_representer(date, _write_day)
-_Dumper.add_representer(tuple, _write_tuple)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from tollgate.cli.gateway.http import Api, calls_gateway
-from tollgate.cli.options import as_moment
+from tollgate.cli.options import as_moment, workspace_id_option
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.dotted_names import DottedName
 
@@ -17,12 +17,6 @@ _OWED: Final = ("credit_limit", "owed")
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
-_workspace = click.option(
-    "--workspace",
-    "workspace_id",
-    metavar="ID",
-    help="Workspace, for the operator; by default the workspace of the key.",
-)
 _note = click.option("--note", default="", help="Reason, which the ledger shows.")
 
 
@@ -37,7 +31,7 @@ def credit() -> None:
 
 
 @credit.command("show")
-@_workspace
+@workspace_id_option
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
     """Show granted, spent, held, available, owed and expiring credit."""
@@ -63,7 +57,7 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
     help="Day or time at which unused credit expires, such as 2027-01-01; it is spent first.",
 )
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def add_credits(
     api: Api, style: OutputStyle, entry_id: str, expires_at: str | None, **body: str | None
@@ -79,7 +73,7 @@ def add_credits(
 @click.argument("amount", metavar="USD")
 @_entry_id("Id of the payment, such as a transfer number; a repeated id adds nothing.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
     """Enter a payment, once for each --id; a payment first reduces the debt."""
@@ -92,7 +86,7 @@ def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None
 @click.argument("amount", metavar="USD")
 @_entry_id("Id of the adjustment; a repeated id changes nothing.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
     """Add USD to the credit, or subtract a negative USD, once for each --id."""
@@ -104,7 +98,7 @@ def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | No
 @click.argument("generation_id", metavar="GENERATION")
 @click.option("--amount", metavar="USD", help="Amount to refund; the whole cost by default.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
     """Refund the cost of a generation, once for each GENERATION."""

@@ -115,16 +115,12 @@ def _renew(
         raise click.ClickException("Your session has ended: run `tollgate login`.")
     try:
         renewed = renew_session(find_endpoints(root), credential.refresh_token, clock=clock)
-    except Declined as declined:
-        if declined.code == "invalid_grant":
+    except click.ClickException as failed:
+        if isinstance(failed, Declined) and failed.code == "invalid_grant":
             credentials.drop(root)
             raise click.ClickException(
-                f"Your sign-in has ended: run `tollgate login`. {declined.message}"
-            ) from declined
-        if left_s > 0:
-            return credential
-        raise
-    except click.ClickException:
+                f"Your sign-in has ended: run `tollgate login`. {failed.message}"
+            ) from failed
         if left_s > 0:
             return credential
         raise

@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.options import workspace_id_option
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 
 _MOVES: Final = (
@@ -27,12 +28,7 @@ _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 
 @click.command()
 @click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
-@click.option(
-    "--workspace",
-    "workspace_id",
-    metavar="ID",
-    help="Workspace, for the operator; by default the workspace of the key.",
-)
+@workspace_id_option
 @click.option("--html", is_flag=True, help="Print an HTML page.")
 @calls_gateway
 def statement(

@@ -33,10 +33,7 @@ _DAY_S: Final = 86_400
 
 
 def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
-    """Yield the lines on a page; raise InvoiceRefused for an unknown format.
-
-    With `alone`, the report must not have further pages.
-    """
+    """Yield the lines on a page; raise InvoiceRefused if `alone` and the report has more pages."""
     if isinstance(page, dict) and alone and (page.get("has_more") or page.get("NextPageToken")):
         raise InvoiceRefused("The report has more pages: give one file for each page.")
     if isinstance(page, dict) and isinstance(page.get("ResultsByTime"), list):
@@ -51,18 +48,17 @@ def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
 
 
 def _read_result(result: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], InvoiceLine]:
-    match result.get("object"):
-        case "organization.costs.result":
+    match result:
+        case {"object": "organization.costs.result"}:
             return _line_item
-        case "organization.usage.completions.result":
+        case {"object": "organization.usage.completions.result"}:
             return _completions
+        case {"amount": _}:
+            return _cost_in_cents
+        case {"uncached_input_tokens": _}:
+            return _messages
         case _:
-            pass
-    if "amount" in result:
-        return _cost_in_cents
-    if "uncached_input_tokens" in result:
-        return _messages
-    raise InvoiceRefused("This is not a report of a known format.")
+            raise InvoiceRefused("This is not a report of a known format.")
 
 
 def _line_item(day: str, result: Mapping[str, Any]) -> InvoiceLine:

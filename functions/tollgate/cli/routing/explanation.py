@@ -89,12 +89,9 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 def _remark(candidate: Any) -> str:
     """Return the remarks on a candidate that was not removed."""
-    resting = candidate["resting_until"]
-    remarks = [
-        "documents are read for it" if candidate["reads"] else "",
-        f"rests until {resting}" if resting else "",
-    ]
-    return ", ".join(filter(None, remarks))
+    until = candidate["resting_until"]
+    reads = "documents are read for it" if candidate["reads"] else ""
+    return ", ".join(filter(None, (reads, f"rests until {until}" if until else "")))
 
 
 def _simulation(simulation: Any) -> Iterator[str]:

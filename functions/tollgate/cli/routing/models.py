@@ -1,7 +1,7 @@
 """`tollgate models`: add a model to a routing file, for a person to review and commit."""
 
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from difflib import unified_diff
 from pathlib import Path
@@ -125,12 +125,13 @@ def _offer(
         )
     chosen = [provider] if provider else list(routing.providers)
     names = (upstream,) if upstream else _likely_names(model)
-    offers = [
-        (slug, its_name, price)
-        for slug in chosen
-        for its_name, price in _published_as(routing, slug, names, today)
-        if upstream or price.upstream == its_name
-    ]
+    offers = []
+    for slug in chosen:
+        for its_name in names:
+            with suppress(Unpublished):
+                price = find_published_price(routing.providers[slug], its_name, today)
+                if upstream or price.upstream == its_name:
+                    offers.append((slug, its_name, price))
     match offers:
         case [offer]:
             return offer
@@ -153,16 +154,6 @@ def _likely_names(model: str) -> tuple[str, ...]:
     """Return likely upstream names for a model: with or without author, with dots or hyphens."""
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
-
-
-def _published_as(
-    routing: Routing, provider: str, names: tuple[str, ...], today: date
-) -> Iterator[tuple[str, Published]]:
-    for name in names:
-        try:
-            yield name, find_published_price(routing.providers[provider], name, today)
-        except Unpublished:
-            continue
 
 
 def _write(file: Path, content: str, today: date) -> None:

@@ -1,7 +1,6 @@
 """Conversion of prices in genai-prices to prices for a routing file; bills never use genai-prices.
 
-The package has prices by date, hour and prompt size, and needs no network. The conversion reports
-units that a routing file cannot express.
+The package needs no network. The conversion reports units that a routing file cannot express.
 """
 
 import re

@@ -5,6 +5,8 @@ import contextlib
 import json
 import logging
 import os
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +22,10 @@ from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.cli.server.upkeep import roll_up, sweep
-from tollgate.cli.server.usable_providers import describe_providers, describe_tools
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -43,6 +45,8 @@ _START_S: Final = 20.0
 _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
+# More lines would push the example request off the screen.
+_EXPORTS_MAX: Final = 9
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
@@ -206,6 +210,43 @@ def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
 
 def _base_url(listener: GuardedListener) -> str:
     return f"http://localhost:{listener.getsockname()[1]}/api/v1"
+
+
+def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
+    """Return a line for each server tool without a key, with the remedy."""
+    return "".join(
+        f"\n  {name:<15} without its key: {describe_remedy((credential,))}"
+        for name, credential in places.items()
+    )
+
+
+def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:
+    """Return lines with usable providers and an `export` for others, by number of models."""
+    offers = Counter(
+        endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
+    )
+    places = dict(sorted(places.items(), key=lambda each: -offers[each[0]]))
+    usable = ", ".join(slug for slug, credential in places.items() if credential is None)
+    lines = [f"  usable here     {usable or 'no provider'}"]
+    missing: dict[tuple[str, ...], list[str]] = {}
+    for slug, credential in places.items():
+        if credential is not None:
+            missing.setdefault(credential.variables, []).append(slug)
+    without_variable = missing.pop((), None)
+    if without_variable:
+        lines.append(f"  not usable      {', '.join(without_variable)}: no variable is named")
+    if missing:
+        lines.append("  without a key   the others; export one, then start again:")
+        # Each variable has its own line, even if a provider needs several variables.
+        exports = [
+            (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
+        ]
+        shown, hidden = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
+        width = max(len(setting) for setting, _ in shown)
+        lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
+        if hidden:
+            lines.append(f"    and {len(hidden)} more, see the providers in the routing file")
+    return "\n".join(lines)
 
 
 _WELCOME: Final = """\

@@ -34,10 +34,7 @@ class Ministack(Struct, frozen=True):
 
 @contextmanager
 def lock_folder(state: Path) -> Iterator[None]:
-    """Lock a state folder, since two servers would overwrite each other's tables.
-
-    Raises ClickException if another process holds the lock.
-    """
+    """Lock a state folder for one server; raise ClickException if the folder is locked."""
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("w") as lock:
         try:

@@ -23,10 +23,7 @@ _Stamps = dict[Path, tuple[int, int] | None]
 
 
 class Reloaded(Generic[Made]):
-    """Holder of the object that `make` builds from the latest catalog.
-
-    Implements `Catalogs` and `Gateways`.
-    """
+    """The object built from the latest catalog; implements `Catalogs` and `Gateways`."""
 
     def __init__(self, catalog: Catalog, make: Callable[[Catalog], Made]) -> None:
         self._make = make

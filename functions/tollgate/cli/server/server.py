@@ -73,12 +73,9 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 def stop_on_signals(server: Server) -> Iterator[None]:
     """Make SIGINT, SIGTERM and SIGHUP stop the server; under `nohup`, SIGHUP stays ignored."""
     loop = asyncio.get_running_loop()
-    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    handled = [
-        signal_number
-        for signal_number in _ENDING
-        if not (signal_number is signal.SIGHUP and outlives)
-    ]
+    handled = set(_ENDING)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        handled.remove(signal.SIGHUP)
     for number in handled:
         loop.add_signal_handler(number, server.stop)
     try:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
-from typing import Final, Literal, assert_never
+from typing import Final, Literal, get_args
 
 import click
 from msgspec.structs import asdict
@@ -28,7 +28,7 @@ _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
 
 @click.command()
-@click.argument("task", type=click.Choice(["sweep", "rollup", "audit"]))
+@click.argument("task", type=click.Choice(get_args(Task)))
 def upkeep(task: Task) -> None:
     """Run TASK once: sweep every 5 minutes, rollup every hour, audit every night.
 
@@ -47,17 +47,10 @@ def upkeep(task: Task) -> None:
 async def _upkeep(task: Task, settings: Settings) -> bool:
     """Run a task, and return whether the audit found differences."""
     async with _open_stores(settings) as stores:
-        match task:
-            case "sweep":
-                await sweep(settings, stores)
-                return False
-            case "rollup":
-                await roll_up(settings, stores)
-                return False
-            case "audit":
-                return await _audit(settings, stores)
-            case _:
-                assert_never(task)
+        if task == "audit":
+            return await _audit(settings, stores)
+        await (sweep if task == "sweep" else roll_up)(settings, stores)
+        return False
 
 
 @asynccontextmanager

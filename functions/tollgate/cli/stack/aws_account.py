@@ -48,6 +48,10 @@ def _account_errors(what: str) -> Iterator[None]:
     """Turn errors of boto3 into AccountError, with a message that begins with `what`."""
     try:
         yield
+    except NoRegionError as error:
+        raise AccountError(f"{what}: no region is set; give --region or set AWS_REGION") from error
+    except NoCredentialsError as error:
+        raise AccountError(_NO_CREDENTIALS) from error
     except (BotoCoreError, ClientError) as error:
         raise AccountError(f"{what}: {error}") from error
 
@@ -63,16 +67,8 @@ class AwsAccount:
 
     def stack(self, name: str) -> DeployedStack:
         """Return the outputs of a stack; raise AccountError if there is none."""
-        try:
+        with _account_errors(f"stack {name}"):
             answer = self._session.client("cloudformation").describe_stacks(StackName=name)
-        except NoRegionError as error:
-            raise AccountError(
-                f"stack {name}: no region is set; give --region or set AWS_REGION"
-            ) from error
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"stack {name}: {error}") from error
         outputs: Mapping[str, str] = {
             output["OutputKey"]: output["OutputValue"]
             for output in answer["Stacks"][0].get("Outputs", ())
@@ -100,17 +96,14 @@ class AwsAccount:
 
     def caller(self) -> str:
         """Return the ARN of the credentials' owner."""
-        try:
-            return str(self._session.client("sts").get_caller_identity()["Arn"])
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            raise AccountError(
-                f"AWS does not accept the credentials here ({code}): sign in again"
-            ) from error
-        except BotoCoreError as error:
-            raise AccountError(f"the owner of the credentials is unknown: {error}") from error
+        with _account_errors("the owner of the credentials is unknown"):
+            try:
+                return str(self._session.client("sts").get_caller_identity()["Arn"])
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                raise AccountError(
+                    f"AWS does not accept the credentials here ({code}): sign in again"
+                ) from error
 
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
         """Return the names of a stack's change sets that can be executed."""
@@ -134,17 +127,14 @@ class AwsAccount:
 
     def parameter(self, stack: str, name: str) -> str | None:
         """Return the value of a stack's parameter, or None if the stack does not exist."""
-        try:
-            answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
-        except ClientError as error:
-            # This code means that the stack does not exist.
-            if error.response["Error"]["Code"] == "ValidationError":
-                return None
-            raise AccountError(f"stack {stack}: {error}") from error
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except BotoCoreError as error:
-            raise AccountError(f"stack {stack}: {error}") from error
+        with _account_errors(f"stack {stack}"):
+            try:
+                answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
+            except ClientError as error:
+                # This code means that the stack does not exist.
+                if error.response["Error"]["Code"] == "ValidationError":
+                    return None
+                raise
         found = answer["Stacks"][0]
         if found["StackStatus"] == "REVIEW_IN_PROGRESS":
             return None
@@ -178,14 +168,13 @@ class AwsAccount:
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value, without reading the value."""
-        try:
-            answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                return False
-            raise AccountError(f"secret {name}: {error}") from error
-        except BotoCoreError as error:
-            raise AccountError(f"secret {name}: {error}") from error
+        with _account_errors(f"secret {name}"):
+            try:
+                answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
+            except ClientError as error:
+                if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                    return False
+                raise
         stages = answer.get("VersionIdsToStages", {}).values()
         return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 

@@ -1,30 +1,35 @@
 """`tollgate catalogs`: a stack's published catalogs and their prices."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 from msgspec.structs import asdict
 
 from tollgate.cli.options import region, routing_option, since_moment, stack
-from tollgate.cli.stack.aws_account import AwsAccount
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.stack.catalog_prices import (
     ServedPeriod,
     describe_prices,
     list_price_rows,
     list_served_periods,
 )
-from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
 from tollgate.cli.tables import OutputStyle, as_json, show
+from tollgate.core.clock import SystemClock
+from tollgate.core.errors import GatewayError
 from tollgate.core.routing.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import NotPermissible
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 from tollgate.web.http.csv_columns import cell_text
 from tollgate.web.shapes import moment
+from tollgate.wiring.stores import wire_stores
 
 _COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")
 _PRICE_COLUMNS: Final = (
@@ -41,6 +46,9 @@ _PRICE_COLUMNS: Final = (
     "source",
 )
 _SHA_LENGTH: Final = 64
+_SHA_SHOWN: Final = 12
+_SHA_LENGTH_MIN: Final = 7
+_Result = TypeVar("_Result")
 _as_json = click.option("--json", "style", flag_value="json", help="Print JSON.")
 
 
@@ -179,3 +187,32 @@ def _row(publication: Publication) -> dict[str, str]:
 
 def _text(at_s: int) -> str:
     return cell_text(moment(at_s))
+
+
+def run_on_stack(
+    stack: str,
+    region: str | None,
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
+) -> _Result:
+    """Call `work` with a stack's publications; turn expected errors into ClickException."""
+
+    async def call(account: AwsAccount) -> _Result:
+        settings = account.settings(account.stack(stack))
+        async with aclosing(wire_stores(settings, SystemClock())) as stores:
+            return await work(stores.publications, account)
+
+    try:
+        return asyncio.run(call(AwsAccount(region)))
+    except (AccountError, GatewayError, NotPermissible) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def check_length(sha: str) -> None:
+    """Raise UsageError for a SHA with too few characters."""
+    if len(sha) < _SHA_LENGTH_MIN:
+        raise click.UsageError(f"{sha!r}: give at least {_SHA_LENGTH_MIN} characters of the sha.")
+
+
+def short_sha(sha: str) -> str:
+    """Return the first characters of a SHA, for printing."""
+    return sha[:_SHA_SHOWN]

@@ -11,7 +11,7 @@ from tollgate.cli.options import region, routing_file, routing_option, stack
 from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AwsAccount
-from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
+from tollgate.cli.stack.catalogs import check_length, run_on_stack, short_sha
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
@@ -144,10 +144,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
-    """Return the full SHA of a published catalog or of `file`.
-
-    Raises ClickException unless exactly one catalog matches.
-    """
+    """Return a full SHA, published or of `file`; raise ClickException unless one matches."""
     check_length(sha)
     shas = {
         known
