@@ -102,7 +102,7 @@ class Placement:
         mode = deployment.fact("mode") or "chat"
         if mode not in ("chat", "responses", "completion"):
             raise Unplaced(
-                f"its mode is {mode}: only chat models and models of the base file are imported"
+                f"mode {mode} is unknown: only chat models and models in the base file are imported"
             )
         price, context = self._price(deployment, prefix, row, upstream)
         model = dict(self._limits(deployment, upstream, context, notes))
@@ -141,18 +141,18 @@ class Placement:
                     return endpoint.provider, model
         if slash:
             raise Unplaced(_no_row(prefix))
-        raise Unplaced(f"no provider of the base file has {model}: write it as provider/model")
+        raise Unplaced(f"no provider in the base file has {model}: write it as provider/model")
 
     def _row(
         self, deployment: Deployment, prefix: str, upstream: str
     ) -> tuple[str, PlainSection, list[str]]:
         address = deployment.params.get("api_base") or deployment.params.get("base_url")
         if deployment.variable("api_base"):
-            raise Unplaced("its api_base is in the environment: write the address into the config")
+            raise Unplaced("api_base is in the environment: write the address into the config")
         if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
             return _own_row(deployment, prefix, str(address or ""))
         if prefix in _OWN_SERVERS:
-            raise Unplaced("it has no api_base: write the address of the server")
+            raise Unplaced("api_base is missing: write the address of the server")
         found = [slug for slug in self._base.providers if prefix in self._prefixes(slug)]
         if prefix == "bedrock":
             found = [slug for slug, row in self._base.providers.items() if row.region]
@@ -204,7 +204,7 @@ class Placement:
             free = {**zero, "source": "our own machines", "checked": self._today}
             return {"price": free}, None
         raise Unplaced(
-            "no price is published for it: state input_cost_per_token and output_cost_per_token"
+            "no price is published: state input_cost_per_token and output_cost_per_token"
         )
 
     def _limits(
@@ -248,7 +248,7 @@ def _per_million(rate: Any) -> Decimal:
     except ArithmeticError:
         paid = Decimal("NaN")
     if not paid.is_finite() or paid < 0:
-        raise Unplaced("its price is not a number of dollars")
+        raise Unplaced("the price is not a number of dollars")
     return paid.normalize()
 
 
@@ -259,9 +259,9 @@ def _own_row(
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
     except ValueError as malformed:
-        raise Unplaced("its api_base is not an address") from malformed
+        raise Unplaced("api_base is not an address") from malformed
     if not parts.hostname:
-        raise Unplaced("it has no api_base: write the address of the server")
+        raise Unplaced("api_base is missing: write the address of the server")
     path = parts.path.rstrip("/")
     if prefix in ("azure", "azure_ai"):
         path = "/openai/v1"
@@ -283,13 +283,13 @@ def _own_row(
     except ValidationError as refused:
         # The message leaves out the user information in the URL, which may contain a password.
         shown = f"{parts.scheme}://{parts.hostname}{path}"
-        raise Unplaced(f"its api_base cannot be the address of a provider: {shown}") from refused
+        raise Unplaced(f"api_base cannot be the address of a provider: {shown}") from refused
     slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
     return slug, row, _key_notes(deployment, None)
 
 
 def _no_row(prefix: str) -> str:
-    return f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
+    return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"
 
 
 def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
@@ -297,7 +297,7 @@ def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
     if not isinstance(literal, str) or deployment.variable("api_key"):
         return []
     where = f"in {variable}" if variable else "as key: { env: ... }"
-    return [f"its key is written in the config and was not copied: give it {where}"]
+    return [f"the key in the config was not copied: set it {where}"]
 
 
 def _slug(name: str) -> str:

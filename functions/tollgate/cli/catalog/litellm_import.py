@@ -57,9 +57,9 @@ _KEPT: Final = frozenset(
     }
 )
 _ADVICE: Final[Mapping[str, str]] = {
-    "general_settings.master_key": "make keys with `tollgate first-key` and `tollgate keys create`",
-    "general_settings.database_url": "DynamoDB holds keys and money; there is no database to run",
-    "guardrails": "a guardrail of Bedrock is `guardrail` of a route; others have no counterpart",
+    "general_settings.master_key": "use `tollgate first-key` and `tollgate keys create`",
+    "general_settings.database_url": "keys and money are in DynamoDB; no other database is needed",
+    "guardrails": "use `guardrail` in a route for Bedrock's guardrails; others have no counterpart",
     "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
     "litellm_settings.callbacks": "spans go to a collector by OTLP, and metrics are log lines",
     "litellm_settings.failure_callback": "spans go to a collector by OTLP, and metrics are log "
@@ -128,7 +128,7 @@ class _Import:
         if "*" in name or any("*" in each.model for each in group):
             models = self._placement.list_models_of(group[0].model)
             advice = f"name the models, such as {models[0]}" if models else "name the models"
-            self._notes.append((where, f"wildcards do not exist here: {advice}"))
+            self._notes.append((where, f"wildcards are not supported: {advice}"))
             return
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
         for deployment in group:
@@ -140,11 +140,11 @@ class _Import:
             self._notes += [(f"{where} ({deployment.model})", note) for note in found.notes]
             offers = [(each.endpoint["provider"], each.endpoint["upstream"]) for _, each in placed]
             if (found.endpoint["provider"], found.endpoint["upstream"]) in offers:
-                note = "appears twice with the same endpoint; one is enough here"
+                note = "appears twice with the same endpoint; the second was left out"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             if placed and found.kind != placed[0][1].kind:
-                note = f"is of the kind {found.kind}, unlike the first deployment of that name"
+                note = f"has the kind {found.kind}, unlike the first deployment with this name"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             self._providers.setdefault(found.provider, found.row)
@@ -202,7 +202,7 @@ class _Import:
 
     def _name(self, name: str, target: str) -> None:
         if _NAME.fullmatch(name) is None:
-            note = "a name here is one word of letters, digits and . _ : / -"
+            note = "a name may have only letters, digits and . _ : / -"
             self._notes.append((f"model_list {name}", note))
         else:
             self._aliases[name] = {"to": target}
@@ -235,9 +235,7 @@ class _Import:
             for slug in list(tried)[1:]:
                 if self._kind(slug) != self._kind(next(iter(tried))):
                     del tried[slug]
-                    self._notes.append(
-                        (f"fallbacks of {name}", f"{slug} is of another kind of work")
-                    )
+                    self._notes.append((f"fallbacks of {name}", f"{slug} has another kind of work"))
             if name in self._slugs and _NAME.fullmatch(name):
                 self._routes[name] = {
                     "description": f"{name}, and its fallbacks",
@@ -252,7 +250,7 @@ class _Import:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():
             model = as_mapping(target).get("model", target)
             if not isinstance(model, str):
-                self._notes.append((f"model_group_alias {name}", "it names no model"))
+                self._notes.append((f"model_group_alias {name}", "no model is named"))
             elif model in self._slugs:
                 self._name(str(name), model if model in self._routes else self._slugs[model])
             else:
@@ -263,7 +261,7 @@ class _Import:
         if isinstance(retries, int):
             yield "retry", {"retries_max": max(0, min(retries, _RETRIES_MAX))}
             if retries > _RETRIES_MAX:
-                note = f"{_RETRIES_MAX} at most; then the next endpoint is tried"
+                note = f"{_RETRIES_MAX} is the maximum; then the next endpoint is tried"
                 self._notes.append(("num_retries", note))
         total = self._config.setting("request_timeout", "timeout")
         if isinstance(total, int | float) and 0 < total < inf:

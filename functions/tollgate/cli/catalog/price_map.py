@@ -158,7 +158,7 @@ def read_price_map(path: Path) -> PriceMap:
     """Return the price map in a litellm wheel; raise NotAPriceMap for any other file."""
     name_match = _WHEEL.fullmatch(path.name)
     if name_match is None:
-        raise NotAPriceMap(f"{path.name} is not named like a wheel of litellm")
+        raise NotAPriceMap(f"{path.name} is not named like a litellm wheel")
     try:
         with ZipFile(path) as wheel:
             if wheel.getinfo(_MEMBER).file_size > _MAP_BYTES_MAX:

@@ -54,7 +54,7 @@ def catalog_commands() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that stores the published facts.",
 )
-@click.option("--provider", help="Check only this provider of the file.")
+@click.option("--provider", help="Check only this provider.")
 @click.option("--model", "slug", help="Check only this model.")
 @click.option("--write", is_flag=True, help="Write the changes and the evidence.")
 def refresh(
@@ -90,7 +90,7 @@ def refresh(
         if slug in (None, verdict.model) and provider in (None, verdict.endpoint.provider)
     ]
     if not verdicts:
-        raise click.UsageError("the file has no endpoint of that model and provider")
+        raise click.UsageError("the file has no endpoint for this model and provider")
     changed, by_hand = _edited(inspection.files, verdicts, today)
     click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
     for path, (before, after) in changed.items():
@@ -112,7 +112,7 @@ def render_verdicts(
             yield f"! {verdict.place}: the publishers disagree, and none has the file's price"
             yield from _differences(verdict)
     for endpoint, reason in by_hand.items():
-        yield f"! {endpoint}: edit by hand, {reason}"
+        yield f"! {endpoint}: edit by hand: {reason}"
     for verdict in verdicts:
         if verdict.price is not None:
             rates = ", ".join(f"{name} {exact(rate)}" for name, rate in verdict.price.rates.items())
@@ -125,7 +125,7 @@ def render_verdicts(
             continue
         if verdict.differing and not verdict.undecided:
             first = verdict.source.partition(";")[0]
-            yield f"? {verdict.place}: publishers disagree; the file has the price of {first}"
+            yield f"? {verdict.place}: publishers disagree; the file has the price from {first}"
             yield from _differences(verdict)
         elif not verdict.agreeing and not verdict.differing:
             price = verdict.endpoint.price
@@ -209,7 +209,7 @@ def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: Publish
     if price.overrides or verdict.endpoint.overrides:
         lines = list(render_overrides([each.section for each in price.overrides]))
         if not lines:
-            raise NotEditable("its overrides are not published any more")
+            raise NotEditable("overrides are no longer published")
         edits.set_block(where, "overrides", lines, after="price")
 
 

@@ -53,7 +53,7 @@ def find_routed_price(
         None,
     )
     if publisher is None:
-        raise Unpublished("the router does not publish prices of this provider")
+        raise Unpublished("the router does not publish this provider's prices")
     found = [
         candidate for candidate in publisher.models if _weights(candidate.id) == _weights(name)
     ]

@@ -78,7 +78,7 @@ def add_credits(
 def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
     """Enter a payment, once for each --id; a payment first reduces the debt."""
     reply = api.post("/credits/payments", {"id": entry_id, **body})
-    _show_entered(reply, style, f"{entry_id} was booked before; nothing was added.")
+    _show_entered(reply, style, f"{entry_id} was entered before; nothing was added.")
 
 
 # A negative amount begins with a dash, like an option.

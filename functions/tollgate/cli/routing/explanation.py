@@ -18,7 +18,7 @@ def render_explanation(answer: Any) -> list[str]:
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
     for name in answer["unmet"]:
-        lines.append(f"{name} has no effect: none of these endpoints is measured here.")
+        lines.append(f"{name} has no effect: no measurements of these endpoints are available.")
     if answer["error"] is None:
         lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
         if rounds := answer.get("rounds"):
@@ -26,7 +26,7 @@ def render_explanation(answer: Any) -> list[str]:
             lines += map(_tool, rounds["tools"])
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
-                "Documents are not read here: the real request also holds their text and pages."
+                "Documents are not read here: a real request also holds the cost of their pages."
             )
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
@@ -49,7 +49,7 @@ def _rounds(rounds: Any) -> str:
     results, fees = rounds["result_tokens"], _dollars(rounds["fees"])
     return (
         f"That covers {rounds['rounds_max']} rounds with {results:,} tokens of results, and "
-        f"{fees} for the tools that run."
+        f"{fees} for tool runs."
     )
 
 

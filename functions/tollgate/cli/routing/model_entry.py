@@ -47,7 +47,7 @@ def insert_model(path: Path, entry: ModelEntry) -> str:
     if ("models", entry.slug) in document.keys:
         place = document.place_text(("models", entry.slug))
         raise Unplaceable(
-            f"{entry.slug} exists already: {place}; write another provider by hand, as one more "
+            f"{entry.slug} exists already: {place}; add another provider by hand, as one "
             "of its endpoints"
         )
     with path.open(encoding="utf-8", newline="") as file:
@@ -64,7 +64,7 @@ def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
     """Return the number of lines before the new model, and the indentation of the models."""
     models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
     if not models or document.keys[models[0]].line == document.keys["models",].line:
-        raise Unplaceable(f"{document.file} has no section models with a line for each model")
+        raise Unplaceable(f"{document.file} has no section `models` with one line for each model")
     author = slug.partition("/")[0]
     last = [where for where in models if str(where[1]).partition("/")[0] == author] or models
     heads = sorted(

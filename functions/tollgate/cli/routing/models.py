@@ -89,7 +89,7 @@ def add(
         )
         tokens = price.context if context is None else context
         if tokens is None:
-            raise Unpublished(f"{SOURCE} has no context for {its_name}: state it with --context")
+            raise Unpublished(f"{SOURCE} has no context for {its_name}: use --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
@@ -108,11 +108,9 @@ def add(
         raise click.ClickException(str(refused)) from refused
     if price.unstatable:
         click.echo(
-            f"Left out, because a routing file has no rate for it: {', '.join(price.unstatable)}"
+            f"Left out, because a routing file has no such rate: {', '.join(price.unstatable)}"
         )
-    click.echo(
-        "Review the change, and commit it together with what `tollgate permissions` changes."
-    )
+    click.echo("Run `tollgate permissions`, review all changes, and commit them together.")
 
 
 def _offer(
@@ -137,12 +135,12 @@ def _offer(
             return offer
         case [] if provider and not is_published(routing.providers[provider]):
             raise Unpublished(
-                f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
+                f"{SOURCE} has no prices for {provider}: add {model} to the file by hand, "
                 "with the page that states the price as `source`"
             )
         case []:
             raise Unpublished(
-                f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "
+                f"{SOURCE} has no price for {model} at {provider or 'any provider in the file'}: "
                 "state the provider's name for the model with --upstream"
             )
         case _:

@@ -59,7 +59,7 @@ class _Plan(click.Command):
 
 @click.command(cls=_Plan)
 @click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
-@routing_option("--file", "The routing file, at both revisions.")
+@routing_option("--file", "Routing file at both revisions.")
 @click.option(
     "--traffic",
     type=click.File("rb"),
@@ -192,4 +192,4 @@ def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
         try:
             yield msgspec.convert(generation, RecordedRequest)
         except msgspec.ValidationError as invalid:
-            raise BadTraffic("the gateway runs another version than this command") from invalid
+            raise BadTraffic("the gateway and this command have different versions") from invalid

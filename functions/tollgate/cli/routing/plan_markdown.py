@@ -33,8 +33,8 @@ _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000
 _SECRETS_BYTES_MAX: Final = 10_000
-_SECRETS_MOVE: Final = "**A secret goes to a host that does not get it today**"
-_SECRETS_REFUSED: Final = "**A secret would go where it must not**"
+_SECRETS_MOVE: Final = "**A secret goes to a new host**"
+_SECRETS_REFUSED: Final = "**A secret would go to a forbidden host**"
 _NOTES_BYTES_MAX: Final = 8_000
 
 
@@ -70,7 +70,7 @@ def _lines(review: Review) -> Iterator[str]:
         yield ""
     breaking = align_rows(breaking_rows(review))
     if breaking:
-        yield "**Removed, refused or promised and not kept**"
+        yield "**Removals, refusals and broken promises**"
         yield ""
         yield from _fenced(breaking, "diff", _BREAKING_BYTES_MAX)
     yield from _folded("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
@@ -131,7 +131,7 @@ def _cost_row(name: str, before: Flow | CostedRequest, after: Flow | CostedReque
 
 def _small_print(review: Review) -> str:
     if review.replay is None:
-        return "<sub>No traffic was given to replay.</sub>"
+        return "<sub>No traffic was replayed.</sub>"
     return f"<sub>{describe_exactness(review.replay)}</sub>" if review.replay.requests else ""
 
 

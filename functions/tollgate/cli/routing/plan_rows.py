@@ -159,7 +159,7 @@ def _promise(found: BrokenPromise) -> str:
     broken = found.breaks
     return (
         f"from {broken.day} {broken.model} @ {broken.provider} costs ${format_rate(broken.rate)}/M "
-        f"{broken.kind}, promised is ${format_rate(broken.most)} at most"
+        f"{broken.kind}, although at most ${format_rate(broken.most)} is promised"
     )
 
 
@@ -172,9 +172,8 @@ def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
     for name, flow in _most_first(replay.admitted.items()):
         yield ReviewRow("+", "admitted", name, _effect(flow))
     for metadata, flow in _most_first(replay.undecided.items()):
-        detail = (
-            f"{_requests(flow.requests)} ({format_money(flow.before_nano_usd)}) do not record it"
-        )
+        cost = format_money(flow.before_nano_usd)
+        detail = f"{_requests(flow.requests)} ({cost}) do not record the metadata"
         yield ReviewRow("!", "unknown", f"metadata {', '.join(metadata)}", detail)
 
 

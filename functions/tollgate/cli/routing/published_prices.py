@@ -141,7 +141,7 @@ def _publisher(row: ProviderSection) -> Provider:
     for provider in data.providers:
         if address and re.match(provider.api_pattern, address):
             return provider
-    raise Unpublished("prices of this provider are not published")
+    raise Unpublished("this provider's prices are not published")
 
 
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:

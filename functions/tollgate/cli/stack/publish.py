@@ -64,7 +64,7 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
         target = before.previous if sha is None else await _resolve(store, sha)
         if target is None:
             raise click.ClickException(
-                "No catalog was live before; `tollgate catalogs` lists them."
+                "There is no previous catalog; `tollgate catalogs` lists all catalogs."
             )
         if (before.live, before.candidate) == (target, None):
             return f"{short_sha(target)} is live already."
