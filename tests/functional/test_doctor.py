@@ -257,7 +257,7 @@ def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
     (closed,) = (line for line in result.output.splitlines() if "is not open" in line)
     assert closed.startswith("warn  Bedrock model anthropic.claude-opus-5-5 is not open")
     assert "AWS Marketplace" in closed
-    assert "Anthropic asks for a form" in closed
+    assert "Anthropic requires a form" in closed
     assert KEY not in result.output
 
 

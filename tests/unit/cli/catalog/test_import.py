@@ -285,7 +285,7 @@ def test_every_other_setting_is_listed_by_its_place(tmp_path: Path) -> None:
     assert "guardrails: use `guardrail` in a route" in said
     assert "mcp_servers: it has no counterpart" in said
     assert "appears twice with the same endpoint; the second was left out" in said
-    assert "model_list two words: a name here is one word" in said
+    assert "model_list two words: a name may have only letters" in said
     assert "sk-1" not in said
 
 
