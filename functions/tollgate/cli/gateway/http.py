@@ -1,11 +1,12 @@
-"""Client of a running gateway's API: JSON over HTTP, with exact numbers."""
+"""Client of a running gateway's API, and the options of every command that calls the gateway."""
 
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, ParamSpec
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -13,25 +14,41 @@ from msgspec import Struct
 from pydantic_core import to_json
 from typing_extensions import override
 
+from tollgate.core.dotted_names import DottedName
+
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
+_Params = ParamSpec("_Params")
+# Imported only if no key is set.
+_SESSION_TOKEN: Final = DottedName[Callable[[str], str | None]](
+    "tollgate.cli.gateway.login:session_token"
+)
 
-# The user's next step after an error, by HTTP status.
+gateway_url = click.option(
+    "--url",
+    envvar="TOLLGATE_URL",
+    default="http://localhost:8787/api/v1",
+    show_default=True,
+    show_envvar=True,
+    help="Base URL of the gateway.",
+)
+
+# Advice for the user after an error, by HTTP status.
 _NEXT_STEPS: Final = {
     401: "Set TOLLGATE_KEY to a valid key (`tollgate dev` prints one for a local gateway), or "
     "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
     "ask an admin of the workspace.",
-    404: "`tollgate keys ls` and `tollgate generations ls` list what exists.",
+    404: "`tollgate keys ls` and `tollgate generations ls` list existing ids.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
     503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",
 }
 
 
 class Refused(click.ClickException):
-    """An error answer of the gateway, by its HTTP status."""
+    """An error response from the gateway, with its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +56,7 @@ class Refused(click.ClickException):
 
 
 class Api(Struct, frozen=True):
-    """Client of one gateway, with one key."""
+    """Client of a gateway, with one key."""
 
     url: str
     key: str
@@ -49,29 +66,29 @@ class Api(Struct, frozen=True):
         return f"Api(url={self.url!r})"
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """Send GET and return the reply; numbers with a decimal point become Decimal."""
+        """Send GET and return the JSON reply; numbers with a decimal point become Decimal."""
         return self._send("GET", path, query or {}, None)
 
     def text(self, path: str, query: Query) -> str:
-        """Send GET and return the text of a reply that is not JSON, such as CSV."""
+        """Send GET and return a text reply, such as CSV."""
         return self._exchange("GET", path, query, None).decode()
 
     def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
-        """Send POST and return the reply."""
+        """Send POST and return the JSON reply."""
         return self._send("POST", path, query or {}, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
-        """Send PATCH and return the reply."""
+        """Send PATCH and return the JSON reply."""
         return self._send("PATCH", path, {}, body)
 
     def delete(self, path: str) -> Any:
-        """Send DELETE and return the reply."""
+        """Send DELETE and return the JSON reply."""
         return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Yield every item of a list, page after page.
+        """Yield each item on each page of a list, and print the names of corrupt items.
 
-        `cursor` is the name of the query parameter. Raises ClickException after 1,000 pages.
+        `cursor` is the query parameter for the page. Raises ClickException after 1,000 pages.
         """
         for reply in self.read_pages(path, query, cursor):
             yield from reply["data"]
@@ -79,13 +96,13 @@ class Api(Struct, frozen=True):
                 click.echo(f"Skipped, because it is corrupt: {name}", err=True)
 
     def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Yield each page of a list unchanged; raise ClickException after 1,000 pages."""
-        at: str | None = None
+        """Yield each page of a list; raise ClickException after 1,000 pages."""
+        position: str | None = None
         for _ in range(_PAGES_MAX):
-            reply = self.get(path, {**query, cursor: at})
+            reply = self.get(path, {**query, cursor: position})
             yield reply
-            at = reply.get("next_cursor")
-            if at is None:
+            position = reply.get("next_cursor")
+            if position is None:
                 return
         raise click.ClickException(
             f"{path} has more than {_PAGES_MAX} pages: narrow the selection."
@@ -126,8 +143,31 @@ class Api(Struct, frozen=True):
         )
 
 
+def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
+    """Give a command options for the gateway and the output, passed as `api` and `style`."""
+
+    @gateway_url
+    @click.option("--json", "style", flag_value="json", help="Print JSON.")
+    @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
+    @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
+    # Hidden, because a shell's history would store a key on the command line.
+    @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
+    @wraps(command)
+    def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
+        url, secret = str(kwargs.pop("url")), kwargs.pop("secret")
+        kwargs["api"] = open_gateway(url, str(secret) if secret else None)
+        command(*args, **kwargs)
+
+    return call_with_gateway
+
+
+def open_gateway(url: str, secret: str | None) -> Api:
+    """Return a client with the given key, or else with the user's session."""
+    return gateway(url, secret or _SESSION_TOKEN()(url))
+
+
 def gateway(url: str, key: str | None) -> Api:
-    """Return the client of the gateway that the options name."""
+    """Return a client; raise ClickException for an invalid URL or a missing key."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise click.ClickException(
             f"{url} is not an http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
@@ -138,7 +178,7 @@ def gateway(url: str, key: str | None) -> Api:
 
 
 def _refusal(refused: urllib.error.HTTPError) -> str:
-    """Return the gateway's error message and the next step."""
+    """Return the gateway's error message, and advice for the user."""
     try:
         error = json.loads(refused.read(_REPLY_BYTES_MAX))["error"]
         message = f"{error['message']} ({error['code']}, request {error['request_id']})"
