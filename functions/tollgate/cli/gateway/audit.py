@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
 from tollgate.core.dotted_names import DottedName

@@ -5,7 +5,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import as_moment, workspace_id_option
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.dotted_names import DottedName

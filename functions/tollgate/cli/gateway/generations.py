@@ -8,7 +8,8 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.bill import explain_bill
-from tollgate.cli.gateway.http import Api, Query, Refused, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import since_moment, with_moments
 from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock

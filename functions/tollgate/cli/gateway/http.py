@@ -1,12 +1,11 @@
-"""Client of a running gateway's API, and the options of every command that calls the gateway."""
+"""Client of a running gateway's API."""
 
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import wraps
-from typing import Any, Final, ParamSpec
+from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -14,17 +13,10 @@ from msgspec import Struct
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.dotted_names import DottedName
-
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
-_Params = ParamSpec("_Params")
-# Imported only if no key is set.
-_SESSION_TOKEN: Final = DottedName[Callable[[str], str | None]](
-    "tollgate.cli.gateway.login:session_token"
-)
 
 gateway_url = click.option(
     "--url",
@@ -141,29 +133,6 @@ class Api(Struct, frozen=True):
             f"{self.url} does not answer: {reason}.\n"
             "Set TOLLGATE_URL to the gateway's base URL, or start one: `tollgate dev`."
         )
-
-
-def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
-    """Give a command options for the gateway and the output, passed as `api` and `style`."""
-
-    @gateway_url
-    @click.option("--json", "style", flag_value="json", help="Print JSON.")
-    @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
-    @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
-    # Hidden, because a shell's history would store a key on the command line.
-    @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
-    @wraps(command)
-    def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
-        url, secret = str(kwargs.pop("url")), kwargs.pop("secret")
-        kwargs["api"] = open_gateway(url, str(secret) if secret else None)
-        command(*args, **kwargs)
-
-    return call_with_gateway
-
-
-def open_gateway(url: str, secret: str | None) -> Api:
-    """Return a client with the given key, or else with the user's session."""
-    return gateway(url, secret or _SESSION_TOKEN()(url))
 
 
 def gateway(url: str, key: str | None) -> Api:

@@ -7,7 +7,8 @@ from typing import Any, Final, get_args
 
 import click
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_levels, draw_limits, split_pair
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock

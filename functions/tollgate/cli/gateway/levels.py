@@ -6,7 +6,8 @@ from typing import Any, Final, get_args
 import click
 from msgspec import Struct
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
 from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one

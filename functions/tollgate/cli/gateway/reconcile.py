@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.http import Api, Refused, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api, Refused
 from tollgate.cli.invoices.comparison import BilledModel, Compared, compare
 from tollgate.cli.invoices.files import read_invoices
 from tollgate.cli.invoices.lines import InvoiceRefused

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.http import Api, Refused, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api, Refused
 from tollgate.cli.options import utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
 

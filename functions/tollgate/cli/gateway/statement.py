@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import click
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import workspace_id_option
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 

@@ -4,7 +4,8 @@ from typing import Any, Final, get_args
 
 import click
 
-from tollgate.cli.gateway.http import Api, calls_gateway
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, exact, show, show_one
 from tollgate.core.dotted_names import DottedName

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from tollgate.cli.gateway.http import open_gateway
+from tollgate.cli.gateway.command import open_gateway
 from tollgate.cli.options import routing_option
 from tollgate.cli.routing.chat_body import Described
 from tollgate.cli.routing.check import compile_valid

@@ -11,7 +11,8 @@ import msgspec
 from click.core import ParameterSource
 from typing_extensions import override
 
-from tollgate.cli.gateway.http import Query, open_gateway
+from tollgate.cli.gateway.command import open_gateway
+from tollgate.cli.gateway.http import Query
 from tollgate.cli.options import routing_option, since_moment, utc_today
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
