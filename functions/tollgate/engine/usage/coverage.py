@@ -1,7 +1,7 @@
-"""Ends an answer that its caller's limit or its hold does not cover any more.
+"""Ends an answer that exceeds its caller's limit, or that its hold no longer covers.
 
-Every answer ends if the provider ignores the caller's output limit. A covered answer is also
-followed event by event: its hold is kept above the cost, or the answer ends while it is paid for.
+Every answer ends if the provider ignores the caller's output limit. The hold of a covered answer is
+also extended as the cost grows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import Final
 from tollgate.core.errors import AccessError, LedgerError
 from tollgate.core.events import (
     Chosen,
+    ChosenGroup,
     Ended,
     Grouped,
     PartDelta,
@@ -17,23 +18,24 @@ from tollgate.core.events import (
     PartEnd,
     PartStart,
     Started,
+    ungroup,
 )
 from tollgate.engine.meter import Meter
+from tollgate.engine.replies.sink import EventSink
 from tollgate.stores.ports.base import Ledger
 
-# The bytes of delivered text between two calculations of the cost, each of which makes a whole
-# bill.
+# Bytes of delivered text between two calculations of the cost, each of which computes a whole bill.
 _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """The cover of one generation; it notes every event that the caller gets."""
+    """Cover of one generation; `note` gets every event for the caller."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, choices: int, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
         self._output_limited = output_limited
-        # True if the answer may have to end between two events of one read.
+        # True if the held money may run out, so that the answer may end between two events.
         self.watches = meter.hold.covered
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
@@ -42,10 +44,7 @@ class Coverage:
         self._not_started = set(range(choices))
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield the events of one read in pieces; each piece must be sent before `extend` runs.
-
-        An event is taken from `events` only once the piece before it has been used.
-        """
+        """Yield events in pieces, taken only as needed; send each piece, then call `extend`."""
         piece: list[Chosen] = []
         for choice, event in events:
             piece.append((choice, event))
@@ -57,11 +56,11 @@ class Coverage:
             yield piece
 
     async def extend(self) -> bool:
-        """Return whether the generation may go on after a piece; top up its hold if needed.
+        """Extend the hold if needed; return False if the generation must end.
 
-        The cost of delivered text is an estimate, so the hold of an answer without an output limit
-        grows once half of it is used. With a limit, the hold covers all output from the beginning,
-        and grows only for a prompt that is dearer than its bound.
+        Without an output limit the hold is extended once half of it is used, because the cost of
+        delivered text is an estimate. With a limit, the hold covers the output from the beginning,
+        and is extended only for a prompt that costs more than its bound.
         """
         if self._meter.passes_limit:
             return False
@@ -92,14 +91,14 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Return whether a round may begin whose prompt is this much longer than the first."""
+        """Extend the hold for the next round's prompt; return False if no round may begin."""
         if not self.watches or self._output_limited:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Return whether the hold is large enough, after topping it up if needed."""
+        """Extend the hold if it is too small; return False if that fails."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:
@@ -112,7 +111,7 @@ class Coverage:
         return True
 
     def end_events(self) -> Iterator[Chosen]:
-        """Yield the events that end each choice, as if its output limit were reached."""
+        """Yield the events that end each choice with `length`, also those that have not started."""
         for choice in sorted(self._not_started):
             yield choice, Started()
             yield choice, Ended(finish="length")
@@ -120,3 +119,40 @@ class Coverage:
             for index in parts:
                 yield choice, PartEnd(index=index)
             yield choice, Ended(finish="length")
+
+
+async def deliver_metered(
+    events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
+) -> bool:
+    """Send the events of one read through the meter; return False if the answer must end."""
+    if coverage.watches:
+        return await deliver(metered(ungroup(events), meter), sink, coverage)
+    # Most answers have enough money held: nothing can end them between two events of a read.
+    for choice, event in events:
+        meter.observe(event, choice)
+        coverage.note(event, choice)
+    if events:
+        await sink.send(events)
+    return not meter.passes_limit
+
+
+async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
+    """Send events one by one; return False, without taking more, if the answer must end."""
+    for piece in coverage.cut(events):
+        await sink.send(piece)
+        if not await coverage.extend():
+            return False
+    return True
+
+
+def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
+    """Yield the events, and meter each of them first."""
+    for chosen in events:
+        choice, event = chosen
+        meter.observe(event, choice)
+        yield chosen
+
+
+async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
+    """End an answer that its limit or its hold no longer covers, with `length`."""
+    await sink.send([*metered(coverage.end_events(), meter)])

@@ -1,4 +1,4 @@
-"""The most that one stream of a provider can have used, judged by what the gateway knows."""
+"""Computes the maximum plausible usage of one provider stream."""
 
 from collections.abc import Callable
 from typing import Final, Self
@@ -10,14 +10,13 @@ from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 
-# Dense text has a token for every one or two bytes, and a call has tokens besides those of its
-# bytes.
+# Dense text has a token for every one or two bytes, and a tool call has further tokens.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
 _SEARCHES_PER_CHOICE: Final = 1_000
-# A choice has one image if images are not parts of the answer.
+# Number of images per choice if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
-# More than the largest picture of a model that counts them in tokens.
+# More than any model counts for its largest image.
 _TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",
@@ -28,28 +27,28 @@ _INPUT_CLASSES: Final = (
 
 
 class InputBound(Struct, frozen=True, kw_only=True):
-    """The bounds of work on inputs at one endpoint."""
+    """Limits for work on inputs at one endpoint."""
 
     tokens_max: int
     units: Units
-    """The likely units."""
+    """Estimated units."""
     units_max: Units
     charged: frozenset[str]
-    """The units of `PIECES` that the endpoint charges for."""
+    """Units in `PIECES` that the endpoint charges for."""
     likely_output_tokens: Callable[[int], int]
-    """Returns the likely output tokens, given how many bytes were delivered."""
+    """Function that estimates the output tokens from the delivered bytes."""
     by_medium: Callable[[Usage], Usage]
-    """Returns likely usage split by modality."""
+    """Function that splits estimated usage by modality."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):
-    """The largest usage of a stream that is believed."""
+    """Maximum plausible usage of a stream."""
 
     input_tokens: int
     output_tokens: int
     web_searches: int
     units: Units
-    """The bound of the units other than tokens."""
+    """Limits for units other than tokens."""
 
     @classmethod
     def of(
@@ -64,15 +63,13 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         images: int = 0,
         inputs: InputBound | None = None,
     ) -> Self:
-        """Return the bound of a stream with this many choices.
+        """Return the limits for a stream with this many choices.
 
-        `prompt_tokens_max` is the bound of the prompt, which each choice may have read.
-        `output_tokens_max` is the caller's limit; what exceeds it by more than the slack of
-        `with_slack` is not believed, shown or not. `shown_bytes` is the size of the text, reasoning
-        and arguments that were delivered. `reasons` is true if the answer may have reasoning that
-        is not shown. `images` is the number of pictures delivered as parts of the answer. `inputs`
-        are the bounds of work on inputs; None for a conversation, to which servers add their own
-        tokens.
+        `prompt_tokens_max` limits the prompt, which each choice may have read. `output_tokens_max`
+        is the caller's limit on shown and hidden output, which `with_slack` extends. `shown_bytes`
+        is the size of the delivered text, reasoning and arguments, `images` the number of delivered
+        images. `reasons` is True if the answer may have hidden reasoning. `inputs` are the limits
+        for work on inputs; None for a conversation, to which servers add tokens of their own.
         """
         if inputs is not None:
             return cls(
@@ -81,9 +78,9 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 web_searches=0,
                 units=inputs.units_max,
             )
-        shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
-        most = attempt.target.output_tokens_max or attempt.context_tokens
-        output = shown + (most * choices if reasons else 0)
+        output = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
+        if reasons:
+            output += (attempt.target.output_tokens_max or attempt.context_tokens) * choices
         if output_tokens_max is not None:
             output = min(output, with_slack(output_tokens_max) * choices)
         return cls(
@@ -94,7 +91,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def apply(self, usage: Usage) -> Usage:
-        """Return the usage cut to this bound."""
+        """Return the usage with each count cut to its limit."""
         return replace(
             usage,
             **self._cut_input(usage),
@@ -108,17 +105,17 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:
-        """Return the cut classes of input, the largest first: it is the most likely error."""
+        """Return the changed input counts; the largest is cut first, as the most likely error."""
         excess = usage.input_tokens - self.input_tokens
         if excess <= 0:
             return {}
         counts = {name: getattr(usage, name) or 0 for name in _INPUT_CLASSES}
         cut: dict[str, int] = {}
         for name in sorted(counts, key=counts.__getitem__, reverse=True):
-            taken = min(excess, counts[name])
-            if taken:
-                cut[name] = counts[name] - taken
-            excess -= taken
+            removed = min(excess, counts[name])
+            if removed:
+                cut[name] = counts[name] - removed
+            excess -= removed
         return cut
 
 

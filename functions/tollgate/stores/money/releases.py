@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tollgate.aws.aws_json import ATTEMPTS_MAX
 from tollgate.core.clock import Clock
-from tollgate.stores.money.sides import outcome_of
+from tollgate.stores.aws.holds import outcome_of
 
 _LOGGER: Final = logging.getLogger(__name__)
 
