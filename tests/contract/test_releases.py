@@ -117,6 +117,9 @@ async def test_c62_a_hold_that_arrives_after_its_release_is_released_again(
     for payload in late:
         await dynamo.client.call("UpdateItem", payload)
     assert await held(dynamo, principal) == {"team": 3}
+    team = await dynamo.teams.get("acme", "search")
+    assert team is not None
+    assert (team.spending.held_nano_usd, len(team.spending.hold_ids)) == (30, 3)
 
     await until_released(dynamo, principal, clock)
     team = await dynamo.teams.get("acme", "search")

@@ -260,6 +260,7 @@ class MemoryKeyStore:
             ),
             spent_nano_usd=key.spent,
             held_nano_usd=sum(key.holds.values()),
+            hold_ids=tuple(sorted(key.holds)),
             last_used_s=key.used_s.get(False),
             old_secret=old,
         )

@@ -158,6 +158,7 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
+        hold_ids=tuple(sorted(holds)),
         last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
         old_secret=_read_old_secret(pointer, state, now_s),
     )

@@ -82,6 +82,7 @@ def read_spending(state: Item, now_s: float, other_slices: Sequence[Item] = ()) 
         resets_s={period: period_ends_s(period, second) for period in limited},
         used_nano_usd=used_nano_usd(counted.limits_nano_usd, remaining, holds, second),
         held_nano_usd=sum(holds.values()),
+        hold_ids=tuple(sorted(holds)),
     )
 
 

@@ -74,6 +74,8 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     """Nano-dollars spent in total."""
     held_nano_usd: int = 0
     """Nano-dollars held now."""
+    hold_ids: tuple[str, ...] = ()
+    """Ids of the generations that the amount is held for, oldest first."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
     old_secret: OldSecret | None = None

@@ -35,6 +35,8 @@ class LevelSpending(Struct, frozen=True, kw_only=True):
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Nano-dollars spent in each current period; empty for a level that is not counted."""
     held_nano_usd: int = 0
+    hold_ids: tuple[str, ...] = ()
+    """Ids of the generations that the amount is held for, oldest first."""
 
 
 class Team(LevelSettings, frozen=True, kw_only=True):

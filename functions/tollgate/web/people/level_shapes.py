@@ -18,7 +18,7 @@ from tollgate.stores.ports.credit import Balance
 from tollgate.stores.ports.people import LevelSpending, Member, Team
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeyOption
 from tollgate.stores.rules.level_settings import LevelSettings
-from tollgate.web.keys.key_shapes import KeyObject, Limits, refuse_unknown_tier
+from tollgate.web.keys.key_shapes import HoldsObject, KeyObject, Limits, refuse_unknown_tier
 from tollgate.web.shapes import Body, Usd, moment_or_none
 
 _Level = TypeVar("_Level", bound=LevelSettings)
@@ -119,6 +119,7 @@ class SpendingObject(BaseModel):
         description="spent in each current period; not counted without limits"
     )
     held: Usd
+    holds: HoldsObject
     models: list[str] | None
 
 
@@ -134,6 +135,7 @@ def spending_fields(settings: LevelSettings, spending: LevelSpending) -> dict[st
         },
         "limits_usage": {period: usd(used) for period, used in spending.used_nano_usd.items()},
         "held": usd(spending.held_nano_usd),
+        "holds": HoldsObject.of(spending.hold_ids),
         "models": None if settings.models is None else list(settings.models),
         **{name: getattr(settings, name) for name in _PLAIN},
     }
