@@ -37,7 +37,7 @@ from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
-from tollgate.stores.money.releases import Releases
+from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
@@ -65,6 +65,8 @@ from tollgate.stores.rules.key_names import choose_free_name
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0
+# Shorter ones are pauses between attempts.
+LONG_SLEEP_S = 5.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
 RETENTION_S = 30 * DAY_S
@@ -88,16 +90,23 @@ class HandClock:
         self.now += delay_s
 
 
-class HaltedClock(HandClock):
-    """A clock on which nobody wakes up until `going` is set."""
+class HaltedClock:
+    """Another clock, on which nobody wakes from a long sleep until `going` is set."""
 
-    def __init__(self, now_s: float = NOON_S) -> None:
-        super().__init__(now_s)
+    def __init__(self, clock: HandClock) -> None:
+        self._clock = clock
         self.going = asyncio.Event()
 
+    def now_s(self) -> float:
+        return self._clock.now_s()
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
     async def sleep(self, delay_s: float) -> None:
-        await self.going.wait()
-        await super().sleep(delay_s)
+        if delay_s >= LONG_SLEEP_S:
+            await self.going.wait()
+        await self._clock.sleep(delay_s)
 
 
 class GrammarChecked:
@@ -249,14 +258,15 @@ def dynamo_stores(
     clock: TestClock,
     ids: IdSource | None = None,
     *,
-    releases: Releases | None = None,
+    settlements: Settlements | None = None,
 ) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes.
 
-    Nothing is released later by a clock that sleepers move: they would move it by minutes.
+    Nothing is settled later by a clock that sleepers move: they would move it by minutes.
     """
     ids = ids or IdSource(clock)
-    releases = releases or Releases(HaltedClock() if isinstance(clock, HandClock) else clock)
+    patient = HaltedClock(clock) if isinstance(clock, HandClock) else clock
+    settlements = settlements or Settlements(patient, ids)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
@@ -268,7 +278,7 @@ def dynamo_stores(
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, clock=clock)
     return DynamoStores(
-        ledger=DynamoLedger(wallets, key_states, generations, releases, ids=ids, clock=clock),
+        ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         keys=keys,
         teams=DynamoTeamStore(client, tables, generations, ids=ids, clock=clock),
         members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),

@@ -5,7 +5,9 @@ The prices are so high that a believed lie would cost the caller's wallet of $1 
 Keeps C65.
 """
 
+import asyncio
 import json
+from collections import Counter
 from typing import Any, Final
 
 import pytest
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.pictures import data_url, png
-from tests.scripted import Answer, Scripted, calls, ends, frame, says
+from tests.scripted import Scripted, calls, ends, frame, says
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.openai_chunks import chunk, usage
 from tollgate.ingress.formats import CHAT_COMPLETIONS
@@ -112,14 +114,11 @@ by_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whol
 by_admission = pytest.mark.parametrize("admission", ["covered", "positive"])
 
 
-async def ask(
-    lie: Lie, *, stream: bool, admission: str = "covered", key: NewKey | None = None
-) -> tuple[House, Exchange, bytes]:
-    """The gateway after one request of a caller with $1, its reply, and the request's body."""
-    answer: Answer = lie.answer
+async def lied_to(lie: Lie, *, admission: str, key: NewKey | None = None) -> House:
+    """A gateway of a caller with $1, whose provider lies."""
     offer = endpoint("near", "large-1", dollars_in="2", dollars_out="2000")
     home = await house(
-        near=Scripted(answer),
+        near=Scripted(lie.answer),
         funds_nano_usd=FUNDS_NANO_USD,
         key=key,
         models={"acme/large": model(offer, **lie.facts)},
@@ -127,6 +126,11 @@ async def ask(
         routes={},
     )
     home.gateway = replace(home.gateway, admission=admission)
+    return home
+
+
+async def post(home: House, lie: Lie, *, stream: bool) -> tuple[Exchange, bytes]:
+    """The reply to one request, and the request's body."""
     asked = {"messages": [{"role": "user", "content": "Hello"}], **lie.fields}
     body = {"model": "acme/large", "max_tokens": LIMIT, "stream": stream, **asked}
     sent = json.dumps(body).encode()
@@ -137,7 +141,15 @@ async def ask(
         headers={"authorization": f"Bearer {home.secret}"},
         body=sent,
     )
-    return home, reply, sent
+    return reply, sent
+
+
+async def ask(
+    lie: Lie, *, stream: bool, admission: str = "covered", key: NewKey | None = None
+) -> tuple[House, Exchange, bytes]:
+    """The gateway after one request, its reply, and the request's body."""
+    home = await lied_to(lie, admission=admission, key=key)
+    return home, *await post(home, lie, stream=stream)
 
 
 @by_way
@@ -190,6 +202,19 @@ async def test_c62_c65_a_limit_of_the_key_holds_where_max_tokens_is_ignored(stre
     key = NewKey(workspace_id="acme", label="x", limits_nano_usd=limits)
     home, _, _ = await ask(lie, stream=stream, key=key)
     assert 0 < home.record.cost_nano_usd <= home.record.held_nano_usd <= KEY_LIMIT_NANO_USD
+
+
+async def test_c62_c65_callers_at_once_stay_within_the_wallet_whatever_the_provider_does() -> None:
+    """Each of 32 answers holds $0.14 of a wallet of $1."""
+    lie = LIES["200 KB of text and 40,000 tokens"]
+    home = await lied_to(lie, admission="covered")
+
+    replies = await asyncio.gather(*(post(home, lie, stream=True) for _ in range(32)))
+
+    assert Counter(reply.status for reply, _ in replies) == {200: 7, 402: 25}
+    wallet = home.stores.books.wallets["acme"]
+    assert wallet.available >= 0
+    assert (wallet.holds, wallet.available + wallet.spent) == ({}, FUNDS_NANO_USD)
 
 
 @by_way

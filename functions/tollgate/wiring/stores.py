@@ -14,7 +14,7 @@ from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.ledger import DynamoLedger
-from tollgate.stores.money.releases import Releases
+from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -94,7 +94,9 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
             publications=publications,
         ),
         generations=generations,
-        ledger=DynamoLedger(wallets, states, generations, Releases(clock), ids=ids, clock=clock),
+        ledger=DynamoLedger(
+            wallets, states, generations, Settlements(clock, ids), ids=ids, clock=clock
+        ),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         objects=objects,
         answers=answers,

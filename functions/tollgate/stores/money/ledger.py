@@ -26,10 +26,10 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.holds import HoldUnknown, outcome_of, settle_all
+from tollgate.stores.aws.holds import HoldUnknown, outcome_of
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
-from tollgate.stores.money.releases import Release, Releases
+from tollgate.stores.money.settlements import Release, Settlements
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -66,7 +66,7 @@ class DynamoLedger:
         wallets: Wallets,
         keys: KeyStates,
         generations: DynamoGenerationStore,
-        releases: Releases,
+        settlements: Settlements,
         *,
         ids: IdSource,
         clock: Clock,
@@ -76,7 +76,7 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
-        self._releases = releases
+        self._settlements = settlements
         # Number of states to hold first, by key id, because one of them refused the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
@@ -293,7 +293,7 @@ class DynamoLedger:
                     unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
                 )
                 releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
-        await self._releases.release(hold_id, releases)
+        await self._settlements.release(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
         settling = [
@@ -326,13 +326,7 @@ class DynamoLedger:
                 for level in hold.levels
             ),
         ]
-        await settle_all(
-            hold.id,
-            [
-                repeat_while_refused(settle, self._clock, jitter=self._ids.uniform)
-                for settle in settling
-            ],
-        )
+        await self._settlements.settle(hold.id, settling)
 
 
 def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:

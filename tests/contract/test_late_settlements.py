@@ -1,6 +1,6 @@
-"""What an overloaded store keeps of refused holds is released within a minute, without a sweep.
+"""What an overloaded store keeps of holds is settled within a minute, without a sweep.
 
-Keeps C62.
+Keeps C62, C64.
 """
 
 import asyncio
@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.meddler import Meddler, holds, is_hold, meddled
-from tests.stores import TESTER, DynamoStores, HaltedClock, dynamo_stores, funded_key
+from tests.stores import TESTER, DynamoStores, HaltedClock, dynamo_stores, funded_key, record_of
 from tollgate.aws.attributes import Item
 from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.tables import key_state_key, level_state_key, wallet_key
-from tollgate.stores.money.releases import RELEASED_WITHIN_S, Releases
+from tollgate.stores.money.settlements import SETTLED_WITHIN_S, Settlements
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
@@ -50,21 +51,22 @@ async def held(stores: DynamoStores, principal: Principal) -> dict[str, int]:
 
 def halted(dynamo: DynamoStores) -> tuple[Meddler, DynamoStores, HaltedClock]:
     """A process whose calls are interfered with, and whose pauses the test ends."""
-    clock = HaltedClock(dynamo.clock.now)
+    clock = HaltedClock(dynamo.clock)
     meddler, _ = meddled(dynamo)
-    stores = dynamo_stores(meddler, dynamo.tables, dynamo.clock, releases=Releases(clock))
+    settlements = Settlements(clock, IdSource(clock))
+    stores = dynamo_stores(meddler, dynamo.tables, dynamo.clock, settlements=settlements)
     return meddler, stores, clock
 
 
 async def until_released(stores: DynamoStores, principal: Principal, clock: HaltedClock) -> None:
     """Let the pauses end until nothing is held."""
-    begun_s = clock.now
+    begun_s = clock.now_s()
     clock.going.set()
     for _ in range(200):
         if not await held(stores, principal):
             break
     # Several holds wait on one clock, which adds up their pauses.
-    assert clock.now - begun_s <= 3 * RELEASED_WITHIN_S
+    assert clock.now_s() - begun_s <= 3 * SETTLED_WITHIN_S
     assert await held(stores, principal) == {}
 
 
@@ -126,6 +128,24 @@ async def test_c62_a_hold_that_arrives_after_its_release_is_released_again(
     assert team is not None
     assert team.spending == replace(team.spending, held_nano_usd=0)
     assert team.spending.remaining_nano_usd == {"day": 10_000}
+
+
+async def test_c64_an_answer_that_could_not_be_settled_is_charged_without_a_sweep(
+    dynamo: DynamoStores,
+) -> None:
+    principal = await grouped(dynamo)
+    meddler, stores, clock = halted(dynamo)
+    hold = await stores.ledger.hold(principal, 10)
+    meddler.meddle = lambda payload: "refuse" if "REMOVE" in str(payload) else "pass"
+    await stores.ledger.settle(hold, record_of(hold, 4))
+    assert len(await held(dynamo, principal)) == 4
+
+    meddler.meddle = lambda payload: "pass"
+    await until_released(dynamo, principal, clock)
+    assert (await dynamo.credits.balance("acme")).spent_nano_usd == 4
+    team = await dynamo.teams.get("acme", "search")
+    assert team is not None
+    assert team.spending.used_nano_usd["day"] == 4
 
 
 async def test_c62_a_hold_that_was_refused_for_good_is_not_released_twice(
