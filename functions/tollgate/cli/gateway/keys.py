@@ -9,7 +9,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.gateway.limits import draw_levels, draw_limits, split_pair
+from tollgate.cli.gateway.limits import draw_levels, draw_limits, explain_holds, split_pair
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
@@ -25,6 +25,7 @@ _BELONGS: Final = ("team", "member")
 # Columns for a single key.
 _SHOWN: Final = (
     *_LISTED,
+    "holds",
     *_BELONGS,
     "left",
     "models",
@@ -324,6 +325,7 @@ def _row(key: Any) -> dict[str, str]:
         "state": _state(key),
         "usage": exact(key["usage"]),
         "held": exact(key["held"]),
+        "holds": explain_holds(key),
         "limits": ", ".join(limits),
         "created": key["created_at"],
         # Old gateways send neither field.

@@ -166,7 +166,7 @@ def _member_cells(member: Any) -> dict[str, str]:
     }
 
 
-_RIGHTS: Final = ("models", "tier", "rates", "held", "created", "limits", "left")
+_RIGHTS: Final = ("models", "tier", "rates", "held", "holds", "created", "limits", "left")
 
 teams: Final = _commands(
     _Level(

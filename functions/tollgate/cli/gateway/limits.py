@@ -76,6 +76,14 @@ def take_away(
             raise click.UsageError(f"--no: {name!r} is not one of {known}.")
 
 
+def explain_holds(level: Any) -> str:
+    """Return for which generations credit is held; empty without holds, and for old gateways."""
+    holds = level.get("holds")
+    if not holds or not holds["generations"]:
+        return ""
+    return f"{holds['generations']} generations, {holds['oldest']} since {holds['oldest_since']}"
+
+
 def level_cells(level: Any) -> dict[str, str]:
     """Return the table cells that teams and members share."""
     limits = level["limits"]
@@ -88,6 +96,7 @@ def level_cells(level: Any) -> dict[str, str]:
             for period, remaining in level["limits_remaining"].items()
         ),
         "held": exact(level["held"]),
+        "holds": explain_holds(level),
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
         "tier": level["tier"] or "",
         "rates": ", ".join(_explain_rates(level)),
