@@ -25,6 +25,7 @@ from tollgate.engine.generate import generate
 from tollgate.engine.replies.kept_answers import AnswerStore
 from tollgate.engine.replies.reply_sink import reply_sink
 from tollgate.engine.replies.sink import ClientGone, EventSink
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.ports.base import Codec, FetchedMedia, MediaFetcher, Provider
@@ -260,6 +261,7 @@ class House:
             clock=gateway.clock,
             ids=gateway.ids,
             journal=gateway.journal,
+            side=SideThread(),
         )
 
     def call(
@@ -344,6 +346,7 @@ async def house(
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
         ledger=ledger,
+        admissions=stores.admissions,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
@@ -383,7 +386,12 @@ def app_over_stores(
     clock = clock or SystemClock()
     ids = IdSource(clock)
     gateway = replace(
-        home.gateway, ledger=stores.ledger, cooldowns=stores.cooldowns, clock=clock, ids=ids
+        home.gateway,
+        ledger=stores.ledger,
+        admissions=stores.admissions,
+        cooldowns=stores.cooldowns,
+        clock=clock,
+        ids=ids,
     )
     front = replace(home.front, keys=stores.keys, clock=clock, ids=ids)
     return chat_app(front, Always(gateway), WebLimits(), answers=answers)

@@ -17,7 +17,7 @@ from tollgate.core.tracing import PlatformIds
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.ports.base import CooldownStore, Ledger
+from tollgate.stores.ports.base import Admissions, CooldownStore, Ledger
 from tollgate.tools.ports.base import ServerTools
 
 
@@ -76,6 +76,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """Services that `generate` uses, chosen by the wiring."""
 
     ledger: Ledger
+    admissions: Admissions
     cooldowns: CooldownStore
     cooldown: CooldownPolicy
     planner: Planner

@@ -19,6 +19,7 @@ from tollgate.core.errors import (
 )
 from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
+from tollgate.engine.admission import admit
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
@@ -64,6 +65,9 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
+    request = call.parsed.request
+    if call.parsed.awaits is not None or request.names_files or request.has_documents:
+        await admit(gateway, call.principal, call.request_id)
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
     if call.parsed.request.names_files:
@@ -211,6 +215,15 @@ async def _hold(
         tier=plan.tier,
         meanwhile=meanwhile,
     )
+    try:
+        return await _hold_and_order(gateway, plan, holding)
+    finally:
+        gateway.admissions.end(call.principal, call.request_id)
+
+
+async def _hold_and_order(
+    gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
+) -> tuple[Hold, Plan]:
     # A single endpoint is tried even in its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan

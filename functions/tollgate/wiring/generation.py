@@ -28,6 +28,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
+from tollgate.engine.side_thread import SideThread
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.providers.transports.authorization import ProviderServices
@@ -167,6 +168,7 @@ def wire_gateway(
     providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
         ledger=stores.ledger,
+        admissions=stores.admissions,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
         planner=planner,
@@ -307,6 +309,7 @@ def wire_chat_app(
         clock=clock,
         ids=ids,
         journal=journal,
+        side=SideThread(),
     )
     return chat_app(
         front,
