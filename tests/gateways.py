@@ -261,7 +261,6 @@ class House:
             clock=gateway.clock,
             ids=gateway.ids,
             journal=gateway.journal,
-            side=SideThread(),
         )
 
     def call(
@@ -358,6 +357,7 @@ async def house(
         ids=ids,
         journal=journal,
         timing=timing or StreamTiming(),
+        side=SideThread(),
         credits_per_usd=Decimal(1),
     )
     return House(

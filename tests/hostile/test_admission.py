@@ -5,7 +5,9 @@ Keeps C9.
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from starlette.types import ASGIApp
 from tests import documents
 from tests.asgi import exchange, request
 from tests.gateways import Always, House, house
+from tests.hostile.shapes import SHAPES, STORED_ID, Shape
 from tests.memory.reader import InlineReader
 from tests.scripted import Scripted, answers
 from tests.stored_responses import id_of, open_shop
@@ -23,9 +26,11 @@ from tests.unit.ingress.media_samples import data_url
 from tests.unit.web.test_response_storage import Shelf
 from tollgate.core.files.media_types import PDF
 from tollgate.core.principal import Principal
-from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.engine.side_thread import LARGE_BYTES, SideThread
 from tollgate.ingress import validation
 from tollgate.ingress.formats import FORMATS
+from tollgate.ingress.responses import parse
+from tollgate.ingress.responses.stored import encode_stored, take_items
 from tollgate.ingress.validation import VALUES_MAX
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
@@ -86,8 +91,10 @@ async def send(app: ASGIApp, secret: str, body: Any, path: str = "/v1/chat/compl
     return await request(app, "POST", path, headers=headers, body=raw)
 
 
-@pytest.mark.parametrize("why", REFUSALS)
-@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [*((path, "no credit") for path in ROUTES), *((ROUTES[0], why) for why in REFUSALS)],
+)
 async def test_c9_a_refused_key_has_64_kb_of_its_body_read(path: str, why: str) -> None:
     home = await house(key=SLOW)
     await refuse(home, why)
@@ -172,9 +179,78 @@ async def test_c8_a_body_of_too_many_values_is_refused_before_it_is_decoded(
     lists = b"[" + b",".join([b"[]"] * VALUES_MAX) + b"]"
     body = json.dumps({**ONE, "tools": "T"}).encode().replace(b'"T"', lists)
     reply = await send(app_of(home), home.secret, body)
-    assert (reply.status, reply.error["code"]) == (413, "payload_too_large")
+    assert (reply.status, reply.error["code"]) == (400, "invalid_request")
     assert f"{VALUES_MAX:,} JSON values" in reply.error["message"]
     assert decoded == []
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+async def test_c9_each_hostile_shape_is_refused_unread_and_unparsed(
+    shape: Shape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf()
+    shop = await open_shop(shelf)
+    shop.secret = await shop.key("hostile", response_days=7)
+    await refuse(shop.home, "no credit")
+    computed: list[object] = []
+    monkeypatch.setattr(SideThread, "run", lambda *work: computed.append(work))
+    body = shape.make(0.01)
+    pieces = [body[start : start + PIECE] for start in range(0, len(body), PIECE)]
+    headers = {"authorization": f"Bearer {shop.secret}", "content-type": shape.content_type}
+    sent = exchange("POST", shape.path, headers=headers, body=iter(pieces))
+    await sent.run(shop.app)
+    assert sent.error["code"] == "insufficient_credits"
+    assert (computed, shelf.reads) == ([], [])
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", *COUNTING])
+async def test_c9_a_large_body_is_parsed_next_to_the_event_loop(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode, threads = validation._decode, []
+
+    def watched(body: bytes) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return decode(body)
+
+    monkeypatch.setattr(validation, "_decode", watched)
+    home = await house()
+    for length in (10, 2 * LARGE_BYTES):
+        fields = {"input": "x" * length} if "responses" in path else ONE | {"x": "x" * length}
+        await send(app_of(home), home.secret, {"model": "acme/large", **fields}, path)
+    assert threads == [True, False]
+
+
+async def test_c9_a_stored_conversation_is_read_next_to_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelf = Shelf()
+    said = {"type": "message", "role": "user", "content": "x" * LARGE_BYTES}
+    shelf.contents[STORED_ID] = encode_stored(b'{"output":[]}', [said])
+    shop = await open_shop(shelf)
+    threads = []
+
+    def watched(validated: Any, *args: Any, **fields: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return take_items(validated, *args, **fields)
+
+    monkeypatch.setattr(parse, "take_items", watched)
+    reply = await shop.ask("More", previous_response_id=f"resp_{STORED_ID}")
+    assert reply.error["code"] == "context_length_exceeded"
+    assert threads == [False]
+
+
+async def test_c9_each_workspace_has_one_computation_in_the_queue() -> None:
+    side, order = SideThread(), []
+    gate = threading.Event()
+    work = [side.run("a", partial(gate.wait, 10))]
+    work += [side.run("a", partial(order.append, f"a{number}")) for number in range(3)]
+    work.append(side.run("b", partial(order.append, "b")))
+    running = asyncio.gather(*work)
+    await asyncio.sleep(0)
+    gate.set()
+    await running
+    assert order == ["b", "a0", "a1", "a2"]
 
 
 async def test_c8_marks_within_strings_are_not_values() -> None:

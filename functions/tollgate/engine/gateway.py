@@ -14,6 +14,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
@@ -86,6 +87,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     timing: StreamTiming
+    side: SideThread
     credits_per_usd: Decimal
     admission: Admission = "positive"
     tools: ServerTools | None = None

@@ -14,6 +14,9 @@ NESTING_MAX: Final = 200
 # An embeddings request of 300,000 token ids fits; the decoder takes 0.1 µs for a value.
 VALUES_MAX: Final = 400_000
 
+_PIECE_BYTES: Final = 256 * 1024
+_MARKS: Final = (b",", b"[", b"{")
+
 _CONTAINERS: Final = (dict, list)
 
 
@@ -24,8 +27,10 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
     Infinity are refused as invalid JSON. The number of values is checked before the decoding, which
     takes up to 60 bytes of memory for a byte of JSON.
     """
-    if count_marks(body) > VALUES_MAX and count_marks(_without_strings(body)) > VALUES_MAX:
-        raise _too_many()
+    if has_more_marks(body, VALUES_MAX) and _has_too_many_values(body):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"The body has more than {VALUES_MAX:,} JSON values."
+        )
     try:
         value = _decode(body)
     except ValueError as error:
@@ -43,21 +48,36 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
     return value
 
 
-def count_marks(body: bytes) -> int:
-    """Return the number of commas and opening brackets, below which the number of values lies.
+def has_more_marks(body: bytes, most: int) -> bool:
+    """Return whether a body has more than `most` commas and opening brackets.
 
-    Marks in strings are counted, too.
+    A body of JSON has at most one value more than such marks. Marks in strings are counted, too.
     """
-    return body.count(b",") + body.count(b"[") + body.count(b"{")
+    marks = 0
+    for start in range(0, len(body), _PIECE_BYTES):
+        marks += sum(body.count(mark, start, start + _PIECE_BYTES) for mark in _MARKS)
+        if marks > most:
+            return True
+    return False
 
 
-def _without_strings(body: bytes) -> bytes:
-    """Return JSON without its strings; raise RequestError if there are too many strings."""
-    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > 4 * VALUES_MAX:
-        # An object of N entries has N keys and N values, each with two quotation marks.
-        raise _too_many()
-    return b"".join(unescaped.split(b'"')[::2])
+def _has_too_many_values(body: bytes) -> bool:
+    """Return whether a body has more than VALUES_MAX marks outside of strings.
+
+    The body is read in pieces, between which other threads may run.
+    """
+    marks, start, is_in_string = 0, 0, False
+    while start < len(body) and marks <= VALUES_MAX:
+        piece = body[start : start + _PIECE_BYTES]
+        start += len(piece)
+        if start < len(body) and (len(piece) - len(piece.rstrip(b"\\"))) % 2:
+            # The last backslash escapes the first character of the next piece.
+            piece, start = piece[:-1], start - 1
+        texts = piece.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        outside = b"".join(texts[is_in_string::2])
+        marks += sum(map(outside.count, _MARKS))
+        is_in_string ^= len(texts) % 2 == 0
+    return marks > VALUES_MAX
 
 
 def _decode(body: bytes) -> JsonValue:
@@ -71,12 +91,6 @@ def _decode(body: bytes) -> JsonValue:
     except (ValueError, RecursionError):
         value = from_json(body, allow_inf_nan=False)
     return value
-
-
-def _too_many() -> RequestError:
-    return RequestError(
-        ErrorCode.PAYLOAD_TOO_LARGE, f"The body has more than {VALUES_MAX:,} JSON values."
-    )
 
 
 def _too_deep() -> RequestError:

@@ -60,6 +60,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     keys: SecretStore
     region: str
     signer: Callable[[str, str], Signer]
+    side: SideThread
+    """The thread for long computations, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return where each provider's missing credentials belong, None if none are missing."""
@@ -143,6 +145,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         keys=keys,
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
+        side=SideThread(),
     )
 
 
@@ -182,6 +185,7 @@ def wire_gateway(
             keep_alive_s=defaults.keep_alive_s,
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
+        side=upstream.side,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,
@@ -309,7 +313,6 @@ def wire_chat_app(
         clock=clock,
         ids=ids,
         journal=journal,
-        side=SideThread(),
     )
     return chat_app(
         front,

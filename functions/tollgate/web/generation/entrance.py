@@ -20,10 +20,10 @@ from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
-from tollgate.engine.side_thread import LARGE_BYTES, SideThread
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.formats import IngressFormat
-from tollgate.ingress.validation import count_marks
+from tollgate.ingress.validation import has_more_marks
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.access import METERED, authenticate
 from tollgate.web.http.cors import WebLimits
@@ -47,7 +47,6 @@ class RequestServices(Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: IdSource
     journal: Journal
-    side: SideThread
 
 
 class Gateways(Protocol):
@@ -113,7 +112,7 @@ class Entrance:
             body = await read_body(
                 receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
             )
-            is_large = len(body) > LARGE_BYTES or count_marks(body) > _FREE_MARKS
+            is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
             if is_large:
                 await admitting()
         except BaseException:
@@ -132,7 +131,7 @@ class Entrance:
         """Return the result of work on the body, next to the event loop if the body is large."""
         if not entered.is_large:
             return work()
-        return await self.services.side.run(entered.principal.workspace_id, work)
+        return await entered.gateway.side.run(entered.principal.workspace_id, work)
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
         """Return the request with the stored turns that it names; None if its key stores none."""
@@ -149,7 +148,7 @@ class Entrance:
             workspace_id=entered.principal.workspace_id,
             days=days,
             admit=partial(admit, entered.gateway, entered.principal, entered.request_id),
-            side=self.services.side,
+            side=entered.gateway.side,
         )
 
     def leave(self, entered: Entered) -> None:

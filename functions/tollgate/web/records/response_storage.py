@@ -14,7 +14,7 @@ from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.request import JsonObject
+from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
@@ -209,9 +209,16 @@ class StoringSink:
         renderer = self._ingress.renderer(
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
-        content = _encode_readable(
-            renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
-        )
+        response = self._fold.response()
+
+        def encode() -> bytes:
+            items = numbered(self._input, record.id)
+            return _encode_readable(renderer.whole([response], record), items)
+
+        request = call.parsed.request
+        is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
+        side = self._gateway.side
+        content = await side.run(call.principal.workspace_id, encode) if is_large else encode()
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
