@@ -193,7 +193,13 @@ async def test_c9_each_hostile_shape_is_refused_unread_and_unparsed(
     shop.secret = await shop.key("hostile", response_days=7)
     await refuse(shop.home, "no credit")
     computed: list[object] = []
-    monkeypatch.setattr(SideThread, "run", lambda *work: computed.append(work))
+
+    async def run(_: SideThread, owner: str, work: Any, *, is_large: bool = True) -> Any:
+        if is_large:
+            computed.append(work)
+        return work()
+
+    monkeypatch.setattr(SideThread, "run", run)
     body = shape.make(0.01)
     pieces = [body[start : start + PIECE] for start in range(0, len(body), PIECE)]
     headers = {"authorization": f"Bearer {shop.secret}", "content-type": shape.content_type}

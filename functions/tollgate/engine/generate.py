@@ -118,9 +118,8 @@ async def _plan(
         return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
 
     request = call.parsed.request
-    if not isinstance(request, GenerationRequest) or request.size_bytes <= LARGE_BYTES:
-        return plan()
-    return await gateway.side.run(call.principal.workspace_id, plan)
+    is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
+    return await gateway.side.run(call.principal.workspace_id, plan, is_large=is_large)
 
 
 async def _answer(

@@ -24,12 +24,17 @@ class SideThread:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="side")
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def run(self, workspace_id: str, work: Callable[[], _Result]) -> _Result:
+    async def run(
+        self, workspace_id: str, work: Callable[[], _Result], *, is_large: bool = True
+    ) -> _Result:
         """Return the result of a computation, which must not use the event loop.
 
+        A computation that is not large is done at once, in the thread of the event loop.
         A cancelled caller waits for the end of the computation, so that abandoned computations do
         not fill the queue.
         """
+        if not is_large:
+            return work()
         turn = self._turns.get(workspace_id)
         if turn is None:
             turn = self._turns[workspace_id] = asyncio.Lock()

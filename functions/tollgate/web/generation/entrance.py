@@ -129,9 +129,8 @@ class Entrance:
 
     async def compute(self, entered: Entered, work: Callable[[], _Result]) -> _Result:
         """Return the result of work on the body, next to the event loop if the body is large."""
-        if not entered.is_large:
-            return work()
-        return await entered.gateway.side.run(entered.principal.workspace_id, work)
+        side, workspace_id = entered.gateway.side, entered.principal.workspace_id
+        return await side.run(workspace_id, work, is_large=entered.is_large)
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
         """Return the request with the stored turns that it names; None if its key stores none."""

@@ -94,9 +94,8 @@ class _Reader:
 
     async def compute(self, size_bytes: int, work: Callable[[], _Result]) -> _Result:
         """Return the result of work on this many bytes, next to the event loop if they are many."""
-        if size_bytes <= LARGE_BYTES:
-            return work()
-        return await self._side.run(self._workspace_id, work)
+        is_large = size_bytes > LARGE_BYTES
+        return await self._side.run(self._workspace_id, work, is_large=is_large)
 
     async def read(self, request: JsonObject) -> StoredTurns:
         """Return the turns that a request names; the request has not been validated yet."""
@@ -217,15 +216,13 @@ class StoringSink:
 
         request = call.parsed.request
         is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
-        side = self._gateway.side
-        content = await side.run(call.principal.workspace_id, encode) if is_large else encode()
+        workspace_id = call.principal.workspace_id
+        content = await self._gateway.side.run(workspace_id, encode, is_large=is_large)
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
         async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
-            await self._responses.keep(
-                call.principal.workspace_id, record.id, content, days=self._days
-            )
+            await self._responses.keep(workspace_id, record.id, content, days=self._days)
 
 
 def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
