@@ -16,6 +16,7 @@ from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
+    MemoryAdmissions,
     MemoryAuditLog,
     MemoryCooldownStore,
     MemoryGenerationStore,
@@ -34,6 +35,7 @@ from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.admissions import DynamoAdmissions
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
@@ -54,7 +56,7 @@ from tollgate.stores.ports.administration import (
     NewKey,
     StatementStore,
 )
-from tollgate.stores.ports.base import CooldownStore, Hold, Ledger
+from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
@@ -133,6 +135,7 @@ class Stores:
     """One set of stores over the same books."""
 
     ledger: Ledger
+    admissions: Admissions
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
@@ -237,6 +240,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     books, ids = MemoryBooks(), IdSource(clock)
     return MemoryStores(
         ledger=MemoryLedger(books, ids, clock),
+        admissions=MemoryAdmissions(books, clock),
         keys=MemoryKeyStore(books, ids, clock, PREFIX),
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
@@ -279,6 +283,7 @@ def dynamo_stores(
     activity = DynamoActivityStore(client, tables, generations, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
+        admissions=DynamoAdmissions(client, tables.ledger, clock),
         keys=keys,
         teams=DynamoTeamStore(client, tables, generations, ids=ids, clock=clock),
         members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),

@@ -14,10 +14,11 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.ports.base import CooldownStore, Ledger
+from tollgate.stores.ports.base import Admissions, CooldownStore, Ledger
 from tollgate.tools.ports.base import ServerTools
 
 
@@ -76,6 +77,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """Services that `generate` uses, chosen by the wiring."""
 
     ledger: Ledger
+    admissions: Admissions
     cooldowns: CooldownStore
     cooldown: CooldownPolicy
     planner: Planner
@@ -85,6 +87,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     timing: StreamTiming
+    side: SideThread
     credits_per_usd: Decimal
     admission: Admission = "positive"
     tools: ServerTools | None = None

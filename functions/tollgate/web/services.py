@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S, Clock
@@ -16,6 +16,7 @@ from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.kept_answers import AnswerStore
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
@@ -82,6 +83,8 @@ class Services(Struct, frozen=True, kw_only=True):
     clock: Clock
     operator_workspace: str
     """The workspace whose management keys administer all workspaces."""
+    side: SideThread = field(default_factory=SideThread)
+    """The thread for long computations."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
     """Creates the tools that a catalog configures, for explanations of their bounds."""
 

@@ -28,6 +28,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
+from tollgate.engine.side_thread import SideThread
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.providers.transports.authorization import ProviderServices
@@ -59,6 +60,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     keys: SecretStore
     region: str
     signer: Callable[[str, str], Signer]
+    side: SideThread
+    """The thread for long computations, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return where each provider's missing credentials belong, None if none are missing."""
@@ -142,6 +145,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         keys=keys,
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
+        side=SideThread(),
     )
 
 
@@ -167,6 +171,7 @@ def wire_gateway(
     providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
         ledger=stores.ledger,
+        admissions=stores.admissions,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
         planner=planner,
@@ -180,6 +185,7 @@ def wire_gateway(
             keep_alive_s=defaults.keep_alive_s,
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
+        side=upstream.side,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,

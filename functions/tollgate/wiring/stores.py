@@ -13,6 +13,7 @@ from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.admissions import DynamoAdmissions
 from tollgate.stores.money.ledger import DynamoLedger
 from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.wallets import Wallets
@@ -34,6 +35,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     keys: DynamoKeyDirectory
     generations: DynamoGenerationStore
     ledger: DynamoLedger
+    admissions: DynamoAdmissions
     cooldowns: DynamoCooldownStore
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
@@ -97,6 +99,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         ledger=DynamoLedger(
             wallets, states, generations, Settlements(clock, ids), ids=ids, clock=clock
         ),
+        admissions=DynamoAdmissions(client, tables.ledger, clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         objects=objects,
         answers=answers,

@@ -13,6 +13,7 @@ from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import InputWork
+from tollgate.engine.admission import admit
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
 from tollgate.engine.documents.document_reading import reads_itself
 from tollgate.engine.files.media import RequestMedia
@@ -91,7 +92,10 @@ async def count_tokens(
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            tokens = await _ask(gateway, request, attempt)
+            media = RequestMedia(gateway.media, request, gateway.files)
+            if not media.is_whole_for(attempt.target):
+                await admit(gateway, principal, request_id)
+            tokens = await _ask(gateway, media, attempt)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:
@@ -134,13 +138,12 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
     return counter() if counter is not None else None
 
 
-async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
+async def _ask(gateway: Gateway, media: RequestMedia, attempt: Attempt) -> int | None:
     """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None
     provider = gateway.providers.provider(attempt.target.provider)
-    media = RequestMedia(gateway.media, request, gateway.files)
     inlined = await media.inline(attempt.target)
     if isinstance(inlined, InputWork):
         return None

@@ -117,6 +117,26 @@ class Ledger(Protocol):
         """
 
 
+class Admissions(Protocol):
+    """Admission of requests whose work before the hold is costly.
+
+    A hold counts a request only after the costly work. Until then, an admitted request counts here,
+    so that requests sent at once cannot all pass a limit that admits one of them.
+    """
+
+    async def admit(
+        self, principal: Principal, request_id: str, *, tier: TierLimits | None = None
+    ) -> None:
+        """Admit a request once, and write nothing; admitting the same request again does nothing.
+
+        Raise the refusal that the smallest hold would get now, with the admitted requests of this
+        process that have no hold yet counted as holds.
+        """
+
+    def end(self, principal: Principal, request_id: str) -> None:
+        """Stop counting a request, because its hold counts it or the request has ended."""
+
+
 class KeyDirectory(Protocol):
     """The keys that may call the gateway."""
 

@@ -1,6 +1,7 @@
 """Routes that show and delete the stored responses of a workspace."""
 
 import logging
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.stores.ports.administration import ResponseStore
@@ -151,7 +153,11 @@ async def _find(
     if stored is None:
         raise _not_found(principal)
     try:
-        return StoredResponse.from_bytes(stored)
+        return await services.side.run(
+            principal.workspace_id,
+            partial(StoredResponse.from_bytes, stored),
+            is_large=len(stored) > LARGE_BYTES,
+        )
     except ValueError as corrupt:
         _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
         raise _not_found(principal) from corrupt

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -15,6 +16,7 @@ from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
@@ -50,7 +52,12 @@ def explanation_routes(services: Services) -> APIRouter:
     ) -> ExplanationObject:
         """Explain the candidates of a request, their exclusions and draws, free of charge."""
         faults = [Fault.parse(fault) for fault in simulate]
-        parsed = _ingress(services, format).parse(await request.body(), request.headers)
+        body = await request.body()
+        parsed = await services.side.run(
+            principal.workspace_id,
+            partial(_ingress(services, format).parse, body, request.headers),
+            is_large=len(body) > LARGE_BYTES,
+        )
         work = await _with_files(services, principal, parsed.request)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
