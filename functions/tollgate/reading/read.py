@@ -32,8 +32,8 @@ _Open = DottedName[Callable[[bytes], OpenedDocument]]
 _OpenForTask = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]]
 _OPEN_PDF: Final[_OpenForTask] = DottedName("tollgate.reading.pdf:open_pdf")
 _OPEN_WEB_PAGE: Final[_OpenForTask] = DottedName("tollgate.reading.web_page:open_web_page")
-_OPEN_TEXT: Final[_Open] = DottedName("tollgate.reading.office:open_text")
-_OPEN_SHEETS: Final[_Open] = DottedName("tollgate.reading.office:open_sheets")
+_OPEN_TEXT: Final[_Open] = DottedName("tollgate.reading.word:open_text")
+_OPEN_SHEETS: Final[_Open] = DottedName("tollgate.reading.sheets:open_sheets")
 
 
 def perform(request: ReadingRequest) -> ReadingReply:

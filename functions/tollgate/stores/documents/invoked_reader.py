@@ -25,6 +25,7 @@ from tollgate.core.documents.reading import (
     ReadFault,
     ReadingReply,
     ReadingRequest,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
@@ -70,9 +71,16 @@ class InvokedReader:
         self._new_id = new_id
         self._pool = Pool(_CONNECTIONS_MAX)
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
-        request = ReadingRequest(media_type=media_type, task=task, bytes_max=BATCH_BYTES_MAX)
+        request = ReadingRequest(
+            media_type=media_type,
+            task=task,
+            bytes_max=BATCH_BYTES_MAX,
+            cpu_seconds_max=share.cpu_seconds_max,
+        )
         try:
             async with asyncio.timeout(_READ_SECONDS_MAX):
                 if len(content) <= INLINE_BYTES_MAX:
@@ -104,15 +112,21 @@ class InvokedReader:
     async def _read_batches(self, request: ReadingRequest) -> ReadDocument:
         pages: list[DocumentPage] = []
         first: int | None = request.first
-        title, pages_total = "", 0
+        title, pages_total, cpu_seconds = "", 0, 0.0
         while first is not None:
-            batch = await self._invoke(replace(request, first=first))
+            room = request.cpu_seconds_max - cpu_seconds
+            if room <= 0:
+                raise UnreadableDocument(DocumentFault.TOO_SLOW)
+            batch = await self._invoke(replace(request, first=first, cpu_seconds_max=room))
             pages += batch.pages
+            cpu_seconds += batch.cpu_seconds
             title, pages_total = batch.title, batch.pages_total
             if batch.next_page is not None and batch.next_page <= first:
                 raise UnreadableDocument(DocumentFault.CRASHED)
             first = batch.next_page
-        return ReadDocument(pages=tuple(pages), pages_total=pages_total, title=title)
+        return ReadDocument(
+            pages=tuple(pages), pages_total=pages_total, title=title, cpu_seconds=cpu_seconds
+        )
 
     async def _invoke(self, request: ReadingRequest) -> ReadBatch:
         body = msgspec.json.encode(request)
