@@ -7,7 +7,12 @@ from typing import Final
 
 import openpyxl
 
-from tollgate.core.documents.reading import DocumentFault, DocumentPage, UnreadableDocument
+from tollgate.core.documents.reading import (
+    DocumentFault,
+    DocumentPage,
+    ReadingTask,
+    UnreadableDocument,
+)
 from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, clean_text
 
@@ -18,7 +23,7 @@ ROWS_MAX: Final = 1_048_576
 CELLS_MAX: Final = 2_000_000
 
 
-def open_sheets(content: bytes) -> OpenedDocument:
+def open_sheets(content: bytes, task: ReadingTask) -> OpenedDocument:
     """Return a workbook with each sheet as a page of CSV; raise UnreadableDocument."""
     check_archive(content)
     with malformed_faults():

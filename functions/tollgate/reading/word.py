@@ -13,6 +13,7 @@ from docx.document import Document as WordDocument
 from docx.oxml.ns import qn
 from docx.text.hyperlink import Hyperlink
 
+from tollgate.core.documents.reading import ReadingTask
 from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, pages_of_text
 
@@ -39,7 +40,7 @@ _STYLE: Final = f"{qn('w:pPr')}/{qn('w:pStyle')}"
 _VALUE: Final = qn("w:val")
 
 
-def open_text(content: bytes) -> OpenedDocument:
+def open_text(content: bytes, task: ReadingTask) -> OpenedDocument:
     """Return a Word document as one page of Markdown; raise UnreadableDocument."""
     check_archive(content)
     with malformed_faults():
