@@ -285,6 +285,7 @@ class _InvokedDocuments:
                 objects=self._stores.objects,
                 new_id=IdSource(self._clock).new_id,
                 endpoint_url=settings.lambda_endpoint_url,
+                isolates_tenants=settings.reader_isolates_tenants,
             )
         return await self._invoked.read(content, media_type, task, share)
 

@@ -103,6 +103,14 @@ class AwsAccount:
         except BotoCoreError as error:
             raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
 
+    def unreserved_concurrency(self) -> int:
+        """Return the number of Lambda's environments that no function has reserved."""
+        try:
+            limits = self._session.client("lambda").get_account_settings()["AccountLimit"]
+            return int(limits["UnreservedConcurrentExecutions"])
+        except (BotoCoreError, ClientError, KeyError) as error:
+            raise AccountError(f"Lambda's limits: {error}") from error
+
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
         """Return the names of the stack's change sets that were not executed."""
         client = self._session.client("cloudformation")
