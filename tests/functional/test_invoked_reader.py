@@ -42,15 +42,22 @@ class ScriptedLambda:
         writer.close()
 
 
+class PausedClock(FixedClock):
+    """A clock that notes each pause in place of waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    async def sleep(self, delay_s: float) -> None:
+        self.pauses.append(delay_s)
+
+
 @asynccontextmanager
 async def reader_of(
     service: ScriptedLambda, *, isolates_tenants: bool = False
 ) -> AsyncIterator[tuple[InvokedReader, list[float]]]:
-    pauses: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-
+    clock = PausedClock()
     server = await asyncio.start_server(service.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     reader = InvokedReader(
@@ -61,10 +68,10 @@ async def reader_of(
         new_id=lambda: "id",
         endpoint_url=f"http://127.0.0.1:{port}",
         isolates_tenants=isolates_tenants,
-        pause=pause,
+        clock=clock,
     )
     async with server:
-        yield reader, pauses
+        yield reader, clock.pauses
         await reader.close()
 
 

@@ -90,7 +90,7 @@ class _Program(ctypes.Structure):
 
 
 def confine() -> bool:
-    """Confine this process for good; return False if the platform cannot confine it."""
+    """Limit this process for good; return False if the platform has no such filter."""
     machine = _MACHINES.get(os.uname().machine)
     if os.uname().sysname != "Linux" or machine is None:
         return False

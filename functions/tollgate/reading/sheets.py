@@ -19,8 +19,8 @@ from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, clean_
 # Rows of all sheets together, as many as Excel has in one sheet, and their cells. openpyxl returns
 # the rows and cells between two numbers that a file states, also if these are empty.
 # https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3 (2026-11-27)
-ROWS_MAX: Final = 1_048_576
-CELLS_MAX: Final = 2_000_000
+SHEET_ROWS_MAX: Final = 1_048_576
+SHEET_CELLS_MAX: Final = 2_000_000
 
 
 def open_sheets(content: bytes, task: ReadingTask) -> OpenedDocument:
@@ -33,7 +33,11 @@ def open_sheets(content: bytes, task: ReadingTask) -> OpenedDocument:
         sheets = book.worksheets
     if not sheets:
         raise UnreadableDocument(DocumentFault.MALFORMED)
-    text_limit, row_limit, cell_limit = TextLimit(), PartLimit(ROWS_MAX), PartLimit(CELLS_MAX)
+    text_limit, row_limit, cell_limit = (
+        TextLimit(),
+        PartLimit(SHEET_ROWS_MAX),
+        PartLimit(SHEET_CELLS_MAX),
+    )
 
     def read_page(number: int) -> DocumentPage:
         sheet = sheets[number - 1]

@@ -18,10 +18,10 @@ from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, pages_of_text
 
 # Paragraphs, runs of characters and cells in a document; 1,000 printed pages have about 150,000.
-PARTS_MAX: Final = 300_000
+WORD_PARTS_MAX: Final = 300_000
 # Columns of one row, cells of all rows after merged cells are expanded. Word has 63 columns.
-COLUMNS_MAX: Final = 1_000
-CELLS_MAX: Final = 200_000
+WORD_COLUMNS_MAX: Final = 1_000
+WORD_CELLS_MAX: Final = 200_000
 _BULLET: Final = "List Bullet"
 _NUMBERED: Final = "List Number"
 _HEADING: Final = "Heading "
@@ -58,12 +58,12 @@ class _WordText:
             style.style_id: style.name or "" for style in document.styles
         }
         self._text_limit = TextLimit()
-        self._cell_limit = PartLimit(CELLS_MAX)
+        self._cell_limit = PartLimit(WORD_CELLS_MAX)
 
     def blocks(self) -> Iterator[str]:
         """Yield the Markdown of each paragraph and table."""
         body = self._document.element.body
-        parts = PartLimit(PARTS_MAX)
+        parts = PartLimit(WORD_PARTS_MAX)
         for _ in body.iter(_PARAGRAPH, _RUN, _CELL):
             parts.add(1)
         for block in body.iterchildren(_PARAGRAPH, _TABLE):
@@ -104,7 +104,7 @@ class _WordText:
 
     def _row(self, element: Any, above: list[str]) -> list[str]:
         """Return the texts of a row; a merged cell has its text in each row and column."""
-        columns = PartLimit(COLUMNS_MAX)
+        columns = PartLimit(WORD_COLUMNS_MAX)
         texts: list[str] = []
         for cell in element.iterchildren(_CELL):
             span = max(1, int(_value(cell.find(_CELL_SPAN)) or 1))

@@ -284,6 +284,7 @@ class _InvokedDocuments:
                 signer(settings, "lambda", self._clock),
                 objects=self._stores.objects,
                 new_id=IdSource(self._clock).new_id,
+                clock=self._clock,
                 endpoint_url=settings.lambda_endpoint_url,
                 isolates_tenants=settings.reader_isolates_tenants,
             )

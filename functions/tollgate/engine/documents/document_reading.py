@@ -59,9 +59,10 @@ _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
 async def read_documents(
     gateway: Gateway,
     call: Call,
-    planning_request: PlanningRequest,
     plan: Plan,
     media: RequestMedia,
+    *,
+    planning_request: PlanningRequest,
 ) -> Plan:
     """Read a request's documents if an endpoint needs that, and return the plan for their content.
 
@@ -264,7 +265,7 @@ async def _know(
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
         # The earlier request read fewer pages than this one needs.
         file = None
-    read = file.read if file else await _read(reader, part, content, task, budget)
+    read = file.read if file else await _read(reader, part, content, task=task, budget=budget)
     return KnownDocument(
         content=content,
         read=read,
@@ -278,6 +279,7 @@ async def _read(
     reader: DocumentReader,
     part: Document,
     content: InlineMedia,
+    *,
     task: ReadingTask,
     budget: ReadingBudget,
 ) -> ReadDocument:

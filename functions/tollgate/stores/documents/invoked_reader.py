@@ -6,7 +6,7 @@ deleted afterwards.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Final
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tollgate.aws.failures import StoreError
 from tollgate.aws.objects import ObjectStore
 from tollgate.aws.sigv4 import Signer
+from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentPage,
@@ -70,9 +71,9 @@ class InvokedReader:
         *,
         objects: ObjectStore | None,
         new_id: Callable[[], str],
+        clock: Clock,
         endpoint_url: str | None = None,
         isolates_tenants: bool = False,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         host = endpoint_url or f"https://lambda.{region}.amazonaws.com"
         self._url = f"{host.rstrip('/')}/2015-03-31/functions/{function}/invocations"
@@ -80,7 +81,7 @@ class InvokedReader:
         self._objects = objects
         self._new_id = new_id
         self._isolates_tenants = isolates_tenants
-        self._pause = pause
+        self._clock = clock
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def read(
@@ -152,7 +153,7 @@ class InvokedReader:
             status, failed, content = await self._send_twice(body, tenant)
             if status != _THROTTLED:
                 break
-            await self._pause(pause_s)
+            await self._clock.sleep(pause_s)
         else:
             status, failed, content = await self._send_twice(body, tenant)
         return _read_reply(status, content, failed=failed)
