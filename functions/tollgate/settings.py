@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     """True makes the roll-up write each closed day as tables to `exports/` in the object store."""
     reader_function: str | None = None
     """Lambda function that reads documents; if unset, only models that read them serve."""
+    reader_isolates_tenants: bool = False
+    """True if that function has Lambda's tenant isolation mode, and needs each caller's tenant."""
     lambda_endpoint_url: str | None = None
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
     """The size limit of an uploaded file."""

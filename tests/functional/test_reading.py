@@ -16,6 +16,7 @@ from tollgate.core.documents.reading import (
     DocumentFault,
     ReadDocument,
     ReaderUnavailable,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
@@ -24,6 +25,7 @@ from tollgate.reading.child import MEMORY_BYTES_MAX
 from tollgate.reading.child_reader import ChildReader
 
 PICTURED = ReadingTask(pictures="all")
+SHARE = ReadingShare(workspace_id="ws_1")
 SECONDS_MAX = 20
 
 
@@ -32,7 +34,7 @@ async def _read(
 ) -> ReadDocument | DocumentFault:
     start_s = time.monotonic()
     try:
-        return await (reader or ChildReader()).read(content, type_, PICTURED)
+        return await (reader or ChildReader()).read(content, type_, PICTURED, SHARE)
     except UnreadableDocument as refused:
         return refused.fault
     finally:
@@ -56,12 +58,13 @@ async def test_documents_are_read_side_by_side() -> None:
 # Prints the fault of the document on its input, and the most bytes of memory that its reader took.
 _MEASURE: Final = """
 import asyncio, resource, sys
-from tollgate.core.documents.reading import ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import ReadingShare, ReadingTask, UnreadableDocument
 from tollgate.reading.child_reader import ChildReader
 
 async def read(content, type_):
     try:
-        await ChildReader().read(content, type_, ReadingTask(pictures="all"))
+        share = ReadingShare(workspace_id="ws_1")
+        await ChildReader().read(content, type_, ReadingTask(pictures="all"), share)
     except UnreadableDocument as refused:
         return refused.fault.value
     return "none"
@@ -161,7 +164,7 @@ async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
     reader = _reader(
         f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
     )
-    reading = asyncio.create_task(reader.read(b"", PDF, PICTURED))
+    reading = asyncio.create_task(reader.read(b"", PDF, PICTURED, SHARE))
     process = int(await asyncio.to_thread(note.read_text))
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -174,7 +177,8 @@ async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
 async def test_a_document_waits_for_slow_ones_for_a_time_that_is_limited() -> None:
     endless = (sys.executable, "-I", "-c", "while True: pass")
     reader = ChildReader(command=endless, seconds_max=60, wait_seconds_max=0.2)
-    reads = [asyncio.create_task(reader.read(b"", PDF, PICTURED)) for _ in range(5)]
+    shares = [ReadingShare(workspace_id=f"ws_{n}") for n in range(5)]
+    reads = [asyncio.create_task(reader.read(b"", PDF, PICTURED, each)) for each in shares]
     ended, others = await asyncio.wait(
         reads, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED
     )
@@ -186,4 +190,4 @@ async def test_a_document_waits_for_slow_ones_for_a_time_that_is_limited() -> No
 
 async def test_a_reader_that_does_not_start_is_unavailable() -> None:
     with pytest.raises(ReaderUnavailable):
-        await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED)
+        await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED, SHARE)

@@ -47,9 +47,9 @@ _FIND_FILES_OF: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
 _OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
     "tollgate.engine.rounds.server_tools:offer_server_tools"
 )
-_READ_DOCUMENTS: Final = DottedName[
-    Callable[[Gateway, PlanningRequest, Plan, RequestMedia], Awaitable[Plan]]
-]("tollgate.engine.documents.document_reading:read_documents")
+_READ_DOCUMENTS: Final = DottedName[Callable[..., Awaitable[Plan]]](
+    "tollgate.engine.documents.document_reading:read_documents"
+)
 _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds.rounds:stream_rounds")
@@ -88,7 +88,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     planner_input, plan = await _plan(gateway, call, rounds)
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if has_documents:
-        plan = await _READ_DOCUMENTS()(gateway, planner_input, plan, media)
+        plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)

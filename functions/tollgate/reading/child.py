@@ -1,34 +1,64 @@
 """The process that reads one document: `python -I -m tollgate.reading.child`.
 
 The process takes a request from standard input and writes the reply to standard output. Its
-environment is empty, so it has no secrets, and it cannot write files.
+environment is empty, so it has no secrets, and it cannot write files. Before it opens the document,
+it gives up every right that it does not need (`confinement.py`).
 """
 
+import codecs
+import math
+import os
 import resource
 import sys
+from contextlib import suppress
+from encodings.aliases import aliases
 from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.reading import ReadingReply, ReadingRequest
-from tollgate.reading.read import perform
+from tollgate.core.documents.reading import (
+    CPU_SECONDS_MAX,
+    ReadingReply,
+    ReadingRequest,
+    UnreadableDocument,
+)
+from tollgate.core.files.media_types import HTML, XHTML
+from tollgate.reading.confinement import confine
+from tollgate.reading.limited import perform_in_time
+from tollgate.reading.read import find_opener
 
 # Limit for the address space, enough for the interpreter, PDFium and the largest document.
 MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024
-CPU_SECONDS_MAX: Final = 25
+# The operating system ends a process that does not end itself when its CPU time is used up.
+_GRACE_CPU_SECONDS: Final = 2
+# The gateway's own process goes first when the machine is busy.
+_NICENESS: Final = 10
 _OPEN_FILES_MAX: Final = 64
+# Encodings of texts, and of names in archives. A confined process imports nothing, and Python
+# imports each encoding when it is first used. Web pages may have any encoding.
+_ENCODINGS: Final = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "cp437")
+_WEB_PAGES: Final = (HTML, XHTML)
 
 
 def main() -> None:
     """Read the document within limits that the operating system enforces."""
     _limit(resource.RLIMIT_AS, MEMORY_BYTES_MAX)
-    _limit(resource.RLIMIT_CPU, CPU_SECONDS_MAX)
+    _limit(resource.RLIMIT_CPU, math.ceil(CPU_SECONDS_MAX) + _GRACE_CPU_SECONDS)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES_MAX)
     # The limit for file sizes does not apply to pipes, so the process can write the reply.
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
+    os.nice(_NICENESS)
     request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ReadingRequest)
-    reply: ReadingReply = perform(request)
+    _limit(resource.RLIMIT_CPU, math.ceil(request.cpu_seconds_max) + _GRACE_CPU_SECONDS)
+    with suppress(UnreadableDocument):
+        find_opener(request.media_type)
+    is_web_page = request.media_type.lower().startswith(_WEB_PAGES)
+    for encoding in set(aliases.values()) if is_web_page else _ENCODINGS:
+        with suppress(LookupError):
+            codecs.lookup(encoding)
+    confine()
+    reply: ReadingReply = perform_in_time(request, start_s=0.0)
     sys.stdout.buffer.write(msgspec.msgpack.encode(reply))
 
 

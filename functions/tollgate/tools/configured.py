@@ -184,7 +184,12 @@ class _OpenTools:
             case WebFetchSection():
                 if self._known is None:
                     raise RunFailure("unavailable", "the tool is not enabled")
-                fetch = WebFetch(section=section, fetcher=services.pages, reader=services.reader)
+                fetch = WebFetch(
+                    section=section,
+                    fetcher=services.pages,
+                    reader=services.reader,
+                    workspace_id=self._principal.workspace_id,
+                )
                 result = await fetch.run(
                     arguments,
                     known=self._known,

@@ -19,6 +19,7 @@ from tollgate.core.documents.reading import (
     DocumentPage,
     DocumentReader,
     ReadDocument,
+    ReadingShare,
     ReadingTask,
     RecognitionFailed,
 )
@@ -274,7 +275,9 @@ class _InvokedDocuments:
         self._clock = clock
         self._invoked: DocumentReader | None = None
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         if self._invoked is None:
             # Imported with the first document that the reader function reads.
@@ -287,9 +290,11 @@ class _InvokedDocuments:
                 signer(settings, "lambda", self._clock),
                 objects=self._stores.objects,
                 new_id=IdSource(self._clock).new_id,
+                clock=self._clock,
                 endpoint_url=settings.lambda_endpoint_url,
+                isolates_tenants=settings.reader_isolates_tenants,
             )
-        return await self._invoked.read(content, media_type, task)
+        return await self._invoked.read(content, media_type, task, share)
 
 
 def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> DocumentReader | None:

@@ -105,6 +105,14 @@ class AwsAccount:
                     f"AWS does not accept the credentials here ({code}): sign in again"
                 ) from error
 
+    def unreserved_concurrency(self) -> int:
+        """Return the number of Lambda's environments that no function has reserved."""
+        try:
+            limits = self._session.client("lambda").get_account_settings()["AccountLimit"]
+            return int(limits["UnreservedConcurrentExecutions"])
+        except (BotoCoreError, ClientError, KeyError) as error:
+            raise AccountError(f"Lambda's limits: {error}") from error
+
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
         """Return the names of a stack's change sets that can be executed."""
         client = self._session.client("cloudformation")
