@@ -66,6 +66,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "CooldownItem": "failures",
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
+    "DeletedResponseItem": "marks of deleted responses",
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",
@@ -78,6 +79,7 @@ SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow", "LevelItem"}
 # Items that some code gives a time to be deleted at.
 EXPIRING: Final = {
     "AnswerClaimItem",
+    "DeletedResponseItem",
     "BudgetAlertItem",
     "DeliveryItem",
     "GenerationItem",

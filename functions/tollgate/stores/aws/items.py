@@ -276,6 +276,10 @@ class AnswerClaimItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second of the creation
 
 
+class DeletedResponseItem(AnyItem):
+    """Core table: a response whose deletion has begun; the item exists for a day."""
+
+
 class LoginCodeItem(AnyItem):
     """Core table: a step of a sign-in, by the hash of the code that continues it."""
 

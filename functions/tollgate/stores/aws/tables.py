@@ -120,6 +120,11 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
     return _key(f"I#{workspace_id}", key_hash)
 
 
+def deleted_response_key(workspace_id: str, generation_id: str) -> Item:
+    """Return the key of the core table's item that makes the deletion of a response unique."""
+    return _key(f"X#{workspace_id}", generation_id)
+
+
 def login_code_key(kind: str, digest: str) -> Item:
     """Return the key of a sign-in step in the core table, by the hash of its code."""
     return _key(f"O#{digest}", kind)
