@@ -25,7 +25,7 @@ from tollgate.sign_in.codes import (
 )
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.tickets import Approval, Code, Device, Family
+from tollgate.sign_in.tickets import Approval, Code, Device, Family, SessionPlace
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
@@ -165,7 +165,7 @@ class Grants:
         if stored is None:
             raise _over("This refresh token is unknown, or its sign-in has ended.")
         family = msgspec.json.decode(stored, type=Family)
-        await self._check_latest(digest, family, secret)
+        await self._check_latest(digest, family, secret, by)
         busy = msgspec.structs.replace(family, busy_ms=self._now_ms() + _ISSUER_ANSWERS_MS)
         mark = msgspec.json.encode(busy)
         if not await self._codes.replace("refresh", digest, stored, mark, lifetime_s=FAMILY_S):
@@ -178,14 +178,20 @@ class Grants:
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._codes.replace("refresh", digest, mark, stored, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
-            await self._codes.take("refresh", digest)
+            await self._end(digest, family, by)
             raise _over(refused.message) from refused
-        session = await self._open(approval, by)
+        session = await self._renew(family.session, approval, by)
         if session is None:
-            await self._codes.take("refresh", digest)
-            raise _over("The member was removed.")
+            await self._end(digest, family, by)
+            raise _over("The session was ended, or the member was removed.")
         next_secret = new_secret_code(self._ids.random_bytes)
-        after = _family(next_secret, approval, previous=family.current, changed_ms=self._now_ms())
+        after = _family(
+            next_secret,
+            approval,
+            session.id,
+            previous=family.current,
+            changed_ms=self._now_ms(),
+        )
         if not await self._codes.replace(
             "refresh", digest, mark, msgspec.json.encode(after), lifetime_s=FAMILY_S
         ):
@@ -194,17 +200,25 @@ class Grants:
             raise _over("The sign-in has ended.")
         return self._pair(session, f"{name}.{next_secret}")
 
-    async def revoke(self, token: str) -> None:
-        """End the sign-in of a refresh token; ignore an access token (RFC 7009)."""
+    async def revoke(self, token: str, *, by: Actor) -> None:
+        """End the session to which a refresh token or an access token belongs (RFC 7009)."""
         name, _, secret = token.partition(".")
         stored = await self._codes.read("refresh", digest_of(name))
         if stored is None:
+            await self._sessions.close(token, by=by)
             return
         family = msgspec.json.decode(stored, type=Family)
         if digest_of(secret) in (family.current, family.previous):
-            await self._codes.take("refresh", digest_of(name))
+            await self._end(digest_of(name), family, by)
 
-    async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
+    async def _end(self, digest: str, family: Family, by: Actor) -> None:
+        """End a sign-in: its refresh tokens, and the session with all its access tokens."""
+        await self._codes.take("refresh", digest)
+        session = family.session
+        if session is not None:
+            await self._sessions.end(session.workspace_id, session.member_id, session.id, by=by)
+
+    async def _check_latest(self, digest: str, family: Family, secret: str, by: Actor) -> None:
         """Raise OAuthRefusal unless the secret is the current one and no refresh is in progress."""
         secret_digest = digest_of(secret)
         if secret_digest == family.current:
@@ -214,7 +228,7 @@ class Grants:
         recent = self._now_ms() < family.changed_ms + _CHANGED_JUST_NOW_MS
         if secret_digest == family.previous and recent:
             raise _busy()
-        await self._codes.take("refresh", digest)
+        await self._end(digest, family, by)
         raise _over("This refresh token was used before, so its sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
@@ -243,13 +257,39 @@ class Grants:
         if approval.upstream is None:
             return self._pair(session, None)
         name, secret = (new_secret_code(self._ids.random_bytes) for _ in range(2))
-        family = msgspec.json.encode(_family(secret, approval))
+        family = msgspec.json.encode(_family(secret, approval, session.id))
         await self._codes.add("refresh", digest_of(name), family, lifetime_s=FAMILY_S)
         return self._pair(session, f"{name}.{secret}")
 
     async def _open(self, approval: Approval, by: Actor) -> OpenedSession | None:
         return await self._sessions.open(
-            approval.workspace_id, approval.member_id, lifetime_s=self._session_s, by=by
+            approval.workspace_id,
+            approval.member_id,
+            lifetime_s=self._session_s,
+            renewable_s=None if approval.upstream is None else FAMILY_S,
+            by=by,
+        )
+
+    async def _renew(
+        self, place: SessionPlace | None, approval: Approval, by: Actor
+    ) -> OpenedSession | None:
+        """Return a new secret of a session; return None if the session has ended.
+
+        If the sign-in's rule has moved the person to another workspace, open a session there.
+        """
+        if place is None:
+            return await self._open(approval, by)
+        here = (approval.workspace_id, approval.member_id)
+        if (place.workspace_id, place.member_id) != here:
+            await self._sessions.end(place.workspace_id, place.member_id, place.id, by=by)
+            return await self._open(approval, by)
+        return await self._sessions.renew(
+            place.workspace_id,
+            place.member_id,
+            place.id,
+            lifetime_s=self._session_s,
+            renewable_s=FAMILY_S,
+            by=by,
         )
 
     async def _note_question(self, digest: str, stored: bytes, device: Device) -> None:
@@ -272,9 +312,17 @@ class Grants:
 
 
 def _family(
-    secret: str, approval: Approval, *, previous: str | None = None, changed_ms: int = 0
+    secret: str,
+    approval: Approval,
+    session_id: str,
+    *,
+    previous: str | None = None,
+    changed_ms: int = 0,
 ) -> Family:
     return Family(
+        session=SessionPlace(
+            workspace_id=approval.workspace_id, member_id=approval.member_id, id=session_id
+        ),
         current=digest_of(secret),
         sealed=seal(public_key_of(secret), msgspec.json.encode(approval)),
         previous=previous,

@@ -61,6 +61,14 @@ class Code(Struct, frozen=True, kw_only=True):
     sealed: str
 
 
+class SessionPlace(Struct, frozen=True, kw_only=True):
+    """The session that a refresh token renews."""
+
+    workspace_id: str
+    member_id: str
+    id: str
+
+
 class Family(Struct, frozen=True, kw_only=True):
     """The refresh tokens of a sign-in, stored by the hash of their id; only the latest is valid."""
 
@@ -68,6 +76,8 @@ class Family(Struct, frozen=True, kw_only=True):
     """Hash of the secret of the latest token."""
     sealed: str
     """Approval, encrypted for the secret of the latest token."""
+    session: SessionPlace | None = None
+    """The session that ends with the tokens; None if an earlier version stored the tokens."""
     previous: str | None = None
     """Hash of the secret of the previous token."""
     changed_ms: int = 0

@@ -54,6 +54,8 @@ OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
+# Everybody who signs in sees and ends their own sessions.
+_OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "viewer"})
 # A member's key shows what the member may see; a key without a member shows the whole workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
@@ -65,6 +67,8 @@ _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=frozenset({*get_args(KeyRole), *get_args(MemberRole)}))
 # Members see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
+_SESSION_READER: Final = Access(roles=_PEOPLE.roles, own=_OWN_SESSIONS - {"viewer"})
+_SESSION_ENDER: Final = Access(roles=_MANAGER.roles | _OWN_SESSIONS, own=_OWN_SESSIONS)
 _KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
 _KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
@@ -125,6 +129,9 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/members/{member_id}"): _PEOPLE,
     ("PATCH", "/v1/members/{member_id}"): _MANAGER,
     ("DELETE", "/v1/members/{member_id}"): _MANAGER,
+    ("GET", "/v1/members/{member_id}/sessions"): _SESSION_READER,
+    ("DELETE", "/v1/members/{member_id}/sessions"): _SESSION_ENDER,
+    ("DELETE", "/v1/members/{member_id}/sessions/{session_id}"): _SESSION_ENDER,
     ("GET", "/v1/credits"): _ACCOUNTANT,
     ("GET", "/v1/credits/ledger"): _ACCOUNTANT,
     ("POST", "/v1/credits/grants"): _OPERATOR,

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
-from tests.unit.sign_in.signing_in import house, refresh, sign_in_device
+from tests.unit.sign_in.signing_in import PERSON, House, house, refresh, sign_in_device
 
-from tollgate.sign_in.grants import OAuthRefusal
+from tollgate.core.errors import AccessError
+from tollgate.sign_in.grants import OAuthRefusal, TokenPair
 
 
 async def test_a_refresh_asks_the_issuer_and_gives_a_fresh_pair() -> None:
@@ -115,3 +116,68 @@ async def test_a_refresh_that_never_ended_is_done_again_after_fifteen_seconds() 
         await refresh(home, first.refresh_token)
     home.clock.at_s += 15
     assert (await refresh(home, first.refresh_token)).refresh_token is not None
+
+
+async def are_over(home: House, *pairs: TokenPair) -> bool:
+    """Whether no access token and no refresh token of these pairs works."""
+    for pair in reversed(pairs):
+        with pytest.raises(AccessError):
+            await home.keys.authenticate(pair.access_token)
+        with pytest.raises(OAuthRefusal) as refused:
+            await refresh(home, pair.refresh_token)
+        assert refused.value.code == "invalid_grant"
+    return home.books.sign_ins == {}
+
+
+@pytest.mark.parametrize("token", ["refresh_token", "access_token"])
+async def test_a_revoked_token_ends_the_session_with_all_its_tokens(token: str) -> None:
+    """Keeps C90: RFC 7009, 2.1."""
+    home = house()
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    await home.keys.authenticate(first.access_token)
+    await home.grants.revoke(getattr(second, token), by=PERSON)
+    assert await are_over(home, first, second)
+
+
+async def test_a_refresh_token_that_is_used_again_ends_the_access_tokens_too() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    home.clock.at_s += 31
+    with pytest.raises(OAuthRefusal):
+        await refresh(home, first.refresh_token)
+    assert await are_over(home, first, second)
+
+
+async def test_a_session_that_an_administrator_ended_is_not_renewed() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    [session] = (await home.sessions.list("acme", "ana@acme.example")).found
+    assert session.renewable
+    await home.sessions.end("acme", "ana@acme.example", session.id, by=PERSON)
+    assert await are_over(home, second)
+
+
+async def test_a_person_whom_the_issuer_removed_loses_every_token_at_the_refresh() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    home.upstream.refuses = "invalid_grant"
+    with pytest.raises(OAuthRefusal):
+        await refresh(home, first.refresh_token)
+    assert await are_over(home, first)
+
+
+async def test_a_rule_that_moves_a_person_to_another_workspace_ends_the_session_there() -> None:
+    rules = [
+        {"claims": {"groups": "search"}, "workspace": "acme", "role": "viewer"},
+        {"claims": {"groups": "other"}, "workspace": "other", "role": "viewer"},
+    ]
+    home = house(rules=rules)
+    first = await sign_in_device(home)
+    home.upstream.person["groups"] = ["other"]
+    second = await refresh(home, first.refresh_token)
+    assert (await home.keys.authenticate(second.access_token)).workspace_id == "other"
+    with pytest.raises(AccessError):
+        await home.keys.authenticate(first.access_token)

@@ -221,10 +221,10 @@ async def test_signing_out_ends_the_sign_in() -> None:
     home = house()
     first = await sign_in_device(home)
     assert first.refresh_token is not None
-    await home.grants.revoke(first.refresh_token.replace(".", ".x"))
-    await home.grants.revoke("unknown.token")
+    await home.grants.revoke(first.refresh_token.replace(".", ".x"), by=PERSON)
+    await home.grants.revoke("unknown.token", by=PERSON)
     second = await refresh(home, first.refresh_token)
-    await home.grants.revoke(second.refresh_token or "")
+    await home.grants.revoke(second.refresh_token or "", by=PERSON)
     with pytest.raises(OAuthRefusal, match="ended"):
         await refresh(home, second.refresh_token)
 

@@ -12,6 +12,7 @@ GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
+SESSION_ID = "session-x"
 TEAM_ID = "team-x"
 MEMBER_ID = "member-x"
 WEBHOOK = "/v1/webhooks/Nx1b2c3d4e5f6g7"
@@ -66,6 +67,13 @@ PEOPLE_LISTS = [
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]
+SESSION_LISTS = [
+    ("GET", f"/v1/members/{MEMBER_ID}/sessions", None),
+]
+SESSION_CHANGES = [
+    ("DELETE", f"/v1/members/{MEMBER_ID}/sessions", None),
+    ("DELETE", f"/v1/members/{MEMBER_ID}/sessions/{SESSION_ID}", None),
+]
 MONEY_LISTS = [
     ("GET", "/v1/statement", None),
     ("GET", "/v1/workspace", None),
@@ -73,7 +81,7 @@ MONEY_LISTS = [
     ("GET", "/v1/credits/ledger", None),
     ("GET", "/v1/audit", None),
 ]
-WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + MONEY_LISTS
+WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + SESSION_LISTS + MONEY_LISTS
 KEY_CHANGES = [
     ("POST", "/v1/keys", {"name": "new"}),
     ("PATCH", f"/v1/keys/{KEY_ID}", {"disabled": True}),
@@ -89,7 +97,7 @@ PEOPLE_CHANGES = [
     ("PATCH", f"/v1/members/{MEMBER_ID}", {"limits": {"day": 5}}),
     ("DELETE", f"/v1/members/{MEMBER_ID}", None),
 ]
-WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES
+WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES + SESSION_CHANGES
 WEBHOOK_ROUTES = [
     ("GET", "/v1/webhooks", None),
     ("POST", "/v1/webhooks", {"url": "https://hooks.example/"}),

@@ -21,6 +21,8 @@ from tests.unit.web.routes import (
     PEOPLE_LISTS,
     RESPONSE_ROUTES,
     ROUTES,
+    SESSION_CHANGES,
+    SESSION_LISTS,
     SETUP_LISTS,
     WEBHOOK_ROUTES,
 )
@@ -43,6 +45,8 @@ SERVED_BY = [
     (MONEY_LISTS, READERS | {"billing"}, {"acme", OPERATORS}),
     (KEY_CHANGES, MANAGERS | {"developer"}, {"acme", OPERATORS}),
     (PEOPLE_CHANGES, MANAGERS, {"acme", OPERATORS}),
+    (SESSION_LISTS, READERS | {"developer", "billing"}, {"acme", OPERATORS}),
+    (SESSION_CHANGES, MANAGERS | {"developer", "billing", "viewer"}, {"acme", OPERATORS}),
     (WEBHOOK_ROUTES, MANAGERS, {"acme", OPERATORS}),
     (RESPONSE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),

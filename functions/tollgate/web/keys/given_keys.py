@@ -41,29 +41,36 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
 
     Members may rename and disable their own keys; administrators set limits and re-enable keys.
     """
-    if is_session_key(old) and (
-        replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd) != old
-    ):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "The key of a member's sessions can only be disabled, enabled and limited; for "
-            "other changes, change the member.",
-            param="key_id",
-        )
+    if is_session_key(old) and not _only_frees(old, new):
+        raise session_key_refused()
     if new.label != old.label:
         refuse_session_name(new.label)
     if own.is_all:
         return new
-    if is_session_key(old):
-        # A member could disable the key by a session of it, and then only an administrator could
-        # enable it.
-        raise _denied(
-            "Sign out to end a session; only administrators may disable its key.", "key_id"
-        )
     rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
     if rest != old or (old.disabled and not new.disabled):
         raise _denied("Members may only rename or disable their keys; ask an administrator.", None)
     return new
+
+
+def _only_frees(old: KeySettings, new: KeySettings) -> bool:
+    """Return whether a change only enables a key and takes limits in dollars away.
+
+    Earlier versions let administrators disable and limit session keys.
+    """
+    kept = replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd)
+    limits = old.limits_nano_usd.items()
+    return kept == old and new.disabled <= old.disabled and new.limits_nano_usd.items() <= limits
+
+
+def session_key_refused() -> RequestError:
+    """Return the refusal of a change to the key of a member's sessions."""
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        "The key of a member's sessions is not managed as a key: end sessions at "
+        "/v1/members/{member_id}/sessions, and limit or remove the member.",
+        param="key_id",
+    )
 
 
 def is_session_key(key: KeySettings) -> bool:

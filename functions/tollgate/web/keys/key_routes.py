@@ -18,6 +18,7 @@ from tollgate.web.keys.given_keys import (
     check_new_key,
     is_session_key,
     refuse_session_name,
+    session_key_refused,
 )
 from tollgate.web.keys.key_shapes import (
     DeletedKeyReply,
@@ -89,11 +90,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
         """Give a key a new secret; limits, spending and id stay the same."""
         key = await _find(services.keys, own, key_id)
         if is_session_key(key):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "The secrets of a member's sessions are created by signing in.",
-                param="key_id",
-            )
+            raise session_key_refused()
         created = await services.keys.rotate(own.workspace_id, key_id, grace_s=body.grace_s, by=by)
         if created is None:
             raise _no_such_key()
@@ -104,8 +101,12 @@ def _add_ends(router: APIRouter, services: Services) -> None:
         own: OwnThings, by: By, key_id: str, response: Response
     ) -> DeletedKeyReply:
         """Refuse a key for good; 202 while a request of the key is running: repeat until 200."""
-        if not own.is_all:
-            await _find(services.keys, own, key_id)
+        key = await services.keys.get(own.workspace_id, key_id)
+        # A key whose deletion has begun is not found, and the caller repeats the call.
+        if not own.is_all and (key is None or not own.has_key(key)):
+            raise _no_such_key()
+        if key is not None and is_session_key(key):
+            raise session_key_refused()
         deleted = await services.keys.delete(own.workspace_id, key_id, by=by)
         if deleted is None:
             raise _no_such_key()

@@ -172,9 +172,10 @@ class OAuthRoutes:
         return JSONResponse(body, headers=_NO_STORE)
 
     async def revoke(self, request: Request) -> Response:
-        """End the sign-in of a refresh token; other tokens get the same reply (RFC 7009)."""
+        """End the session of a token; unknown tokens get the same reply (RFC 7009)."""
+        login = self._services.configured()
         form = await self._read_form(request)
-        await self._services.configured().grants.revoke(form.get("token", ""))
+        await login.grants.revoke(form.get("token", ""), by=person(request))
         return Response(status_code=200, headers=_NO_STORE)
 
     async def _read_form(self, request: Request) -> dict[str, str]:
