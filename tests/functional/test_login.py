@@ -22,6 +22,7 @@ from tests.upstream.person import Person
 
 ISSUER = Path(sys.executable).with_name("oidc-provider-mock")
 ANA = {"sub": "ana", "email": "ana@acme.example", "email_verified": True, "name": "Ana"}
+MEMBER = "ana@acme.example"
 EVE = {"sub": "eve", "email": "eve@evil.example", "email_verified": True}
 PATIENCE_S = 30.0
 
@@ -165,14 +166,38 @@ def test_a_person_signs_in_by_a_code_and_out_again(terminal: Terminal) -> None:
     assert re.fullmatch(r"sk-tg-\w+\n", token.stdout), token
     assert token.stderr == ""
     assert session(terminal, token.stdout.strip()) == 200
-    audit = terminal.run("audit", "--json", TOLLGATE_KEY=terminal.server.management_key)
+    manager = terminal.server.management_key
+    audit = terminal.run("audit", "--json", TOLLGATE_KEY=manager)
     actions = [entry["action"] for entry in json.loads(audit.stdout)]
     assert {"member.create", "session.open"} <= set(actions)
     assert terminal.run("logout").returncode == 0
     assert session(terminal, token.stdout.strip()) == 401
+    # Signing out ends every session of the refresh token.
+    listed = terminal.run("sessions", "ls", MEMBER, "--json", TOLLGATE_KEY=manager)
+    assert json.loads(listed.stdout) == []
     again = terminal.run("token")
     assert (again.returncode, again.stdout) == (1, "")
     assert "tollgate login" in again.stderr
+
+
+@pytest.mark.parametrize("which", ["one", "all"])
+def test_an_administrator_ends_the_sessions_of_a_person(terminal: Terminal, which: str) -> None:
+    terminal.sign_in()
+    manager = terminal.server.management_key
+    mine = terminal.run("sessions", "ls", MEMBER, "--json")
+    assert mine.returncode == 0, mine.stderr
+    listed = json.loads(mine.stdout)
+    assert (listed[-1]["member_id"], listed[-1]["renewable"]) == (MEMBER, True)
+    neither = terminal.run("sessions", "end", MEMBER)
+    assert "Give the id of a session, or --all." in neither.stderr
+    chosen = "--all" if which == "all" else listed[-1]["id"]
+    ended = terminal.run("sessions", "end", MEMBER, chosen, TOLLGATE_KEY=manager)
+    assert ended.stdout.endswith("ended.\n"), ended.stderr
+    left = json.loads(terminal.run("sessions", "ls", MEMBER, "--json", TOLLGATE_KEY=manager).stdout)
+    assert left == ([] if which == "all" else listed[:-1])
+    # The program holds a refresh token, which renews nothing.
+    terminal.end_session()
+    assert "tollgate login" in terminal.run("token").stderr
 
 
 def test_a_developer_sees_own_spending_and_routes_without_a_key(terminal: Terminal) -> None:

@@ -66,6 +66,7 @@ _ENTRIES: Final = {
     "token": _Entry("gateway.login", "token", "Print your session's access token, for agents."),
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
+    "sessions": _Entry("gateway.sessions", "sessions", "List and end the sessions of a member."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team, model or other."),
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare a provider's invoice."),
     "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
