@@ -42,6 +42,8 @@ class ScriptedIssuer:
         self.refreshed: list[str] = []
         self.asked, self.answers = asyncio.Event(), asyncio.Event()
         self.answers.set()
+        self.key_answers = asyncio.Event()
+        self.key_answers.set()
         self.gives_refresh_token = True
         self.repeats_identity = True
         self.refresh_tokens: list[str] = []
@@ -93,6 +95,9 @@ class ScriptedIssuer:
             case "/.well-known/openid-configuration":
                 return _reply(self.metadata)
             case "/keys":
+                await self.key_answers.wait()
+                if self.is_down:
+                    raise IssuerUnavailable("TimeoutError")
                 return _reply({"keys": [key.as_dict(private=False) for key in self.keys]})
             case "/token":
                 assert form is not None

@@ -1,4 +1,4 @@
-"""The values that the code store keeps between the steps of a sign-in."""
+"""The values that are kept between the steps of a sign-in, by the code store or the browser."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ class ForProgram(Struct, frozen=True, kw_only=True, tag="program"):
 
 
 class SignInAttempt(Struct, frozen=True, kw_only=True):
-    """A person who is signing in at the issuer; stored under the hash of `state`."""
+    """A person who is signing in at the issuer; only the browser keeps it, sealed for `state`."""
 
     verifier: str
     nonce: str
-    browser: str
-    """Hash of the cookie of the browser that began the sign-in."""
+    ends_s: int
+    """Unix second from which the sign-in is refused."""
     purpose: ForDevice | ForProgram
 
 

@@ -65,7 +65,7 @@ def _wire_login(
         sign_in=sign_in,
         issuer=issuer,
         people=people,
-        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids, clock=clock),
         grants=Grants(
             issuer,
             people,

@@ -68,6 +68,28 @@ async def test_a_device_code_works_once_and_for_ten_minutes() -> None:
         await home.browser.leave_for_device(late.user_code)
 
 
+async def test_a_stranger_who_begins_sign_ins_leaves_nothing_behind() -> None:
+    home = house()
+    for _ in range(20):
+        await home.browser.leave_for_program(program())
+    assert home.codes.values == {}
+
+
+async def test_a_sign_in_that_takes_more_than_ten_minutes_is_refused() -> None:
+    home = house()
+    departure = await home.browser.leave_for_program(program())
+    home.clock.at_s += 600
+    with pytest.raises(AccessError, match="ten minutes"):
+        await come_back(home, departure)
+
+
+async def test_what_a_browser_could_not_keep_is_refused() -> None:
+    home = house()
+    long = program(redirect_uri="http://127.0.0.1:9/" + "a" * 3_000)
+    with pytest.raises(RequestError, match="too long"):
+        await home.browser.leave_for_program(long)
+
+
 async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
     home = house()
     waiting = await home.grants.wait_for_person()
@@ -77,12 +99,12 @@ async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
         with pytest.raises(AccessError) as refused:
             await home.browser.arrive(state=state, code=code, cookie=cookie, by=PERSON)
         assert refused.value.code is ErrorCode.PERMISSION_DENIED
-    # The attempt with a foreign cookie has used the state up.
-    with pytest.raises(AccessError):
-        await home.browser.arrive(
-            state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
-        )
     assert home.books.members == {}
+    # A stranger with the state alone does not use the sign-in up.
+    ways = {"state": state_of(departure), "cookie": departure.cookie}
+    await home.browser.arrive(code=code, by=PERSON, **ways)
+    with pytest.raises(AccessError, match="invalid_grant"):
+        await home.browser.arrive(code=code, by=PERSON, **ways)
 
 
 async def test_a_code_that_was_stolen_from_another_sign_in_is_refused() -> None:

@@ -20,7 +20,7 @@ SESSION_S_MAX: Final = 3_600
 # Prefix of the name of a session key; the member's id follows.
 SESSION_KEY_PREFIX: Final = "session:"
 # The kinds of sign-in codes, each with its own type of value.
-CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
+CodeKind = Literal["code", "device", "refresh", "user"]
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 

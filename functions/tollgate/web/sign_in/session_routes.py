@@ -110,7 +110,7 @@ class SessionRoutes:
 
     async def is_ready(self, _: Request) -> Response:
         """Reply after a read of the store: the process can serve."""
-        await self._services.configured().codes.read("attempt", "-")
+        await self._services.configured().codes.read("code", "-")
         return PlainTextResponse("ok")
 
 
