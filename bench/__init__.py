@@ -1,1 +1,1 @@
-"""Benchmark of Tollgate, a byte-forwarding floor and a pass-through, on the same mock upstream."""
+"""Benchmarks of Tollgate against a byte-forwarding floor and a pass-through."""

@@ -28,7 +28,7 @@ from bench.table import format_table
 from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
-# Not part of a whole run, because it needs the artefact, root and control groups.
+# Sizes are not part of a whole run, because they need the artefact, root and control groups.
 _SIZES = "sizes"
 _SCENARIOS_OF = {
     "requests": ("small", "few-events", "event-stream", "large-prompt"),
@@ -85,35 +85,35 @@ async def _pairs(options: argparse.Namespace, other: Path) -> dict[str, Pairs]:
 
 
 async def _rows(options: argparse.Namespace) -> tuple[list[Row], Samples]:
-    made: list[Row] = []
+    rows: list[Row] = []
     samples: Samples = {}
     if scenarios := _scenarios(options):
         _tell("requests and streams")
-        needed = [it for it in GATEWAYS if any(it in scenario.gateways for scenario in scenarios)]
+        needed = [name for name in GATEWAYS if any(name in each.gateways for each in scenarios)]
         with run_gateways(needed) as (running, dynamodb_url):
             samples = await measure_rounds(scenarios, running, options.rounds)
-            made += compare_samples(
+            rows += compare_samples(
                 samples, await measure_round_trip_s(dynamodb_url) if dynamodb_url else 0.0
             )
     if "start" in options.figure:
         _tell("cold starts and memory")
-        made += await measure_starts(options.rounds)
+        rows += await measure_starts(options.rounds)
     if "catalog" in options.figure:
         _tell("large catalogs")
-        made += measure_catalogs(options.rounds)
-    return made, samples
+        rows += measure_catalogs(options.rounds)
+    return rows, samples
 
 
 def _scenarios(options: argparse.Namespace) -> list[Scenario]:
     wanted = [name for figure in options.figure for name in _SCENARIOS_OF.get(figure, ())]
-    return [it for it in SCENARIOS if it.name in wanted]
+    return [scenario for scenario in SCENARIOS if scenario.name in wanted]
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--figure", nargs="*", choices=(*FIGURES, _SIZES), default=FIGURES)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
+    parser.add_argument("--profile", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--against", help="a commit or another checkout, to compare with")
     parser.add_argument("--json", type=Path, default=RESULT, help="where the result is stored")
     parser.add_argument("--ledger", action="store_true", help="profile with the ledger on")

@@ -1,4 +1,4 @@
-"""Child processes, with the CPU time and memory of each one's whole process tree."""
+"""Child processes, and the CPU time and memory of their process trees."""
 
 import json
 import os
@@ -17,13 +17,13 @@ _CPUS = sorted(os.sched_getaffinity(0))
 
 
 def announce(**facts: Any) -> None:
-    """Write one line to the parent process, with the facts by which this process is reached."""
+    """Write one line with the facts that the parent process needs to reach this process."""
     print(json.dumps(facts), flush=True)
 
 
 @dataclass(frozen=True)
 class Child:
-    """A running process; `facts` are those that it announced."""
+    """A running process, with the facts that it announced."""
 
     pid: int
     facts: dict[str, Any] = field(default_factory=dict)

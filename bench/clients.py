@@ -1,4 +1,4 @@
-"""CPU of one call with `http1` and with aiohttp, in turn: `python -m bench.clients [ROUNDS]`.
+"""CPU per call with `http1` and with aiohttp, in turn: `python -m bench.clients [ROUNDS]`.
 
 The server is a separate process, so its CPU is not counted.
 """

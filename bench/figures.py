@@ -1,4 +1,4 @@
-"""The figures of `make bench`: each one's requests, its baseline, and its target."""
+"""The figures of `make bench`, with their requests, baselines and targets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 
 FLOOR, PASSTHROUGH = "floor", "pass-through"
 IN_MEMORY, WITH_LEDGER = "ours, in memory", "ours, ledger"
-# The command itself, measured by `make scale`.
+# `make scale` measures this command itself.
 SERVED = "tollgate serve"
 GATEWAYS = (FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER)
 
@@ -24,9 +24,9 @@ class Scenario:
     gateways: Sequence[str]
     """The gateways that get the requests."""
     times: int
-    """Requests in a round."""
+    """The number of requests in a round."""
     at_once: int = 1
-    """Requests in flight at a time."""
+    """The number of concurrent requests."""
     prompt_bytes: int = 200
     event_stream: bool = False
     """True if the upstream answers with Bedrock's event stream instead of SSE."""
@@ -99,13 +99,13 @@ SCENARIOS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One gateway in one round of one scenario: means and medians of a request, in seconds."""
+    """One gateway in one round of a scenario: mean CPU and median first token, in seconds."""
 
     cpu_s: float
     first_token_s: float
 
 
-# Samples by scenario and gateway, one for each round; equal indices were measured side by side.
+# Samples by scenario and gateway, one for each round; equal indices are from the same round.
 Samples = Mapping[tuple[str, str], Sequence[Sample]]
 
 
@@ -127,7 +127,7 @@ def compare_samples(samples: Samples, round_trip_s: float) -> list[Row]:
 
     `round_trip_s` is the time of one write to DynamoDB, which the ledger adds to the first token.
     """
-    made: list[Row] = []
+    rows: list[Row] = []
     for scenario, base, ours, figure, target in (
         ("small", "small", WITH_LEDGER, "CPU, whole ~1 KB answer, 8 at once, ledger on", 11.2),
         ("small", "small", IN_MEMORY, "CPU, the same, ledger in memory", 5.2),
@@ -145,23 +145,23 @@ def compare_samples(samples: Samples, round_trip_s: float) -> list[Row]:
     ):
         if (scenario, ours) in samples:
             compared = (scenario, ours), (base, PASSTHROUGH)
-            made.append(_request_row(samples, *compared, figure=figure, target=target))
+            rows.append(_request_row(samples, *compared, figure=figure, target=target))
     for ours, where in ((WITH_LEDGER, "ledger on"), (IN_MEMORY, "in memory")):
         if ("large-prompt", ours) in samples and ("small", ours) in samples:
-            made.append(_prompt_row(samples, ours, where))
+            rows.append(_prompt_row(samples, ours, where))
     for scenario, figure, target in (
         ("paced-sse", "CPU a chunk, paced stream of 200, SSE", 1.25),
         ("paced-event-stream", "CPU a chunk, the same, Bedrock event stream", 1.35),
     ):
         if (scenario, IN_MEMORY) in samples:
-            made.append(_chunk_row(samples, scenario, figure, target))
+            rows.append(_chunk_row(samples, scenario, figure, target))
     for ours, where, extra_s in (
         (IN_MEMORY, "in memory", 0.0),
         (WITH_LEDGER, "ledger on", round_trip_s),
     ):
         if ("first-token", ours) in samples:
-            made.append(_first_token_row(samples, ours, where, extra_s))
-    return made
+            rows.append(_first_token_row(samples, ours, where, extra_s))
+    return rows
 
 
 def _request_row(
@@ -212,13 +212,13 @@ def _chunk_row(samples: Samples, scenario: str, figure: str, target: float) -> R
 def _first_token_row(samples: Samples, ours: str, where: str, extra_s: float) -> Row:
     bare = samples["first-token", PASSTHROUGH]
     added_s = median(
-        mine.first_token_s - theirs.first_token_s
-        for mine, theirs in zip(samples["first-token", ours], bare, strict=True)
+        sample.first_token_s - baseline.first_token_s
+        for sample, baseline in zip(samples["first-token", ours], bare, strict=True)
     )
     limit_s = 0.002 + extra_s
     return Row(
         figure=f"Added time to first token, one at a time, {where}",
-        passthrough=f"{median(it.first_token_s for it in bare) * 1e3:.2f} ms",
+        passthrough=f"{median(sample.first_token_s for sample in bare) * 1e3:.2f} ms",
         ours=f"+ {added_s * 1e3:.2f} ms",
         target=f"≤ {limit_s * 1e3:.2f} ms",
         met=added_s <= limit_s,
@@ -226,21 +226,23 @@ def _first_token_row(samples: Samples, ours: str, where: str, extra_s: float) ->
 
 
 def _cpu_ms(samples: Samples, scenario: str, gateway: str) -> str:
-    return _median(samples, scenario, gateway, lambda it: f"{it * 1e3:.2f} ms")
+    return _median(samples, scenario, gateway, lambda cpu_s: f"{cpu_s * 1e3:.2f} ms")
 
 
 def _chunk_us(samples: Samples, scenario: str, gateway: str) -> str:
-    return _median(samples, scenario, gateway, lambda it: f"{it / STREAM_CHUNKS * 1e6:.0f} µs")
+    return _median(
+        samples, scenario, gateway, lambda cpu_s: f"{cpu_s / STREAM_CHUNKS * 1e6:.0f} µs"
+    )
 
 
-def _median(samples: Samples, scenario: str, gateway: str, written: Callable[[float], str]) -> str:
+def _median(samples: Samples, scenario: str, gateway: str, show: Callable[[float], str]) -> str:
     taken = samples.get((scenario, gateway))
-    return written(median(it.cpu_s for it in taken)) if taken else ""
+    return show(median(sample.cpu_s for sample in taken)) if taken else ""
 
 
 def _ratio(samples: Samples, ours: tuple[str, str], base: tuple[str, str]) -> float | None:
-    """Return the median of the ratios within each round, where the machine's noise cancels out."""
+    """Return the median of the ratios in each round, so that noise on the machine cancels out."""
     if base not in samples:
         return None
     pairs = zip(samples[ours], samples[base], strict=True)
-    return median(mine.cpu_s / theirs.cpu_s for mine, theirs in pairs)
+    return median(sample.cpu_s / baseline.cpu_s for sample, baseline in pairs)

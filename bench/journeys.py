@@ -1,9 +1,9 @@
-"""Counts of what one request crosses in the tree: calls between packages, and switches of package.
+"""Counts of the calls between packages, and of the switches of package, during one request.
 
 Usage: python -m bench.journeys. A call counts once for each pair of functions in two packages of
-tollgate; a switch is a change of package in the order of calls. Three packages are left out of both
-counts: `core`, the vocabulary that all packages share, `aws` and `http1`, which know as little of
-Tollgate as libraries do. Both counts are the same on any machine.
+tollgate; a switch is a change of package in the order of calls. Both counts leave out three
+packages: `core`, which all packages share, and `aws` and `http1`, which are as independent of
+Tollgate as libraries. Both counts are the same on any machine.
 """
 
 import asyncio
@@ -212,7 +212,7 @@ async def _gateway(
 
 
 async def measure() -> Mapping[str, Journey]:
-    """Return the lightest journey of each name on a warm gateway."""
+    """Return the journey with the fewest calls for each name, on a warm gateway."""
     os.environ.setdefault("BENCH_API_KEY", "bench")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

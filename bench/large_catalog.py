@@ -1,4 +1,4 @@
-"""Measurement of a routing file of 300 models: its check on a laptop, its loading in a function."""
+"""Measurement of a routing file of 300 models: checking on a laptop, and loading in a function."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-from bench.catalog_300 import make_routing as large_routing
+from bench.catalog_300 import make_routing
 from bench.children import TOP
 from bench.figures import Row
 from tollgate.routing.file.compile import compile_catalog
@@ -22,12 +22,12 @@ _START_MAX_S = 0.002
 
 
 def measure_catalogs(runs: int) -> list[Row]:
-    """Return lines on `tollgate check` as a whole process, and on loading the compiled catalog."""
+    """Return the table lines for `tollgate check`, and for loading the compiled catalog."""
     with tempfile.TemporaryDirectory() as folder:
-        make_routing = Path(folder) / "routing.yaml"
-        make_routing.write_text(large_routing(_MODELS))
-        check_s = median(_check_s(make_routing) for _ in range(min(runs, 3)))
-        content = compile_catalog(make_routing).content
+        routing_file = Path(folder) / "routing.yaml"
+        routing_file.write_text(make_routing(_MODELS))
+        check_s = median(_check_s(routing_file) for _ in range(min(runs, 3)))
+        content = compile_catalog(routing_file).content
     load_s = median(_load_s(Catalog.from_json, content) for _ in range(runs))
     start_s = median(_load_s(Catalog.from_build, content) for _ in range(runs))
     return [
@@ -52,10 +52,10 @@ def measure_catalogs(runs: int) -> list[Row]:
     ]
 
 
-def _check_s(make_routing: Path) -> float:
+def _check_s(routing_file: Path) -> float:
     start_s = perf_counter()
     subprocess.run(
-        [sys.executable, "-c", _CHECK, "check", str(make_routing)],
+        [sys.executable, "-c", _CHECK, "check", str(routing_file)],
         cwd=TOP,
         env={"PYTHONPATH": str(TOP / "functions")},
         check=True,

@@ -73,7 +73,7 @@ class Answers:
 
     @property
     def open_max(self) -> int:
-        """The highest number of answers that had begun and not ended."""
+        """The highest number of answers at a time that had begun but not ended."""
         changes = sorted(
             (at_s, change)
             for began_s, ended_s in self.open_s
@@ -91,31 +91,31 @@ async def ask(
     opening: int | None = None,
     within_s: float = 120,
 ) -> Answers:
-    """Send the request `times` times, `at_once` in parallel, while at most `opening` await content.
+    """Send the request `times` times, `at_once` at a time, of which `opening` may wait for content.
 
     Raises RuntimeError for an incomplete answer or an error, and TimeoutError for a late end.
     """
     answers = Answers()
     left = iter(range(times))
     request = question.request(port)
-    doors = asyncio.Semaphore(opening or at_once or 1)
+    slots = asyncio.Semaphore(opening or at_once or 1)
 
     async def caller() -> None:
         if next(left, None) is None:
             return
         # Waiting for a slot comes before connecting, because a server closes silent connections.
-        await doors.acquire()
+        await slots.acquire()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             while True:
                 writer.write(request)
-                asked_s = time.perf_counter()
-                first_token_s = await _answer(reader, question.marks, doors.release)
+                sent_s = time.perf_counter()
+                first_token_s = await _answer(reader, question.marks, slots.release)
                 answers.first_token_s.append(first_token_s)
-                answers.open_s.append((asked_s + first_token_s, time.perf_counter()))
+                answers.open_s.append((sent_s + first_token_s, time.perf_counter()))
                 if next(left, None) is None:
                     return
-                await doors.acquire()
+                await slots.acquire()
         finally:
             writer.close()
 
@@ -125,8 +125,10 @@ async def ask(
     return answers
 
 
-async def _answer(reader: asyncio.StreamReader, marks: int, begun: Callable[[], None]) -> float:
-    """Read one answer; call `begun` at its first mark, and return the seconds until then."""
+async def _answer(
+    reader: asyncio.StreamReader, marks: int, on_content: Callable[[], None]
+) -> float:
+    """Read one answer; call `on_content` at the first mark, and return the seconds until then."""
     start_s = time.perf_counter()
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     _, sized, length = head.partition(b"content-length:")
@@ -140,7 +142,7 @@ async def _answer(reader: asyncio.StreamReader, marks: int, begun: Callable[[], 
         body += piece
         if first_token_s is None and MARK in body:
             first_token_s = time.perf_counter() - start_s
-            begun()
+            on_content()
     if first_token_s is None or body.count(MARK) != marks or b" 200 " not in head[:16]:
         raise RuntimeError(f"not the expected answer: {head[:80]!r} {bytes(body[:600])!r}")
     return first_token_s

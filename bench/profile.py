@@ -13,7 +13,7 @@ _LINES = 30
 
 
 async def profile(scenario: Scenario, gateway: str) -> str:
-    """Return the functions that take the most time, alone and with all that they call.
+    """Return the functions that take the most time, without and with the functions that they call.
 
     A profiler slows down Python's calls but not C's, so compare shares of a profile, never times.
     """

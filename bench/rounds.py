@@ -1,4 +1,4 @@
-"""Measurement of gateways in interleaved rounds, so that noise of the machine affects all alike."""
+"""Measurement of gateways in interleaved rounds, so that noise on the machine affects all alike."""
 
 import sys
 import tempfile
@@ -25,9 +25,9 @@ def run_gateways(
 ) -> Iterator[tuple[dict[str, Child], str | None]]:
     """Run the gateways of these names until the block ends.
 
-    Yields the gateways by name, and the URL of the DynamoDB behind those with a ledger (None
-    without one). That is an emulator if `emulated`, else the engine of the simulation, which takes
-    more calls a second.
+    Yields the gateways by name, and the URL of the DynamoDB of gateways with a ledger, or None.
+    DynamoDB is an emulator if `emulated`, and otherwise the engine of the simulation, which handles
+    more calls per second.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(child("bench.upstream", measured=False))
@@ -94,10 +94,10 @@ async def take_sample(scenario: Scenario, name: str, gateway: Child, *, times: i
 
 
 def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
-    """Return the request: in OpenAI's format for Tollgate, in the upstream's for the others."""
+    """Return the request, in OpenAI's format for Tollgate and otherwise in the upstream's."""
     ours = "key" in gateway.facts
     provider = "bedrock" if scenario.event_stream else "sse"
-    # An unstreamed pass-through gets one JSON body; Bedrock's event stream has no such form.
+    # An unstreamed pass-through gets one JSON body, except for Bedrock's event stream.
     is_whole = not (ours or scenario.stream or scenario.event_stream)
     marks = SHORT_CHUNKS if is_whole else scenario.marks
     question = Question.chat(

@@ -1,4 +1,4 @@
-"""Commands run with the share of a CPU and the memory of a Lambda function of a given size."""
+"""Limits for commands: the CPU share and the memory of a Lambda function of a given size."""
 
 import os
 import time

@@ -40,7 +40,7 @@ _ARTEFACT: Final = TOP / ".aws-sam" / "host" / "ChatFunction"
 _ARM_USD_GB_S: Final = 0.0000133334
 _X86_USD_GB_S: Final = 0.0000166667
 _USD_MILLION_REQUESTS: Final = 0.20
-# Duration of the provider's answer for which the table states the price of a million.
+# The duration of the provider's answer that the price of a million requests assumes.
 _ANSWER_S: Final = 5.0
 _WARM_UP, _STREAMS, _BURSTS = 5, 40, 5
 # Lambda accepts bodies of up to 6 MB. Larger content reaches a function as a file that the request
@@ -129,7 +129,7 @@ def _asking(question: Question, part: Mapping[str, object]) -> Question:
 
 
 def _picture() -> Mapping[str, object]:
-    """Return a picture that makes a body as large as Lambda accepts."""
+    """Return a picture with which the body almost reaches Lambda's limit."""
     content = base64.b64encode(_PNG + random.Random(1).randbytes(_PICTURE_BYTES)).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{content}"}}
 

@@ -1,8 +1,8 @@
-"""Preparation of everything that a function starts against, with the code of its own checkout.
+"""Preparation of the tables, catalog and key of a function, with the code of its own checkout.
 
 Usage: python -P stage.py UPSTREAM_PORT DYNAMODB_URL CATALOG_FILE, with that checkout on the path.
-It prints the secret of a funded key. An older checkout reads only tables and catalogs of its own
-making, so this module imports only names that all checkouts have.
+It prints the secret of a funded key. An older checkout reads only tables and catalogs that its own
+code wrote, so this module imports only names that all checkouts have.
 """
 
 import asyncio

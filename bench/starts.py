@@ -1,4 +1,4 @@
-"""Measurement of the streaming function on the Lambda emulator: cold start, and memory after."""
+"""Measurement of the streaming function on the Lambda emulator: cold starts, and memory."""
 
 import contextlib
 import io
@@ -51,7 +51,7 @@ class Start:
 
 
 async def measure_starts(runs: int) -> list[Row]:
-    """Return lines on cold starts and memory. Each start is a fresh process."""
+    """Return the table lines for cold starts and memory. Each start is a fresh process."""
     async with open_stage() as stage:
         taken = [await _starts(stage) for _ in range(runs + 1)]
         # The first start writes bytecode and fills the page cache, so it is not counted.
@@ -125,7 +125,7 @@ async def _start_s(stage: Stage, question: Question) -> float:
 
 @asynccontextmanager
 async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
-    """Run the streaming function on the emulator; yield the gateway's port and its process."""
+    """Run the streaming function on the emulator; yield the gateway's port and the function."""
     # The emulator prints the function's log when it ends.
     with contextlib.redirect_stdout(io.StringIO()):
         async with Emulator() as emulator:
@@ -149,7 +149,7 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
 
 @asynccontextmanager
 async def open_stage(tree: Path = TOP) -> AsyncIterator[Stage]:
-    """Run an upstream and a store, with tables, catalog and key made by a checkout."""
+    """Run an upstream and a store, with the tables, catalog and key that a checkout creates."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_ministack(Path(folder)) as dynamodb_url,

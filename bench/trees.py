@@ -71,7 +71,7 @@ async def compare_trees(
 
 
 def format_pairs(name: str, pairs: Pairs) -> str:
-    """Return a line with the CPU here as a ratio to that of the other checkout."""
+    """Return a line with the ratio of the CPU time here to that in the other checkout."""
     ratios = [here_s / there_s for here_s, there_s in pairs]
     low, middle, high = quantiles(ratios, n=4)
     here_ms, there_ms = (median(column) * 1e3 for column in zip(*pairs, strict=True))

@@ -18,7 +18,7 @@ STREAM_CHUNKS = 200
 SHORT_CHUNKS = 16
 _SHORT_BYTES = 1024
 _PAUSE_S = 0.005
-# So long that thousands of streams are open before the first one ends.
+# This pause is so long that thousands of streams are open before the first one ends.
 _SLOW_PAUSE_S = 0.3
 
 
@@ -32,7 +32,7 @@ class Script:
 
 
 class Upstream(asyncio.Protocol):
-    """One connection; requests come one after another."""
+    """One connection, which receives one request at a time."""
 
     def __init__(self) -> None:
         self._received = bytearray()

@@ -38,7 +38,7 @@ URL: Final = f"http://127.0.0.1:{PORT}/v1"
 
 
 async def _drain_clients(app: web.Application) -> None:
-    """Listen for clients that only read."""
+    """Start a server that stands in for a client: it reads and discards everything."""
 
     async def read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.read(2**20):
@@ -58,10 +58,10 @@ class NoKey:
 class OneProvider(Struct):
     """A directory with one provider."""
 
-    made: Provider
+    only: Provider
 
     def provider(self, slug: str) -> Provider:
-        return self.made
+        return self.only
 
 
 def reply_body() -> bytes:
@@ -125,8 +125,8 @@ async def through_gateway() -> Callable[[bytes, asyncio.StreamWriter], Awaitable
         routes={},
     )
     carrier = HttpSse(row, pool, NoKey())
-    made = Provider(None, carrier, WIRE_FORMATS["openai_chat"].batch_codecs)
-    gateway = replace(home.gateway, providers=OneProvider(made))
+    near = Provider(None, carrier, WIRE_FORMATS["openai_chat"].batch_codecs)
+    gateway = replace(home.gateway, providers=OneProvider(near))
     app = chat_app(home.front, Always(gateway), WebLimits())
 
     async def ask(body: bytes, client: asyncio.StreamWriter) -> int:

@@ -9,10 +9,8 @@ from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.catalog import wire_catalog_follower
-from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import wire_files
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
 
@@ -31,7 +29,6 @@ _services = wire_services(
         clock=_clock,
         journal=_journal,
     ),
-    make_tools=wire_explained_tools(_clock),
     files=wire_files(_settings, _stores, _clock),
     clock=_clock,
     journal=_journal,

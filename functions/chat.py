@@ -4,8 +4,8 @@ runtime client.
 
 import gc
 
-# Imports leave no garbage, and searching for some takes an eighth of a cold start. `main` enables
-# collection again.
+# Imports leave no garbage, but collecting it would take an eighth of a cold start. `main` enables
+# the collector again.
 gc.disable()
 import asyncio
 
@@ -20,13 +20,13 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import (
+    FunctionSnapshot,
     wire_chat_app,
     wire_gateway,
     wire_invoked_reader,
     wire_upstream,
 )
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import add_request_hooks, wire_observation
+from tollgate.wiring.observation import add_request_hooks, wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
 
@@ -61,9 +61,6 @@ def wire_function(settings: Settings) -> Function:
     )
     if settings.initialization_type != "snap-start":
         return Function(app, None)
-    # Imported here because a function without a snapshot starts faster without this module.
-    from tollgate.wiring.snapshot import FunctionSnapshot
-
     return Function(app, FunctionSnapshot(settings, stores, upstream))
 
 
@@ -78,8 +75,7 @@ def main() -> None:
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
-    # Objects made at the start are never freed: freezing them spares later collections from
-    # traversing them.
+    # Objects from the start are never freed, so that later collections need not traverse them.
     gc.freeze()
     gc.enable()
     asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))

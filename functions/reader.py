@@ -1,7 +1,7 @@
 """Lambda entry point that reads documents; only the streaming function invokes it.
 
-Reading is isolated here, so that a document that crashes the process or uses up its time fails only
-one request. The function's role may only read the documents in question and write its log.
+Reading is isolated in this function, so that a document that crashes the process or uses up its
+time fails only one request. The function's role may only read documents and write a log.
 """
 
 import asyncio
@@ -16,5 +16,5 @@ _settings = Settings()
 
 
 def handler(event: Mapping[str, object], context: object) -> object:
-    """Return the pages that an event asks for, or the reason why the document cannot be read."""
+    """Return the pages that an event requests, or the reason why the document cannot be read."""
     return asyncio.run(perform_invoked(event, _settings))

@@ -1,6 +1,4 @@
-"""Lambda entry point of the scheduled roll-up, which sums each closed day's usage and stores it for
-good.
-"""
+"""Lambda entry point of the scheduled roll-up, which stores the final sums of each day's usage."""
 
 import asyncio
 from contextlib import aclosing

@@ -12,8 +12,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import wire_stores
 
@@ -21,7 +20,7 @@ configure_logging()
 _settings = Settings()
 _built = Path(__file__).with_name("sign-in.json")
 if _settings.sign_in_file is None and _built.exists():
-    # The build puts the reviewed sign-in file at this path.
+    # The build copies the reviewed sign-in file to this path.
     _settings = _settings.model_copy(update={"sign_in_file": _built})
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)

@@ -1,5 +1,4 @@
-"""Lambda entry point of the scheduled upkeep: it sweeps holds, maintains workspaces, and audits
-once a night.
+"""Lambda entry point of scheduled upkeep: sweeps, maintenance of workspaces, and a nightly audit.
 
 An event `{"task": "audit"}` runs the audit; any other event runs the sweep and the maintenance.
 """

@@ -34,7 +34,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
-from tollgate.web.generation.request_services import RequestServices
+from tollgate.web.generation.entrance import RequestServices
 from tollgate.web.http.cors import WebLimits
 
 _Made = TypeVar("_Made")

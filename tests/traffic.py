@@ -3,9 +3,8 @@
 from tollgate.core.records.generation import GenerationRecord, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.planner import Planner
-from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.planning_request import PlanningRequest, draw_key_hash
 from tollgate.routing.price import bill
 from tollgate.web.records.generation_shapes import GenerationObject
 

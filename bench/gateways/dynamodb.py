@@ -32,12 +32,12 @@ class Spent(Struct, frozen=True):
     write_units: int
 
     def since(self, before: "Spent") -> "Spent":
-        """Return the calls and units since an earlier reading."""
+        """Return the calls and units since an earlier count."""
         return Spent(self.calls - before.calls, self.write_units - before.write_units)
 
 
 class Connection(asyncio.Protocol):
-    """One connection; requests come one after another."""
+    """One connection, which receives one request at a time."""
 
     def __init__(self, store: MemoryDynamo) -> None:
         self._store = store
@@ -98,9 +98,9 @@ async def _call(
 
 
 def read_spent(url: str) -> Spent:
-    """Return the calls and units since its start of the store at a URL."""
-    asked = Request(url, b"{}", {"x-amz-target": f"DynamoDB_20120810.{SPENT}"})
-    with urlopen(asked, timeout=10) as reply:
+    """Return the calls and write units of the store at a URL since its start."""
+    request = Request(url, b"{}", {"x-amz-target": f"DynamoDB_20120810.{SPENT}"})
+    with urlopen(request, timeout=10) as reply:
         return json.decode(reply.read(), type=Spent)
 
 

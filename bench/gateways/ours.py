@@ -27,11 +27,10 @@ from tollgate.core.clock import Clock, SystemClock
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
-from tollgate.web.generation.request_services import Gateways
+from tollgate.web.generation.entrance import Gateways
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.stores import wire_stores
 
 
@@ -45,7 +44,7 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
         app, key = await _wired(settings, clock)
     if profile_to := os.environ.get("PROFILE_TO"):
         _profile(Path(profile_to))
-    # chat.py does the same.
+    # As in chat.py, objects from the start are never freed.
     gc.freeze()
     await serve(Adapter(app), key=key)
 
@@ -53,7 +52,7 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
 async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
     """Return the app and the secret of a funded key.
 
-    Without a DynamoDB URL, memory stores take the place of the attributes that the wiring reads.
+    Without a DynamoDB URL, memory stores provide the attributes that the wiring reads.
     """
     journal = wire_observation(settings, clock).journal
     upstream = wire_upstream(settings, clock)

@@ -1,6 +1,6 @@
 """`tollgate serve` itself, in its own process, with two workspaces of one key each.
 
-A single key, or a single shard of a wallet, has at most a thousand requests in flight.
+A single key, or a single shard of a wallet, allows at most a thousand concurrent requests.
 
 Usage: python -m bench.gateways.served UPSTREAM_PORT DYNAMODB_URL
 """

@@ -41,7 +41,7 @@ _ENVIRONMENT: Final = {
     "AWS_SECRET_ACCESS_KEY": "bench",
     "BENCH_API_KEY": "bench",
 }
-# For each part: what its sizes count, and the function that measures it.
+# For each part, the unit of its sizes, and the function that measures the part.
 _PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequence[Point]]]]]] = {
     "keys": ("keys in a workspace", measure_keys),
     "workspaces": ("workspaces", measure_workspaces),
@@ -61,12 +61,16 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.update(_ENVIRONMENT)
     began_s = time.monotonic()
-    found = _read_result() | asyncio.run(_measure([it for it in options.part if it in _PARTS]))
+    found = _read_result() | asyncio.run(
+        _measure([part for part in options.part if part in _PARTS])
+    )
     if _LIMITS in options.part:
         print(format_capacity(_measure_limits()), end="\n\n")
     _RESULT.parent.mkdir(parents=True, exist_ok=True)
     _RESULT.write_bytes(json.format(json.encode(found)))
-    options.picture.write_text(draw_growth({_PARTS[part][0]: it for part, it in found.items()}))
+    options.picture.write_text(
+        draw_growth({_PARTS[part][0]: points for part, points in found.items()})
+    )
     print(f"Took {time.monotonic() - began_s:.0f} s; load {os.getloadavg()[0]:.1f}.")
 
 

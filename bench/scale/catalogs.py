@@ -16,7 +16,8 @@ from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.web.models.model_shapes import ModelsReply, name_object
+from tollgate.web.models.model_routes import ModelsReply
+from tollgate.web.models.model_shapes import name_object
 
 _MODELS: Final = (30, 100, 300, 1_000, 3_000)
 _TIMES: Final = 5
@@ -63,7 +64,7 @@ def _point(operation: str, size: int, cpu_ms: float) -> Point:
 
 
 def _cpu_ms(work: Callable[[], object], times: int = _TIMES) -> float:
-    """Return the least CPU of some runs; since each run is short, one is the mean of a hundred."""
+    """Return the lowest CPU time of a few runs, or the mean of many short runs."""
     taken: list[float] = []
     for _ in range(times):
         began_s = process_time()

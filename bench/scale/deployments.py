@@ -1,4 +1,4 @@
-"""Deployments of any size, made of copies of one workspace that the gateway's own code wrote."""
+"""Deployments of any size: copies of one workspace that the gateway's own code wrote."""
 
 import json
 import tempfile
@@ -113,7 +113,7 @@ def stores_on(client: AwsCaller, template: Template) -> DynamoStores:
 
 
 def copy_template(template: Template, *, workspaces: int = 1, keys: int = 1) -> Places:
-    """Return the rows of `workspaces` workspaces with `keys` keys each.
+    """Return the items of `workspaces` workspaces with `keys` keys each.
 
     Each key has its own member and team, and was used on each closed day of the month.
     """
@@ -179,7 +179,7 @@ def _renamed(content: str, texts: _Texts) -> Any:
 
 
 class ActivityRows:
-    """The rows of each key on each closed day of the month, made when read; implements `Rows`."""
+    """The activity of each key on each closed day of the month, generated when read."""
 
     def __init__(self, template: Template, *, workspace: int, keys: int) -> None:
         found = template.items[template.tables.core]
@@ -197,13 +197,13 @@ class ActivityRows:
         return map(self.item, range(len(self)))
 
     def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
+        """Return the sort key of an item."""
         day, key = divmod(place, self._keys)
         name = key_name(self._workspace, key)
         return f"A#{self._today[:-2]}{day + 1:02d}#openai/gpt-5-mini#openai#{name}"
 
     def item(self, place: int) -> Item:
-        """Return a row."""
+        """Return an item."""
         names = [
             (f"W#{WORKSPACE}", f"W#{workspace_name(self._workspace)}"),
             (KEY, f"key-{place % self._keys:05d}"),

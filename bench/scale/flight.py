@@ -20,13 +20,13 @@ from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 _IN_FLIGHT: Final = (1, 4, 16, 64, 256)
 _WARM_UP_AT_ONCE: Final = 16
 _REQUESTS: Final = 256
-# Streams of one key that open at once: in a larger burst, requests wait longer for the store than a
-# call may take.
+# The number of streams of one key that open at once. In a larger burst, requests wait for the store
+# longer than the time limit of a call.
 _OPENING: Final = 4
 _WITHIN_S: Final = 300.0
 _PACED_MAX: Final = 100
 _STREAMS: Final = (1, 10, 100, 500, 2_000)
-# Sockets of the caller and the provider for each stream, with a reserve.
+# Each stream has a socket to the caller and one to the provider; the rest is a reserve.
 _FILES: Final = 2 * _STREAMS[-1] + 500
 _LOOK_EVERY_S: Final = 0.1
 _NOTHING: Final = Spent(calls=0, write_units=0)
@@ -78,22 +78,24 @@ async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]
 async def open_streams(gateway: Child, streams: int) -> tuple[float, int]:
     """Open `streams` streams; return the peak resident memory, and how many were open at once.
 
-    Streams are divided among the gateway's keys, each of which has a thousand at most.
+    Streams are divided among the gateway's keys, each of which allows at most a thousand.
     """
     keys = gateway.facts["keys"]
-    # Streams of a second would end before all are open, while the slow ones take a minute.
+    # Paced streams take a second, and many would end before all are open; slow ones take a minute.
     model = "sse/paced" if streams <= _PACED_MAX else "sse/slow"
-    asked = asyncio.gather(
+    opened = asyncio.gather(
         *(
             _stream(gateway.port, key, model, len(range(place, streams, len(keys))))
             for place, key in enumerate(keys)
         )
     )
     highest_mb = gateway.resident_mb()
-    while not asked.done():
-        await asyncio.wait([asked], timeout=_LOOK_EVERY_S)
+    while not opened.done():
+        await asyncio.wait([opened], timeout=_LOOK_EVERY_S)
         highest_mb = max(highest_mb, gateway.resident_mb())
-    return highest_mb, Answers(open_s=[it for each in await asked for it in each.open_s]).open_max
+    return highest_mb, Answers(
+        open_s=[times for answers in await opened for times in answers.open_s]
+    ).open_max
 
 
 async def _stream(port: int, key: str, model: str, streams: int) -> Answers:
@@ -124,7 +126,7 @@ def _point(
     memory_mb: float | None = None,
     spent: Spent = _NOTHING,
 ) -> Point:
-    """Return a point; `spent` is what the store did for all its requests."""
+    """Return a point; `spent` has the calls and write units for all requests together."""
     cost = Cost(
         calls=round(spent.calls / _REQUESTS),
         items=0,

@@ -1,4 +1,4 @@
-"""Partitions of any length with rows made on reading, in front of another store."""
+"""Partitions of any length, with items that are generated when read, in front of another store."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
@@ -96,7 +96,7 @@ def _query(rows: Rows, payload: Mapping[str, Any]) -> AwsReply:
 
 
 def _scan(items: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
-    """Return a page of a table; the only filter known is the one for items with holds."""
+    """Return a page of a table; the only supported filter is the one for items with holds."""
     reply = _page(items, payload)
     if payload.get("FilterExpression") == HAS_HOLDS:
         items = reply["Items"]

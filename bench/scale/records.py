@@ -1,4 +1,4 @@
-"""Records of one day in any number, made on reading."""
+"""Any number of records of one day, generated when read."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -45,11 +45,11 @@ class RecordRows:
         return replace(self._kinds[place % len(self._kinds)], id=id_, created_s=created_s)
 
     def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
+        """Return the sort key of an item."""
         return generation_sort(self._id(place))
 
     def item(self, place: int) -> Item:
-        """Return a row."""
+        """Return an item."""
         blob = zlib.compress(json.encode(self.record(place)), _COMPRESSION_LEVEL)
         return {
             **self._items[place % len(self._items)],

@@ -18,7 +18,7 @@ _COLOURS: Final = (
 )  # fmt: skip
 
 
-# Smaller amounts are not shown.
+# Smaller amounts of memory are not shown.
 _LEAST_MB: Final = 0.1
 
 

@@ -1,4 +1,4 @@
-"""Rows of a partition, in memory or made on reading, and the sizes of items."""
+"""Items of a partition, in memory or generated when read, and the sizes of items."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,20 +10,20 @@ from tollgate.stores.aws.items import AnyItem
 
 
 class Rows(Protocol):
-    """The rows of one partition, by position in the order of sort keys."""
+    """The items of one partition, by position in the order of sort keys."""
 
     def __len__(self) -> int:
-        """Return the number of rows."""
+        """Return the number of items."""
 
     def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
+        """Return the sort key of an item."""
 
     def item(self, place: int) -> Item:
-        """Return a row."""
+        """Return an item."""
 
 
 class RowsInMemory:
-    """Rows of some items in memory; implements `Rows`."""
+    """Items in memory; implements `Rows`."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = sorted(items, key=lambda item: item[AnyItem.SORT]["S"])
@@ -32,31 +32,33 @@ class RowsInMemory:
         return len(self._items)
 
     def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
+        """Return the sort key of an item."""
         return self._items[place][AnyItem.SORT]["S"]
 
     def item(self, place: int) -> Item:
-        """Return a row."""
+        """Return an item."""
         return self._items[place]
 
 
 class JoinedRows:
-    """Rows in several parts, each sorted before the next; implements `Rows`."""
+    """Items in several parts, each of which sorts before the next; implements `Rows`."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
-        self._parts = sorted((part for part in parts if len(part)), key=lambda it: it.sort_key(0))
+        self._parts = sorted(
+            (part for part in parts if len(part)), key=lambda part: part.sort_key(0)
+        )
         self._ends = list(accumulate(len(part) for part in self._parts))
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
     def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
+        """Return the sort key of an item."""
         part, within = self._find(place)
         return part.sort_key(within)
 
     def item(self, place: int) -> Item:
-        """Return a row."""
+        """Return an item."""
         part, within = self._find(place)
         return part.item(within)
 
@@ -66,7 +68,7 @@ class JoinedRows:
 
 
 def item_bytes(item: Mapping[str, Any]) -> int:
-    """Return the size of an item, by "DynamoDB item sizes and formats" in the same guide."""
+    """Return the size of an item, by "DynamoDB item sizes and formats" in the developer guide."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 

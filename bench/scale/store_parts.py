@@ -29,7 +29,7 @@ from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
-from tollgate.web.records.activity_pages import ReplyPage, list_rows, sum_groups
+from tollgate.web.records.activity_routes import ReplyPage, list_rows, sum_groups
 
 TEN_THOUSAND: Final = (1, 10, 100, 1_000, 10_000)
 RECORDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -47,16 +47,18 @@ async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield the costs for each number of keys in one workspace."""
     since_s, until_s = _MONTH.since_s, int(NOW_S)
     operations: dict[str, Operation] = {
-        "authenticate a key": lambda it: it.keys.authenticate(template.secret),
-        "page of 100 keys": lambda it: it.keys.list(_WORKSPACE, limit=100),
-        "page of 100 teams": lambda it: it.teams.list(_WORKSPACE, limit=100),
-        "page of 100 members": lambda it: it.members.list(_WORKSPACE, limit=100),
-        "key by its name": lambda it: it.keys.names(_WORKSPACE),
-        "activity of a month, first page": lambda it: _list_activity(it, since_s, until_s),
-        "`spend` of a month by key": lambda it: _sum_activity(it, since_s, until_s, "key"),
-        "`spend` of a month by model": lambda it: _sum_activity(it, since_s, until_s, "model"),
-        "statement of a month": lambda it: it.statements.statement(_WORKSPACE, _MONTH),
-        "page of the audit log": lambda it: it.audit_log.page(
+        "authenticate a key": lambda stores: stores.keys.authenticate(template.secret),
+        "page of 100 keys": lambda stores: stores.keys.list(_WORKSPACE, limit=100),
+        "page of 100 teams": lambda stores: stores.teams.list(_WORKSPACE, limit=100),
+        "page of 100 members": lambda stores: stores.members.list(_WORKSPACE, limit=100),
+        "key by its name": lambda stores: stores.keys.names(_WORKSPACE),
+        "activity of a month, first page": lambda stores: _list_activity(stores, since_s, until_s),
+        "`spend` of a month by key": lambda stores: _sum_activity(stores, since_s, until_s, "key"),
+        "`spend` of a month by model": lambda stores: _sum_activity(
+            stores, since_s, until_s, "model"
+        ),
+        "statement of a month": lambda stores: stores.statements.statement(_WORKSPACE, _MONTH),
+        "page of the audit log": lambda stores: stores.audit_log.page(
             _WORKSPACE, AuditFilter(since_s=since_s, until_s=until_s), limit=100
         ),
         **_UPKEEP,
@@ -66,7 +68,7 @@ async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
 
 
 async def _list_activity(stores: DynamoStores, since_s: int, until_s: int) -> None:
-    """Read a month like the first page of its activity: to the end, for the total."""
+    """Read all rows of a month, as the first page of activity does for the total."""
     page = ReplyPage(())
     found = await stores.activity.read(_WORKSPACE, since_s, until_s)
     await list_rows(found, GenerationFilter(since_s=since_s, until_s=until_s), page, is_first=True)
@@ -81,8 +83,8 @@ async def _sum_activity(stores: DynamoStores, since_s: int, until_s: int, by: st
 async def measure_workspaces(template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield the costs for each number of workspaces with one key each."""
     operations: dict[str, Operation] = {
-        "page of 100 workspaces": lambda it: it.workspaces.list(limit=100),
-        "roll-up with nothing due": lambda it: it.activity.close_due(),
+        "page of 100 workspaces": lambda stores: stores.workspaces.list(limit=100),
+        "roll-up with nothing due": lambda stores: stores.activity.close_due(),
         **_UPKEEP,
     }
     for count in TEN_THOUSAND:
@@ -108,11 +110,11 @@ async def measure_records(template: Template) -> AsyncIterator[Sequence[Point]]:
             memory_max=_RECORDS_MEMORY_MAX,
         )
         whole: dict[str, Operation] = {
-            "activity of a live day": lambda it: it.activity.activity(
+            "activity of a live day": lambda stores: stores.activity.activity(
                 _WORKSPACE, _YESTERDAY_S, _YESTERDAY_S + DAY_S
             ),
-            "roll-up of the day": lambda it: it.activity.close_due(),
-            "audit": lambda it: it.audit.run(),
+            "roll-up of the day": lambda stores: stores.activity.close_due(),
+            "audit": lambda stores: stores.audit.run(),
         }
         opened = {**_open_day(template), (template.tables.generations, rows.partition): rows}
         fits = {
@@ -128,12 +130,12 @@ def _record_reads(rows: RecordRows) -> Mapping[str, Operation]:
     days = GenerationFilter(since_s=_YESTERDAY_S, until_s=_YESTERDAY_S + DAY_S)
     none = replace(days, model="none")
     return {
-        "one record": lambda it: it.generations.get(_WORKSPACE, middle),
-        "latest 20 records": lambda it: it.generations.page(_WORKSPACE, days, limit=20),
-        "20 records from the middle": lambda it: it.generations.page(
+        "one record": lambda stores: stores.generations.get(_WORKSPACE, middle),
+        "latest 20 records": lambda stores: stores.generations.page(_WORKSPACE, days, limit=20),
+        "20 records from the middle": lambda stores: stores.generations.page(
             _WORKSPACE, days, limit=20, before=middle
         ),
-        "20 records that a filter lacks": lambda it: it.generations.page(
+        "20 records that a filter lacks": lambda stores: stores.generations.page(
             _WORKSPACE, none, limit=20
         ),
     }
@@ -143,14 +145,14 @@ def _open_day(template: Template) -> Places:
     """Return the workspace with a day that is over but not closed."""
     mark = f"D#{day_name(_YESTERDAY_S)}"
     core = template.tables.core
-    kept = [item for item in template.items[core] if item[AnyItem.SORT]["S"] != mark]
-    return copy_template(replace(template, items={**template.items, core: kept}))
+    open_items = [item for item in template.items[core] if item[AnyItem.SORT]["S"] != mark]
+    return copy_template(replace(template, items={**template.items, core: open_items}))
 
 
 _UPKEEP: Final[Mapping[str, Operation]] = {
-    "sweep": lambda it: it.sweeper.run(),
-    "maintenance": lambda it: maintenance(it).run(),
-    "audit": lambda it: it.audit.run(),
+    "sweep": lambda stores: stores.sweeper.run(),
+    "maintenance": lambda stores: maintenance(stores).run(),
+    "audit": lambda stores: stores.audit.run(),
 }
 
 
@@ -163,7 +165,7 @@ async def _measure(
     memory_max: int = _MEMORY_MAX,
 ) -> Sequence[Point]:
     counted = CountedStore(GeneratedRows(None, rows))
-    # Freezing spares the collector from objects of the benchmark itself.
+    # Frozen objects of the benchmark itself are not traversed by later collections.
     gc.collect()
     gc.freeze()
     try:

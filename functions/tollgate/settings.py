@@ -1,4 +1,4 @@
-"""Environment variables, which are read only here."""
+"""Environment variables, which no other module reads."""
 
 import os
 from pathlib import Path
@@ -53,20 +53,20 @@ class Settings(BaseSettings):
     """Folder used instead of the bucket on a machine without one."""
     s3_endpoint_url: str | None = None
     daily_export: bool = False
-    """True makes the roll-up write each closed day as tables to `exports/` of the object store."""
+    """True makes the roll-up write each closed day as tables to `exports/` in the object store."""
     reader_function: str | None = None
     """Lambda function that reads documents; if unset, only models that read them serve."""
     lambda_endpoint_url: str | None = None
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
-    """Largest uploaded file."""
+    """The size limit of an uploaded file."""
     workspace_files_max: int = Field(default=10_000, gt=0)
-    """Most files that a workspace may keep."""
+    """The maximum number of files that a workspace may store."""
     workspace_file_bytes_max: int = Field(default=100 * 1024**3, gt=0)
-    """Most bytes of files that a workspace may keep."""
+    """The maximum size of all files that a workspace may store."""
     key_files_max: int = Field(default=5_000, gt=0)
-    """Most files that one key may keep."""
+    """The maximum number of files that one key may store."""
     key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)
-    """Most bytes of files that one key may keep."""
+    """The maximum size of all files that one key may store."""
     key_prefix: str = "sk-tg-"
     operator_workspace: str = "default"
     """Management keys of this workspace create workspaces and grant credit to any workspace."""
@@ -79,15 +79,15 @@ class Settings(BaseSettings):
     """Secrets Manager name of the secret that signs alerts to the webhook."""
     sns_endpoint_url: str | None = None
     sign_in_file: Path | None = None
-    """File that states whom the identity issuer signs in, and as whom; if unset, only keys work."""
+    """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
     record_days: int = Field(default=30, ge=30, le=3650)
-    """Days that generation records are kept. A roll-up closes a day within four weeks, so fewer
-    than 30 days would lose days that were not closed in time.
+    """Days for which generation records are stored. A roll-up closes each day within four weeks;
+    with fewer than 30 days, records could expire before their day is closed.
     """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
-    """Largest body of a metered route on hosts without Lambda's limit of 6 MB."""
+    """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
 
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     container_credentials_url: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_FULL_URI"
     )
-    """Source of credentials in containers and restored snapshots, instead of the three above."""
+    """Source of credentials in containers and restored snapshots, instead of `aws_*`."""
     container_credentials_path: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
     )

@@ -1,4 +1,4 @@
-"""The OpenAPI document, written at build so that no cold start has to write it."""
+"""The OpenAPI document, built with the artefact so that cold starts need not build it."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,14 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.explained_tools import wire_explained_tools
-from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.observation import wire_observation, wire_web_limits
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """The catalog being built, in place of the catalogs that a running function follows."""
+    """A source of catalogs that has only the catalog being built."""
 
     catalog: Catalog
 
@@ -27,14 +25,13 @@ class _Compiled:
 
 
 def write_openapi_document(compiled_routing: bytes) -> bytes:
-    """Return the OpenAPI document of the deployed API. No connection is opened."""
+    """Return the OpenAPI document of the deployed API, without opening a connection."""
     settings, clock = Settings(), SystemClock()
     stores = wire_stores(settings, clock)
     services = wire_services(
         stores,
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
-        make_tools=wire_explained_tools(clock),
         files=None,
         clock=clock,
         journal=wire_observation(settings, clock).journal,

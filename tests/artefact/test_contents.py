@@ -35,7 +35,6 @@ LEFT_OUT: Final = (
     "tollgate/routing/file/compile.py",
     "tollgate/routing/file/crosscheck.py",
     "tollgate/routing/file/document.py",
-    "tollgate/routing/file/json_schema.py",
     "tollgate/routing/file/load.py",
     "tollgate/routing/file/validate.py",
     "tollgate/web/local_app.py",
@@ -96,7 +95,7 @@ def test_what_reads_documents_is_shipped_to_their_reader_alone(artefact: Path) -
     is_reader = artefact.name == "ReaderFunction"
     for name in ("docx", "lxml", "openpyxl", "pypdfium2", "pypdfium2_raw", "trafilatura"):
         assert (artefact / name).exists() is is_reader, name
-    assert (artefact / "tollgate" / "reading" / "perform.py").exists() is is_reader
+    assert (artefact / "tollgate" / "reading" / "read.py").exists() is is_reader
 
 
 def test_an_artefact_has_no_code_of_the_command_line_or_of_development(artefact: Path) -> None:

@@ -23,7 +23,7 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.codecs.gemini.signatures import signature_of
+from tollgate.providers.codecs.gemini.calls import signature_of
 from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
 from tollgate.providers.ports.formats import codec_of
 

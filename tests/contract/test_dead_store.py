@@ -27,7 +27,7 @@ from tollgate.aws.aws_json import AwsReply
 from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
-from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.keys.secret import new_secret
 from tollgate.stores.ports.administration import NewKey

@@ -14,7 +14,7 @@ from tests.stores import DynamoStores, HandClock, Stores, dynamo_stores
 from tollgate.aws.attributes import string
 from tollgate.aws.aws_json import AwsReply
 from tollgate.core.clock import DAY_S
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, Speed
 from tollgate.stores.aws.tables import Tables, speed_key
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S, MeasuredWindows

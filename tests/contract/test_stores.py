@@ -10,7 +10,7 @@ from tests.stores import PREFIX, TESTER, DynamoStores, MemoryStores, disable, fu
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.credit import Balance
 

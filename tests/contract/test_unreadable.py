@@ -18,7 +18,7 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
-from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.stores.aws.tables import (
     cooldown_key,
     generation_key,

@@ -49,7 +49,7 @@ MUTANTS: Final = (
     Mutant(
         name="sweeper releases without deciding",
         path="stores/money/sweeper.py",
-        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        text="record = await self.generations.put_if_absent(lost_record(expired))",
         instead="record = lost_record(expired)",
     ),
     Mutant(
@@ -129,15 +129,15 @@ ADMINISTRATION_MUTANTS: Final = (
         name="decided change not completed",
         shown_by="key.change",
         path="stores/money/workspace_maintenance.py",
-        text="await self._key_writes.apply(pointer)",
+        text="await self.key_writes.apply(pointer)",
         instead="continue",
     ),
     Mutant(
         name="decided change of a level not completed",
         shown_by="team.change",
         path="stores/money/workspace_maintenance.py",
-        text="await self._levels.complete(workspace_id)",
-        instead="await self._levels.complete(workspace_id[:0])",
+        text="await self.levels.complete(workspace_id)",
+        instead="await self.levels.complete(workspace_id[:0])",
     ),
     Mutant(
         name="level without an entry",
@@ -197,7 +197,7 @@ WORK_MUTANTS: Final = (
         name="sweeper releases without deciding",
         shown_by="speech",
         path="stores/money/sweeper.py",
-        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        text="record = await self.generations.put_if_absent(lost_record(expired))",
         instead="record = lost_record(expired)",
     ),
 )
@@ -222,7 +222,7 @@ ROUND_MUTANTS: Final = (
         name="a round that ends is the answer",
         shown_by="is left while a tool runs",
         path="engine/rounds/round_relay.py",
-        text="                # The answer may go on: only its last round ends it for the caller.\n"
+        text="                # Only the end of the last round is the end for the caller.\n"
         "                meter.observe_unseen(event)\n",
         instead="                meter.observe(event)\n",
     ),
@@ -237,7 +237,7 @@ ROUND_MUTANTS: Final = (
         name="sweeper releases without deciding",
         shown_by="dies before a write",
         path="stores/money/sweeper.py",
-        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        text="record = await self.generations.put_if_absent(lost_record(expired))",
         instead="record = lost_record(expired)",
     ),
 )

@@ -61,4 +61,4 @@ async def test_c8_c43_c82_a_recording_beyond_the_body_limit_may_be_named_by_url(
             model="test/transcribe", file=("a.wav", wav(BODY_BYTES_MAX // 2))
         )
     assert caught.value.status_code == 413
-    assert "url in place of file" in caught.value.message
+    assert "url instead of file" in caught.value.message

@@ -312,7 +312,7 @@ async def test_more_pages_than_are_recognized_are_a_400_before_anything_is_held(
     reply = await ask(home, "acme/blind")
     error = reply.json["error"]
     assert (reply.status, error["code"]) == (400, "document_too_large")
-    assert "2 pages have no text, and at most 1 are recognized" in error["message"]
+    assert "2 pages have no text; the limit for OCR is 1" in error["message"]
     assert home.stores.books.records == {}
     # One that sees is left.
     assert (await ask(home, "acme/blind", models=["acme/eyes"])).status == 200

@@ -30,8 +30,8 @@ from tollgate.http1.egress import Egress
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
-from tollgate.wiring.local_reader import wire_local_reader
-from tollgate.wiring.tools import WiredTools
+from tollgate.wiring.tools import wire_tools
+from tollgate.wiring.whole import wire_local_reader
 
 KEY = "tvly-very-secret"
 HTML = """<!doctype html><html><head><title>The weather</title><script>evil()</script></head><body>
@@ -90,10 +90,10 @@ async def connected(
         )
         gateway = home.gateway
         names = Names(pages_example=[[LOOPBACK]], evil_example=[[LOOPBACK]])
-        tools = WiredTools(
-            catalog=gateway.planner.catalog,
-            planner=gateway.planner,
-            providers=gateway.providers,
+        tools = wire_tools(
+            gateway.planner.catalog,
+            gateway.planner,
+            gateway.providers,
             pool=pool,
             secrets=AwsSecretStore(None, {"TAVILY_API_KEY": KEY}.get, gateway.clock),
             fetcher=PublicFetcher(Egress(resolve=names, also_allowed=frozenset({LOOPBACK}))),

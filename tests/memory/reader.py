@@ -1,8 +1,7 @@
 """A reader of documents within this process, which counts what it reads."""
 
-from tollgate.core.documents.messages import ReadFault, ReadingRequest
-from tollgate.core.documents.reading import ReadDocument, ReadingTask
-from tollgate.reading.perform import perform
+from tollgate.core.documents.reading import ReadDocument, ReadFault, ReadingRequest, ReadingTask
+from tollgate.reading.read import perform
 
 
 class InlineReader:

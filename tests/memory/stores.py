@@ -19,8 +19,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import AuditEntry, AuditFilter
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (

@@ -77,7 +77,7 @@ _TIME_AND_CHANCE = {
     "uuid.uuid1",
     "uuid.uuid4",
 }
-_TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.entropy", "tollgate.core.ids"}
+_TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.ids", "tollgate.wiring.generation"}
 
 
 @cache

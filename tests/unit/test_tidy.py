@@ -92,8 +92,8 @@ BROKEN = [
     ),
     ("imports_run_one_way", "tollgate/engine/meter.py", "import tollgate.observability.log", [1]),
     ("imports_run_one_way", "tollgate/engine/meter.py", "from tollgate.settings import X", [1]),
-    ("imports_run_one_way", "tollgate/settings.py", "from tollgate.web.auth import X", [1]),
-    ("imports_run_one_way", "tollgate/web/auth.py", "from tollgate.wiring import X", [1]),
+    ("imports_run_one_way", "tollgate/settings.py", "from tollgate.web.access import X", [1]),
+    ("imports_run_one_way", "tollgate/web/access.py", "from tollgate.wiring import X", [1]),
     ("imports_run_one_way", "tollgate/wiring.py", "from tollgate.cli.main import X", [1]),
     ("imports_run_one_way", "tollgate/wiring.py", "import chat", [1]),
     ("imports_run_one_way", "tollgate/somewhere/else.py", "", [1]),
@@ -142,7 +142,7 @@ BROKEN = [
     (
         "imports_run_one_way",
         "tollgate/engine/attempts.py",
-        'A = 1\nX = DottedName[Codec]("tollgate.web.auth:X")',
+        'A = 1\nX = DottedName[Codec]("tollgate.web.access:X")',
         [2],
     ),
     (
@@ -164,12 +164,12 @@ BROKEN = [
         [1],
     ),
     ("packages_stay_in_their_home", "tollgate/engine/generate.py", "import fastapi", [1]),
-    ("packages_stay_in_their_home", "tollgate/web/auth.py", "from aiohttp import web", [1]),
+    ("packages_stay_in_their_home", "tollgate/web/access.py", "from aiohttp import web", [1]),
     ("packages_stay_in_their_home", "tollgate/stores/webhooks/x.py", "import aiohttp", [1]),
     ("packages_stay_in_their_home", "tollgate/http1/pool.py", "import aiohttp.web", [1]),
     ("packages_stay_in_their_home", "tollgate/stores/keys/lookup.py", "import boto3", [1]),
     ("packages_stay_in_their_home", "chat.py", "from mangum import Mangum", [1]),
-    ("packages_stay_in_their_home", "tollgate/web/auth.py", "import pydantic_settings", [1]),
+    ("packages_stay_in_their_home", "tollgate/web/access.py", "import pydantic_settings", [1]),
     ("settings_alone_reads_the_environment", "chat.py", "import os\nos.environ['A']", [2]),
     ("settings_alone_reads_the_environment", "tollgate/wiring.py", "import os as o\no.getenv", [2]),
     (
@@ -237,7 +237,7 @@ BROKEN = [
         "def f() -> list[dict[str, t.Any]]: 1",
         [1],
     ),
-    ("lookups_are_not_chained", "tollgate/web/auth.py", "a.get('b', {}).get('c')", [1]),
+    ("lookups_are_not_chained", "tollgate/web/access.py", "a.get('b', {}).get('c')", [1]),
     ("comments_promise_nothing", "tollgate/core/money/amounts.py", "a = 1  # TODO: b", [1]),
     ("docstrings_begin_plainly", "tollgate/core/money/amounts.py", '"""What money is."""', [1]),
     (
@@ -360,7 +360,7 @@ KEPT = [
     ("names_say_something", "tollgate/core/metadata.py", "class Database: 1\ndef data_line(): 1"),
     ("values_have_types", "tollgate/aws/sigv4.py", "a: dict[str, Any]"),
     ("values_have_types", "tollgate/core/money/amounts.py", "a: dict[str, int]"),
-    ("lookups_are_not_chained", "tollgate/web/auth.py", "a.get('b', c).get('d')"),
+    ("lookups_are_not_chained", "tollgate/web/access.py", "a.get('b', c).get('d')"),
     ("comments_promise_nothing", "tollgate/core/money/amounts.py", "a = 'TODO'"),
 ]
 

@@ -51,7 +51,7 @@ def test_a_decision_that_reads_a_message_is_found(text: str) -> None:
     ("path", "text"),
     [
         ("routing/planning/exclusions.py", "if found.cause is Cause.TIER_COST: 1"),
-        ("routing/planning/rules.py", "if reason is None: 1"),
+        ("routing/planning/offers.py", "if reason is None: 1"),
         ("engine/files/media.py", "for message in request.messages: 1"),
         ("engine/files/media.py", "match message:\n case UserMessage(): 1"),
         ("engine/files/media.py", "if message.role == 'user': 1"),

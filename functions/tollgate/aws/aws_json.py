@@ -19,8 +19,8 @@ from tollgate.aws.failures import (
 )
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
+from tollgate.http1.connecting import loop_timeout
 from tollgate.http1.errors import CannotConnect, ConnectionLost, HttpError, ReplyTooLong
-from tollgate.http1.loop_timeout import LoopTimeout
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request
 
@@ -140,7 +140,7 @@ class AwsJson:
         )
         request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         try:
-            async with LoopTimeout(self._timeout_s):
+            async with loop_timeout(self._timeout_s):
                 reply = await self._pool.send(request, connect_s=self._timeout_s * _CONNECTING_PART)
                 try:
                     return reply.status, await reply.read_all(_RESPONSE_BYTES_MAX)

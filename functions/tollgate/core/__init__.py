@@ -1,1 +1,1 @@
-"""Values that cross the middle: no I/O, no vendor, nothing else of Tollgate is imported here."""
+"""Values that all layers share. This package does no I/O and imports nothing else from Tollgate."""

@@ -1,4 +1,4 @@
-"""Network addresses and hosts: public, in a private network or of this machine; and domains."""
+"""Classification of hosts as public, private or local, and rules for domains."""
 
 import re
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and a private service at
-# a public address: on Azure's virtual machines, 168.63.129.16 is Azure itself.
+# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and one address outside
+# those networks: on Azure's virtual machines, 168.63.129.16 is a service of Azure.
 _REFUSED_V4: Final = tuple(
     ip_network(network)
     for network in (
@@ -33,21 +33,22 @@ _REFUSED_V4: Final = tuple(
         "224.0.0.0/3",
     )
 )
-# Only global unicast addresses of IPv6 are public, without networks that stand for other addresses
-# (Teredo, 6to4) or for none. Mapped, compatible and NAT64 addresses lie outside 2000::/3.
-# https://www.iana.org/assignments/iana-ipv6-special-registry (2026-11-21)
+# Only global unicast IPv6 addresses are public, except for reserved networks and for networks that
+# map to other addresses (Teredo, 6to4). Mapped, compatible and NAT64 addresses lie outside
+# 2000::/3. https://www.iana.org/assignments/iana-ipv6-special-registry (2026-11-21)
 _GLOBAL_V6: Final = ip_network("2000::/3")
 _REFUSED_V6: Final = tuple(
     ip_network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-# Private networks, in which an operator's own servers may be. The other addresses that are not
-# public never belong to a server: loopback, link-local, metadata services, multicast.
+# Private networks, where an operator may run servers. Other non-public addresses (loopback,
+# link-local, metadata services, multicast) never belong to servers.
 _PRIVATE: Final = tuple(
     ip_network(network)
     for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-# Metadata services inside those private networks: Amazon EC2's, with its clock, and Alibaba's.
+# Metadata services inside those private networks: Amazon EC2's, which also serves the time, and
+# Alibaba's.
 _METADATA: Final = tuple(ip_network(network) for network in ("fd00:ec2::/32", "100.100.100.200/32"))
 # Names of this machine (RFC 6761, RFC 6762), and of metadata services.
 _LOCAL_NAMES: Final = re.compile(
@@ -84,7 +85,7 @@ def is_public(address: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Return whether a host is an address in its full form, decimal for IPv4."""
+    """Return whether a host is an IP address in standard notation."""
     try:
         ip_address(host)
     except ValueError:
@@ -93,16 +94,16 @@ def is_address(host: str) -> bool:
 
 
 def is_disguised(host: str) -> bool:
-    """Return whether a host is an address in another form: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
+    """Return whether a host is an IP address in another notation: `2130706433`, `0177.0.0.1`."""
     return bool(_NUMERIC.fullmatch(host)) and not is_address(host)
 
 
-# On the public internet; in a private network; this machine or a metadata service.
+# `local` is this machine or a metadata service.
 Reach = Literal["public", "private", "local"]
 
 
 def find_reach(host: str) -> Reach:
-    """Return where a host is, judged by its spelling alone; names are not resolved."""
+    """Return whether a host is public, private or local; names are not resolved."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         ip = ip_address(name)
@@ -124,10 +125,10 @@ class DomainRules(Struct, frozen=True, kw_only=True):
     """The domains that one list allows or blocks."""
 
     allowed: tuple[str, ...] = ()
-    """The only domains, their subdomains included; empty for any."""
+    """The allowed domains, including their subdomains; empty allows all."""
     blocked: tuple[str, ...] = ()
     admits_none: bool = False
-    """True if two lists were combined that have no domain in common."""
+    """True if the rules combine two lists that have no allowed domain in common."""
 
     def admits(self, host: str) -> bool:
         """Return whether a host may be reached."""
@@ -137,18 +138,18 @@ class DomainRules(Struct, frozen=True, kw_only=True):
         return not self.allowed or _is_in(name, self.allowed)
 
     def narrow(self, other: "DomainRules") -> "DomainRules":
-        """Return the rules that admit what both admit."""
+        """Return rules that admit a host only if both sets of rules admit it."""
         # If one list has a domain and the other a subdomain of it, both allow the subdomain.
         common = (
             *(domain for domain in self.allowed if _is_in(domain, other.allowed)),
             *(domain for domain in other.allowed if _is_in(domain, self.allowed)),
         )
-        both = bool(self.allowed and other.allowed)
-        allowed = common if both else self.allowed or other.allowed
+        both_limit = bool(self.allowed and other.allowed)
+        allowed = common if both_limit else self.allowed or other.allowed
         return DomainRules(
             allowed=tuple(dict.fromkeys(allowed)),
             blocked=tuple(dict.fromkeys((*self.blocked, *other.blocked))),
-            admits_none=self.admits_none or other.admits_none or (both and not common),
+            admits_none=self.admits_none or other.admits_none or (both_limit and not common),
         )
 
 

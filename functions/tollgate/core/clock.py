@@ -1,4 +1,4 @@
-"""Clocks. Code gets its clock as an argument: no other module reads the time or sleeps."""
+"""Clocks, which other code receives as arguments: no other module reads the time or sleeps."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ class SystemClock:
 
 
 class Deadline(Struct, frozen=True):
-    """A point on the monotonic clock by which work must have ended."""
+    """A time on the monotonic clock by which work must end."""
 
     clock: Clock
     at_s: float

@@ -1,4 +1,4 @@
-"""The parts that messages and answers are made of."""
+"""The parts of messages and answers."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class CacheMark(Struct, frozen=True, kw_only=True):
-    """A mark on a part: the caller wants the prompt up to it cached for five minutes or an hour."""
+    """A mark on the last part that the caller wants cached, for five minutes or an hour."""
 
     lifetime: Literal["5m", "1h"] = "5m"
 
@@ -19,9 +19,9 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
-    """Bytes that came with the request, as base64 text.
+    """Media that came with the request, as base64 text.
 
-    `media_type` is the detected type where detection is possible, not the type that was claimed.
+    `media_type` is detected from the bytes where possible, whatever type the caller stated.
     """
 
     media_type: str
@@ -29,23 +29,23 @@ class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
 
 
 class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
-    """Bytes behind an http(s) URL from the caller; fetched only through the address guard."""
+    """Media at an http(s) URL from the caller, which is fetched only through the address guard."""
 
     url: str
 
 
 class FileReference(Struct, frozen=True, kw_only=True, tag="file"):
-    """A file that was uploaded before, by its id.
+    """A reference to an uploaded file.
 
-    The engine looks the file up before it plans, and replaces the reference by the bytes before it
-    encodes an attempt: codecs never see a reference.
+    The engine looks up the file before it plans, and replaces the reference with the content before
+    it encodes an attempt. Codecs never see a reference.
     """
 
     id: str
     field: str
-    """The field of the request that has the id, for error messages."""
+    """The request field that contains the id, for error messages."""
     media_type: str | None = None
-    """Detected from the content; like `size_bytes` and `place` None before the look-up."""
+    """The detected type; None before the look-up, like `size_bytes` and `place`."""
     size_bytes: int | None = None
     place: str | None = None
     """The key of the content in the object store."""
@@ -63,7 +63,7 @@ def sent_media(source: MediaSource) -> SentMedia:
 
 
 class Image(Struct, frozen=True, kw_only=True, tag="image"):
-    """A picture; `detail` is OpenAI's word for how closely to look."""
+    """A picture; `detail` is OpenAI's parameter for the resolution at which the model reads it."""
 
     source: MediaSource
     detail: Literal["auto", "low", "high"] | None = None
@@ -71,7 +71,7 @@ class Image(Struct, frozen=True, kw_only=True, tag="image"):
 
 
 class Audio(Struct, frozen=True, kw_only=True):
-    """A recording; `format` is the container or coding as OpenAI names it."""
+    """A recording; `format` is OpenAI's name for its container or encoding."""
 
     source: InlineMedia
     format: Literal["wav", "mp3", "pcm16", "webm"]
@@ -86,21 +86,22 @@ class Document(Struct, frozen=True, kw_only=True, tag="document"):
 
 
 UserContent = Text | Image | Audio | Document
-# Content of a tool's result: chat completions allow text only, Anthropic and Bedrock all three.
+# The content of a tool result. Chat completions allow only text; Anthropic and Bedrock allow all
+# three.
 ResultContent = Text | Image | Document
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The signer of a part, and the data that must be returned to that signer unchanged."""
+    """The signer of a part, and the data that must be returned unchanged to that signer."""
 
     signer: str | None
-    """One of `core.signers`, or another name that came with the part; None if unknown."""
+    """A constant from `core.signers`, or another name that came with the part; None if unknown."""
     signature: str | None = None
     """The signature of the reasoning text, or of the call."""
     data: str | None = None
     """Opaque content that only the signer can read."""
     id: str | None = None
-    """The signer's own id; parts with one id belong together."""
+    """The signer's id for the part; parts with the same id belong together."""
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
     model: str | None = None
@@ -126,26 +127,26 @@ class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A call that a model asks for; `arguments` is JSON text, as the model wrote it."""
+    """A tool call that a model requests; `arguments` is JSON text as the model wrote it."""
 
     id: str
     name: str
     arguments: str
     is_text: bool = False
-    """True if `arguments` is free text, because the tool takes that."""
+    """True if `arguments` is free text, for a tool with free-text input."""
     cache: CacheMark | None = None
     provenance: Provenance | None = None
 
 
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
-    """A complete picture that a model made as a part of its answer."""
+    """A complete picture that a model generated as part of its answer."""
 
     source: SentMedia
     provenance: Provenance | None = None
 
     @property
     def url(self) -> str:
-        """The address of the picture; a data URL if the picture is inline."""
+        """The URL of the picture; a data URL if the picture is inline."""
         if isinstance(self.source, MediaUrl):
             return self.source.url
         return f"data:{self.source.media_type};base64,{self.source.base64}"

@@ -3,7 +3,8 @@
 import re
 from typing import Final
 
-# Beginnings that a spreadsheet runs as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
+# Prefixes with which a spreadsheet runs a cell as a formula (owasp.org, "CSV Injection", seen
+# 2026-11-21).
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 # In locales with a decimal comma, spreadsheets split a cell at `;` and at line breaks even inside
 # quotes.

@@ -1,7 +1,7 @@
-"""Objects that tables name by dotted names, and that a process imports at their first use.
+"""References by dotted name to objects that a process imports at their first use.
 
-A row with a dotted name costs no import until it is called, and the name may belong to a higher
-layer, which the table's own module must not import.
+A table entry with a dotted name costs no import until the entry is called. The object may belong to
+a higher layer, which the table's module must not import directly.
 """
 
 from importlib import import_module
@@ -20,8 +20,7 @@ def import_object(name: str) -> object:
 
 
 class DottedName(Struct, Generic[_Object], frozen=True):
-    """The name of an object, `tollgate.core.money.amounts:USD`; a call imports and returns the
-    object."""
+    """The name of an object, `tollgate.core.money.amounts:usd`; a call imports and returns it."""
 
     name: str
 

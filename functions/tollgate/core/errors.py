@@ -1,8 +1,8 @@
-"""Every error that a caller can get, raised where the fault is found and mapped to a reply once.
+"""Errors that callers can get, raised where a fault is found and mapped to replies in one place.
 
 GatewayError
 ├── RequestError    the request is malformed, or names something that does not exist
-├── AccessError     the key may not do this, or not now
+├── AccessError     the key has no permission, or has reached a limit
 ├── UpstreamError   a provider failed or refused
 ├── LedgerError     the ledger refuses, or cannot be reached
 │   └── OutcomeUnknown   an answer was made, and may be billed
@@ -60,7 +60,7 @@ class ErrorCode(StrEnum):
 
 
 class Overlength(Struct, frozen=True, kw_only=True):
-    """The length of a prompt that is too long, and the most that the model accepts, in tokens."""
+    """The length of a prompt that is too long, and the model's limit, in tokens."""
 
     tokens: int
     tokens_max: int
@@ -69,22 +69,22 @@ class Overlength(Struct, frozen=True, kw_only=True):
 class GatewayError(Exception):
     """An error with a public code; its message is safe to show to the caller.
 
-    `param` names the field of the request at fault; `retry_after_s` is the number of seconds after
+    `param` names the invalid field of the request; `retry_after_s` is the number of seconds after
     which a retry may succeed.
     """
 
     request_id: str | None = None
     """The id of the hold that was refused, if there was one."""
     rate_limit: RateLimit | None = None
-    """The key's requests per minute, if the refusal determined them."""
+    """The state of the key's limit on requests per minute, if it was read for the refusal."""
     token_limit: RateLimit | None = None
-    """The key's tokens per minute, if the refusal determined them."""
+    """The state of the key's limit on tokens per minute, if it was read for the refusal."""
     overlength: Overlength | None = None
     """The length of a prompt that is too long, if it is known."""
     resets_s: int | None = None
     """The Unix second at which an exhausted limit resets."""
     limit: ReachedLimit | None = None
-    """The limit of a key, member or team that refused the request, if one did."""
+    """The limit of a key, member or team that caused the refusal; None for other refusals."""
     may_repeat: bool = True
     """False if a client must not retry the request automatically."""
 
@@ -107,8 +107,18 @@ class RequestError(GatewayError):
     """The request is malformed, or names something that does not exist."""
 
 
+def invalid_request(message: str, param: str | None = None) -> RequestError:
+    """Return the refusal for an invalid field, or for the whole request."""
+    return RequestError(ErrorCode.INVALID_REQUEST, message, param=param)
+
+
+def not_found(message: str, param: str | None = None) -> RequestError:
+    """Return the refusal for an object that does not exist."""
+    return RequestError(ErrorCode.NOT_FOUND, message, param=param)
+
+
 class MethodNotAllowed(RequestError):
-    """The path exists, but not for this method; `allowed` has the methods of the path."""
+    """The path does not support the method; `allowed` has the methods that the path supports."""
 
     def __init__(self, message: str, allowed: tuple[str, ...]) -> None:
         super().__init__(ErrorCode.METHOD_NOT_ALLOWED, message)
@@ -116,7 +126,12 @@ class MethodNotAllowed(RequestError):
 
 
 class AccessError(GatewayError):
-    """The key may not do this, or not now."""
+    """The key has no permission, or has reached a limit."""
+
+
+def permission_denied(message: str, param: str | None = None) -> AccessError:
+    """Return the refusal for a caller without the necessary rights."""
+    return AccessError(ErrorCode.PERMISSION_DENIED, message, param=param)
 
 
 class LedgerError(GatewayError):
@@ -147,10 +162,10 @@ class InternalError(GatewayError):
 class UpstreamError(GatewayError):
     """A provider failed or refused.
 
-    `status` is the provider's HTTP status, if it sent one. The code is one of `provider_*`,
-    `context_length_exceeded` or `content_filter`, or `invalid_request` if the provider reports that
-    the caller's own request is at fault. `provider_words` is the provider's own message without
-    secrets; it may quote parts of the prompt.
+    `status` is the provider's HTTP status, or None without a reply. The code is one of
+    `provider_*`, `context_length_exceeded` or `content_filter`, or `invalid_request` if the
+    provider reports that the caller's own request is at fault. `provider_words` is the provider's
+    own message without secrets, which may quote parts of the prompt.
     """
 
     def __init__(
@@ -169,10 +184,11 @@ class UpstreamError(GatewayError):
 
 
 class MissingCredentials(UpstreamError):
-    """A provider has no usable credentials here, so nothing was sent.
+    """No usable credentials for a provider were found, so nothing was sent.
 
-    The public code is the one for credentials that a provider refuses, but every chain goes on to
-    its next endpoint. `places` are the places where credentials would be found.
+    The public code is the same as for credentials that a provider rejects, but the engine always
+    continues with the next endpoint of the plan. `places` lists where this process looks for
+    credentials.
     """
 
     def __init__(self, message: str, places: tuple[CredentialPlace, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Text in one spelling, so that a search finds its words however they were escaped."""
+"""Normalization of escaped text, so that a search finds words in any escaped spelling."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY: Final = re.compile(r"&[#A-Za-z]")
 # Invisible characters: controls other than white space, soft hyphens, marks of width and direction.
-# Lone halves of surrogate pairs are among them because no encoding accepts them.
+# Lone surrogates are included because no encoding accepts them.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -37,7 +37,7 @@ def _resolve_once(text: str) -> str:
     if "\\" in text:
         text = _ESCAPE.sub(_character, _BACKSLASHES.sub(r"\\", text))
     if _HALF.search(text):
-        # JSON escapes a character beyond U+FFFF as two halves of a surrogate pair.
+        # JSON escapes a character beyond U+FFFF as a surrogate pair.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if "%" in text:
         text = _PERCENT.sub(_octets, text)

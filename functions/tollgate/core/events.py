@@ -1,13 +1,13 @@
-"""The events between decoders and renderers: every decoder emits them, every renderer reads them.
+"""The events that every decoder emits and every renderer reads.
 
-The grammar of a stream, which `StreamGrammar` checks: `Started`, then parts (`PartStart`, any
-number of `PartDelta`, `PartEnd`) and `UsageReported` in any order, then exactly one `Ended`, last,
-with every part closed. Parts may interleave, but only one text, one reasoning and one refusal may
-be open at a time: client formats that have one string for each of these could not tell in which
-order the pieces belong. Work other than chat has one or more `Output` events in place of parts, and
-`Partial` events as previews. A run of one of the gateway's tools is a part whose `RunResult` is a
-note; several runs may be open at once, as several calls may. A stream describes one choice; code
-that merges several streams pairs each event with its choice.
+`StreamGrammar` checks the order of events. A stream begins with `Started`, and ends with exactly
+one `Ended` after every part is closed. In between, parts (`PartStart`, any number of `PartDelta`,
+`PartEnd`) and `UsageReported` come in any order. Parts may interleave, and several tool calls or
+runs of the gateway's tools may be open at once. However, only one text, one reasoning and one
+refusal may be open at a time, because some client formats have a single string for each. The
+`RunResult` of a tool run is a note on its part. Work other than chat has one or more `Output`
+events in place of parts, and `Partial` events as previews. A stream describes one choice; code that
+merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,10 +47,10 @@ class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
 
 
 class PartDeltas(Struct, frozen=True, kw_only=True):
-    """Consecutive texts of one part from a single read; equivalent to one `PartDelta` for each.
+    """Consecutive texts of one part from a single read, equivalent to one `PartDelta` for each
+    text.
 
-    Most events are such texts. Grouped, they cost as much as one event, and each text stays
-    separate.
+    Most events are deltas. A group costs as much as a single event, and keeps its texts separate.
     """
 
     index: int
@@ -66,7 +66,7 @@ class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
 
 
 class Citation(Struct, frozen=True, kw_only=True, tag="citation"):
-    """The source of a span of a part's text."""
+    """The source of a span of text in a part."""
 
     url: str | None = None
     title: str | None = None
@@ -86,20 +86,20 @@ Note = Citation | LogProbs | RunResult
 
 
 class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
-    """Something other than text about an open part."""
+    """A citation, log probabilities or a tool result on an open part."""
 
     index: int
     note: Note
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage; the last report of each class of tokens counts."""
+    """Cumulative usage, of which the last report for each class of tokens is valid."""
 
     usage: Usage
     raw: JsonValue = None
     """The provider's own usage object."""
     service_tier: str | None = None
-    """The tier that served, if the provider states it only now; replaces the tier of `Started`."""
+    """The service tier, if it is stated after `Started`; replaces the tier in `Started`."""
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
@@ -125,7 +125,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     prompt_blocked: bool = False
     """True if the provider refused the prompt, so that no text comes from a model."""
     paused: bool = False
-    """True if the provider paused between its own tools; it goes on if its answer is sent back."""
+    """True if the provider paused its own tools, and continues once its answer is returned."""
 
 
 StreamEvent = (
@@ -149,16 +149,16 @@ def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
             yield choice, event
 
 
-# Kinds of parts of which several may be open at once.
+# Types of parts that may be open several times at once.
 _SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})
 
 
 class GrammarError(Exception):
-    """A stream broke the grammar: a defect of the codec that made it, never of the caller."""
+    """Raised for a stream that breaks the grammar, which is a defect in its codec."""
 
 
 class StreamGrammar:
-    """Watches one stream and raises GrammarError at the first event out of place."""
+    """Checks one stream, and raises GrammarError for the first event that breaks the grammar."""
 
     def __init__(self) -> None:
         self._started = False
@@ -167,7 +167,7 @@ class StreamGrammar:
         self._open: dict[int, Part] = {}
 
     def accept(self, event: Grouped) -> None:
-        """Check one event against what came before it."""
+        """Check one event against the earlier events."""
         # Most events are deltas of an open part. A part is only open between `Started` and `Ended`,
         # so that the other checks can be skipped.
         if isinstance(event, (PartDelta, PartDeltas)) and event.index in self._open:

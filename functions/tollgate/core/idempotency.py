@@ -1,10 +1,10 @@
-"""The claim of an `Idempotency-Key`: repeated requests get one answer."""
+"""Claims on `Idempotency-Key` values, so that repeated requests get the same answer."""
 
 from msgspec import Struct
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """The right of one request to make the answer for an `Idempotency-Key`."""
+    """The right of one request to produce the answer for an `Idempotency-Key`."""
 
     workspace_id: str
     key_hash: str

@@ -1,4 +1,4 @@
-"""Sortable ids: four bytes of time, seven of randomness, fifteen characters."""
+"""Sortable ids of fifteen characters: four bytes of time and seven random bytes."""
 
 import base64
 import os
@@ -8,7 +8,7 @@ from typing import Final
 
 from tollgate.core.clock import Clock
 
-# In ASCII order, so that text sorts as time does (plain base64url does not).
+# The characters are in ASCII order, so that ids sort by time, unlike in plain base64url.
 ALPHABET: Final = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 ID_LENGTH: Final = 15
 _RANDOM_BYTES: Final = 7
@@ -19,14 +19,14 @@ _CHARACTERS: Final = frozenset(ALPHABET)
 
 
 class IdSource:
-    """Makes ids for requests, holds, keys and grants."""
+    """Creates ids for requests, holds, keys and grants."""
 
     def __init__(self, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock
         self._entropy = entropy
 
     def new_id(self) -> str:
-        """Return an id that sorts after those of earlier seconds."""
+        """Return an id that sorts after the ids of earlier seconds."""
         second = int(self._clock.now_s()) & 0xFFFFFFFF
         return encode_id(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
 
@@ -49,7 +49,7 @@ class IdSource:
 
 
 def new_boundary() -> str:
-    """Return a multipart boundary that no author of a part can have guessed."""
+    """Return a multipart boundary that the author of a part cannot guess."""
     return os.urandom(16).hex()
 
 
@@ -64,10 +64,10 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
-# Cached: a request needs the time of its own id about ten times.
+# Cached, because each request reads the time in its own id about ten times.
 @lru_cache(maxsize=256)
 def created_s(id_: str) -> int:
-    """Return the Unix second in which an id was made; raise ValueError if it is not an id."""
+    """Return the Unix second in which an id was created; raise ValueError if it is not an id."""
     if not is_id(id_):
         raise ValueError(f"not an id: {id_!r}")
     raw = base64.b64decode(b"A" + id_.encode().translate(_TO_BASE64))
@@ -75,7 +75,7 @@ def created_s(id_: str) -> int:
 
 
 def first_id_of(second: int) -> str:
-    """Return the lowest id that can be made in a Unix second."""
+    """Return the lowest possible id of a Unix second."""
     return encode_id(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
 
 

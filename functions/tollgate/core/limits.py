@@ -1,4 +1,4 @@
-"""Limits of keys and tiers, and the rates that replies state."""
+"""Limits of keys and tiers, and rate limits in the headers of replies."""
 
 from math import ceil
 from typing import Literal
@@ -10,12 +10,12 @@ Period = Literal["day", "week", "month", "total"]
 AboveKey = Literal["member", "team"]
 # The owners of limits, in the order in which their limits are checked.
 Level = Literal["key", "member", "team", "workspace"]
-# Units of limits: nano-dollars of a period, requests or tokens a minute, concurrent requests.
+# Limits count nano-dollars per period, requests or tokens per minute, or concurrent requests.
 LimitKind = Period | Literal["requests", "tokens", "concurrency"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
-    """Limits of a tier, which apply to each of its keys besides the key's own; None is no limit."""
+    """Limits that a tier adds to those of each of its keys; None means no limit."""
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
@@ -40,7 +40,7 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     limit: int
     """Nano-dollars for a period, else a number of requests or tokens."""
     remaining: int
-    """The rest of the limit; above zero if it was too little for the refused request."""
+    """The unused part of the limit; above zero if it was too small for the refused request."""
     resets_s: int | None = None
     """The Unix second at which the limit resets; None if it never does."""
 
@@ -56,7 +56,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """The owner as the subject of a sentence."""
+        """The owner as the subject of a sentence in a message."""
         return "This key" if self.level == "key" else f"{self.level.capitalize()} `{self.id}`"
 
     @property

@@ -1,12 +1,14 @@
 """The authenticated caller."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 
+# The length limit of identity tokens, for which callers open sessions.
+TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
 # The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
@@ -47,16 +49,16 @@ class Principal(Struct, frozen=True, kw_only=True):
     old_secret: bool = False
     """True if the caller used the secret from before the key's last rotation."""
     content_days: int | None = None
-    """Days for which requests and answers are kept; None keeps none."""
+    """Days for which requests and answers are stored; None stores none."""
     response_days: int | None = None
     """Days for which responses are stored for later requests; None stores none."""
     team_id: str | None = None
-    """The key's own team, or else its member's."""
+    """The team of the key, or else the team of its member."""
     member_id: str | None = None
     levels: tuple[LimitLevel, ...] = ()
     """The member and the team, in the order in which their limits are checked."""
     session: bool = False
-    """True if the caller signed in; `role` is then the member's."""
+    """True if the caller signed in; `role` is then the role of the member."""
 
     @property
     def level_models(self) -> tuple[tuple[str, ...], ...]:

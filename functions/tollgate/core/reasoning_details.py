@@ -23,7 +23,7 @@ _NOTHING_KNOWN: Final = Provenance(signer=None)
 
 
 def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
-    """Return a detail as reasoning; `signer` is its signer if the detail names no format."""
+    """Return a detail as reasoning; `signer` is used if the detail names no format."""
     text = text_of(detail)
     provenance = Provenance(
         signer=_text(detail, "format") or signer,
@@ -37,7 +37,7 @@ def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
 
 
 def text_of(detail: Detail) -> str:
-    """Return the text of a detail; summaries have it in another field."""
+    """Return the text of a detail, which is in another field for summaries."""
     return _text(detail, "text") or _text(detail, "summary") or ""
 
 
@@ -81,14 +81,14 @@ class JoinedDetail:
     def is_continued_by(self, piece: Detail) -> bool:
         """Return whether a piece belongs to this detail, and not to the next one.
 
-        A detail has one id, type and index. A signature or data is its end: text after that begins
-        another detail.
+        A detail has one id, type and index. A signature or data ends a detail, and later text
+        begins another one.
         """
         ids = {self._fields.get("id"), piece.get("id")} - {None}
         has_data = bool(self._texts.get("data") or self._fields.get("data"))
         is_over = has_data or bool(self._fields.get("signature") and text_of(piece))
-        same = all(self._fields.get(key) == piece.get(key) for key in _SAME)
-        return not is_over and len(ids) <= 1 and same
+        has_same_fields = all(self._fields.get(key) == piece.get(key) for key in _SAME)
+        return not is_over and len(ids) <= 1 and has_same_fields
 
     def add(self, piece: Detail) -> None:
         """Add a piece: text is appended, and other fields replace earlier values."""
@@ -102,7 +102,7 @@ class JoinedDetail:
                 self._fields[key] = value
 
     def join(self) -> Detail:
-        """Return the detail that the pieces so far make."""
+        """Return the detail that consists of the pieces so far."""
         return {**self._fields, **{key: "".join(texts) for key, texts in self._texts.items()}}
 
 

@@ -1,6 +1,6 @@
 """A generation request, independent of client formats and of providers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 from typing import ClassVar, Final, Literal
@@ -22,7 +22,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.documents.known_files import KnownFile
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.work.kinds import WorkKind
@@ -31,7 +31,7 @@ JsonObject = Mapping[str, JsonValue]
 
 
 class SystemMessage(Struct, frozen=True, kw_only=True):
-    """Instructions of the operator; `developer` is OpenAI's newer name for the role."""
+    """Instructions from the operator; `developer` is OpenAI's newer name for the role."""
 
     content: tuple[Text, ...]
     role: Literal["system", "developer"] = "system"
@@ -75,7 +75,7 @@ class Grammar(Struct, frozen=True, kw_only=True):
 
 
 class TextInput(Struct, frozen=True, kw_only=True):
-    """Free text as the input of a tool, in place of JSON; None allows any text."""
+    """Free-text input of a tool, in place of JSON; without a grammar, any text is valid."""
 
     grammar: Grammar | None = None
 
@@ -93,7 +93,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class ToolChoice(Struct, frozen=True, kw_only=True):
-    """The rule on tool calls: they may, must or must not be made; `name` is for mode `named`."""
+    """The caller's rule for tool calls; `name` is the tool to call in mode `named`."""
 
     mode: Literal["auto", "none", "required", "named"]
     name: str | None = None
@@ -144,20 +144,25 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     exclude: bool = False
     """True if the reasoning is left out of the answer."""
     effort_alone: bool = False
-    """True if `effort` is for the whole answer; then only `enabled` decides about reasoning."""
+    """True if `effort` applies to the whole answer; only `enabled` then controls reasoning."""
     display_open: bool = False
-    """True if a model's default decides whether its reasoning is shown, for models with one."""
+    """True if the model's own default, where it has one, decides whether reasoning is shown."""
 
 
 Modality = Literal["text", "image", "audio", "video", "pdf"]
+_MODALITIES: Final[Mapping[type[Struct], Modality]] = {
+    Image: "image",
+    Audio: "audio",
+    Document: "pdf",
+}
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
-# The use of a vector, for models that make different vectors for each use.
+# The purpose of a vector, for models whose vectors depend on the purpose.
 InputType = Literal["query", "document", "classification", "clustering"]
 # The kinds of content in an answer.
 OutputModality = Literal["text", "image"]
 # The values of `provider.sort`.
 ProviderSort = Literal["price", "throughput", "latency"]
-# What a request needs besides plain text, and not every provider's format supports.
+# Features that a request may need and that only some providers' formats support.
 Need = Literal[
     "conversation",
     "echo",
@@ -179,7 +184,7 @@ Need = Literal[
 TRANSCRIPT_NEEDS: Final[frozenset[Need]] = frozenset(
     {"segments", "words", "speakers", "translation"}
 )
-# `pcm` is 24,000 samples a second of 16 bits, little-endian, in one channel and without a header.
+# `pcm` has 24,000 samples per second of 16 bits, little-endian, in one channel without a header.
 # https://platform.openai.com/docs/guides/text-to-speech (2026-11-22)
 SoundFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
@@ -193,7 +198,7 @@ class PriceCeiling(Struct, frozen=True, kw_only=True):
 
 
 class RoutingPreferences(Struct, frozen=True, kw_only=True):
-    """The caller's preferences about the models and providers that serve a request."""
+    """The caller's preferences for the models and providers that serve a request."""
 
     models: tuple[str, ...] = ()
     """Models to try after the request's own `model`."""
@@ -206,7 +211,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     fallbacks: bool = True
     """False allows only the first endpoint, or only the providers of `order`."""
     require_parameters: bool = False
-    """True leaves out endpoints that do not support every parameter of the request."""
+    """True excludes endpoints that do not support every parameter of the request."""
     sort: ProviderSort | None = None
     price_max: PriceCeiling | None = None
     session_id: str | None = None
@@ -214,7 +219,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
 
 
 class NativeOptions(Struct, frozen=True, kw_only=True):
-    """Options that only the providers of one wire format know; they reach these unchanged."""
+    """Options for the providers of one wire format, which receive them unchanged."""
 
     wire_format: str
     """The name of the format in the table of providers."""
@@ -223,7 +228,7 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     betas: tuple[str, ...] = ()
     """The names of preview features that the caller enabled."""
     tools: tuple[JsonObject, ...] = ()
-    """Tools with types of the provider's own, in the order of the request."""
+    """Tools of types that only the provider defines, in the order of the request."""
     tool_fields: Mapping[str, JsonObject] = field(default_factory=dict)
     """Additional fields of the caller's tools, by the name of the tool."""
 
@@ -236,7 +241,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     model: str
     messages: tuple[Message, ...]
     further: tuple[tuple[Message, ...], ...] = ()
-    """Further conversations that are answered like `messages`, with as many choices each."""
+    """Further conversations, each answered like `messages` with the same number of choices."""
     suffix: str | None = None
     """The text after the answer; the answer fills the gap between prompt and suffix."""
     echo: bool = False
@@ -245,7 +250,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
-    """The caller's limit of output tokens; None without one."""
+    """The caller's limit on output tokens; None if the caller set no limit."""
     sampling: Sampling = field(default_factory=Sampling)
     output_format: OutputFormat | None = None
     reasoning: ReasoningOptions | None = None
@@ -256,7 +261,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     documents: DocumentOptions | None = None
     """The caller's options for reading documents; None without any."""
     known_files: tuple[KnownFile, ...] = ()
-    """Documents that were read for earlier answers and need not be read again."""
+    """Documents that the gateway read for earlier answers and need not read again."""
     guided: JsonObject = field(default_factory=dict)
     """Fields for servers like vLLM (guided decoding, chat templates), passed on unchanged."""
     native: NativeOptions | None = None
@@ -282,26 +287,21 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> int:
-        """The number of answers in total, numbered conversation by conversation."""
+        """The total number of answers, which are numbered conversation by conversation."""
         return self.choices * (1 + len(self.further))
 
     @property
     def names_files(self) -> bool:
-        """True if a part is an uploaded file, named by its id."""
+        """True if a part refers to an uploaded file by its id."""
         return any(
             isinstance(part, Image | Document) and isinstance(part.source, FileReference)
-            for message in chain.from_iterable(self.conversations)
-            for part in message.content
+            for part in self._parts
         )
 
     @property
     def has_documents(self) -> bool:
         """True if a part is a document."""
-        return any(
-            isinstance(part, Document)
-            for message in chain.from_iterable(self.conversations)
-            for part in message.content
-        )
+        return any(isinstance(part, Document) for part in self._parts)
 
     @property
     def leaves_documents(self) -> bool:
@@ -364,19 +364,14 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     @property
     def modalities(self) -> frozenset[Modality]:
         """The kinds of input that a model must accept to serve the request."""
-        wanted: set[Modality] = {"text"}
+        kinds = (_MODALITIES.get(type(part)) for part in self._parts)
+        return frozenset({"text", *(kind for kind in kinds if kind is not None)})
+
+    @property
+    def _parts(self) -> Iterator[UserContent | AssistantContent]:
+        """The parts of all messages."""
         for message in chain.from_iterable(self.conversations):
-            for part in message.content:
-                match part:
-                    case Image():
-                        wanted.add("image")
-                    case Audio():
-                        wanted.add("audio")
-                    case Document():
-                        wanted.add("pdf")
-                    case _:
-                        pass
-        return frozenset(wanted)
+            yield from message.content
 
 
 def _is_one_text(messages: tuple[Message, ...]) -> bool:

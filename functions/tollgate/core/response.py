@@ -1,4 +1,4 @@
-"""A whole answer, folded from its events, so that codecs need no second mapping for it."""
+"""Complete answers, assembled from events, so that codecs need no separate code for them."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -6,15 +6,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import (
-    MadeImage,
-    Part,
-    Reasoning,
-    Refusal,
-    ServerToolRun,
-    Text,
-    ToolCall,
-)
+from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.events import (
     Ended,
     Finish,
@@ -62,7 +54,7 @@ class Fold:
     def accept(self, event: Grouped) -> None:
         """Add the next event."""
         match event:
-            # First, because most events are deltas.
+            # Deltas come first, because most events are deltas.
             case PartDelta():
                 self._texts[event.index].append(event.text)
             case PartDeltas():

@@ -1,4 +1,4 @@
-"""References to secrets: where a secret is stored, never its value, and the places allowed."""
+"""References to secrets, never their values, and the variables that may hold provider keys."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-# Environment variables that may hold a provider's key, as globs. A deployment adds others.
+# Globs of the environment variables that may hold a provider's key. A deployment may add others.
 KEY_VARIABLES: Final = ("*_API_KEY", "*_SERVICE_ACCOUNT")
-# Variables of the platforms that Tollgate and its workflows run on. No deployment adds these.
+# Variables of the platforms that Tollgate and its workflows run on. No deployment may add these.
 PLATFORM_VARIABLES: Final = (
     "ACTIONS_*",
     "AWS_*",
@@ -28,7 +28,7 @@ class SecretReference(Struct, frozen=True, kw_only=True):
     secret: str | None = None
 
     def describe(self) -> str:
-        """Return the places in words, for a message that says what to set."""
+        """Return the variable and the secret in words, for a message that says what to set."""
         places = (
             self.env and f"environment variable {self.env}",
             self.secret and f"secret {self.secret}",
@@ -37,7 +37,7 @@ class SecretReference(Struct, frozen=True, kw_only=True):
 
 
 class CredentialPlace(Struct, frozen=True, kw_only=True):
-    """The place at which this process would find a provider's credentials."""
+    """One place where this process looks for a provider's credentials."""
 
     variables: tuple[str, ...] = ()
     """Environment variables that must all be set."""
@@ -47,7 +47,7 @@ class CredentialPlace(Struct, frozen=True, kw_only=True):
 
 
 def describe_remedy(places: Iterable[CredentialPlace]) -> str:
-    """Return how to provide credentials at one of the places, as a sentence without full stop."""
+    """Return how to provide credentials in one of the places, as a sentence without a full stop."""
     known = tuple(places)
     sets = tuple(dict.fromkeys(" with ".join(each.variables) for each in known if each.variables))
     secrets = {each.secret: each.region for each in known if each.secret is not None}
@@ -74,7 +74,7 @@ class KeyVariables(Struct, frozen=True):
     """The environment variables that may hold the keys of providers."""
 
     added: tuple[str, ...] = ()
-    """Globs of variables that the deployment allows besides the usual ones."""
+    """Globs of the variables that the deployment allows in addition to KEY_VARIABLES."""
 
     def allows(self, name: str) -> bool:
         """Return whether a variable may hold a provider's key; a platform's variables never may."""
@@ -83,7 +83,7 @@ class KeyVariables(Struct, frozen=True):
 
 @lru_cache(512)
 def _allows(name: str, added: tuple[str, ...]) -> bool:
-    """Return what `allows` does, cached because each request checks a name of the catalog."""
+    """Return what `allows` returns; cached because each request checks a name from the catalog."""
     return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *added))
 
 
@@ -91,7 +91,7 @@ STANDARD_VARIABLES: Final = KeyVariables()
 
 
 def is_platform_variable(name: str) -> bool:
-    """Return whether a variable belongs to a platform, so that no provider may see its value."""
+    """Return whether a variable belongs to a platform and must not be sent to a provider."""
     return _matches(name, PLATFORM_VARIABLES)
 
 

@@ -1,4 +1,4 @@
-"""Tools that the gateway runs within one request: a caller's options, and the results of runs.
+"""Tools that the gateway runs within one request: callers' options, and the results of runs.
 
 A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
 """
@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollgate.core.content import ResultContent, ServerToolId
 
 SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
-# A line of a result that begins with this prefix contains the address of a source.
+# A line in a result that begins with this prefix contains the URL of a source.
 URL_LINE: Final = "URL: "
 
 
@@ -31,9 +31,9 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     id: ServerToolId
     uses_max: int | None = None
     results_max: int | None = None
-    """The most results of one search."""
+    """The maximum number of results per search."""
     allowed_domains: tuple[str, ...] = ()
-    """The only domains that are searched or fetched, their subdomains included; empty for any."""
+    """The domains that may be searched or fetched, including subdomains; empty allows all."""
     blocked_domains: tuple[str, ...] = ()
     location: UserLocation | None = None
     events: bool = False
@@ -41,7 +41,7 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     field: str = ""
     """The field of the request that enabled the tool."""
     left_out_as: str | None = None
-    """The name reported if nothing runs the tool; None to refuse the request instead."""
+    """The name reported if nothing can run the tool; None refuses the request instead."""
     by_provider: bool = False
     """True if the provider may run the tool itself, which routing.yaml decides."""
 
@@ -58,7 +58,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 class RunResult(Struct, frozen=True, kw_only=True, tag="run_result"):
-    """The end of a run: what the model got, and the sources."""
+    """The result of a run: the content that the model got, and its sources."""
 
     content: tuple[ResultContent, ...] = ()
     sources: tuple[Source, ...] = ()

@@ -1,6 +1,6 @@
-"""The signers of reasoning: each recognizes the data that it made, whichever host returns it.
+"""The signers of reasoning. Each accepts the data that it signed, whichever host returns the data.
 
-The names are OpenRouter's formats of `reasoning_details`, if there is one:
+The names are those of OpenRouter's formats in `reasoning_details`, where they exist:
 https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-22).
 """
 

@@ -16,6 +16,17 @@ _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 )
 _SAMPLED: Final = 1
+# `scope["extensions"][PLATFORM_IDS_EXTENSION]` of an ASGI request has the fields of `PlatformIds`.
+PLATFORM_IDS_EXTENSION: Final = "tollgate.platform_ids"
+
+
+class PlatformIds(Struct, frozen=True, kw_only=True):
+    """A request's ids in the logs of AWS; None on other platforms."""
+
+    api_gateway_request_id: str | None = None
+    """The id in API Gateway's access log, and in `x-amzn-requestid` of the reply."""
+    lambda_request_id: str | None = None
+    """The id in Lambda's own log lines about the invocation."""
 
 
 class CollectorError(Exception):
@@ -35,12 +46,12 @@ class Span(Struct, frozen=True, kw_only=True):
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
-# One per request: a task inherits it from the task that created it.
+# The span of the current request, which a task inherits from the task that created it.
 _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=None)
 
 
 def begin(traceparent: str | None, ids: IdSource) -> None:
-    """Make this request a step of the caller's trace, or of no trace if the caller sent none."""
+    """Make this request a step of the caller's trace, if the caller sent one."""
     _CURRENT.set(None if traceparent is None else _below(traceparent, ids))
 
 

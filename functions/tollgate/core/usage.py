@@ -33,7 +33,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_output_tokens: int | None = None
     """Part of `output_tokens`."""
     images: int | None = None
-    """Images that the model made or judged; not tokens."""
+    """Images that the model generated or judged; not tokens."""
     web_searches: int | None = None
     """Searches that the provider ran itself; not tokens."""
     search_units: int | None = None
@@ -70,15 +70,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of both usages; a class that neither reports stays None."""
-        both = {
-            name: (getattr(self, name), getattr(other, name)) for name in Usage.__struct_fields__
-        }
-        return Usage(
-            **{
-                name: None if counts == (None, None) else sum(count or 0 for count in counts)
-                for name, counts in both.items()
-            }
-        )
+        counts = dict(self.reported())
+        for name, count in other.reported():
+            counts[name] = counts.get(name, 0) + count
+        return Usage(**counts)
 
     def update(self, later: "Usage") -> "Usage":
         """Return this usage with every class that `later` reports replaced by that count.
@@ -90,7 +85,9 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":
-        """Return this usage with each part cut to its whole; a part without a whole is left out."""
+        """Return this usage with each partial count limited to its total, or dropped without a
+        total.
+        """
         return replace(
             self,
             reasoning_tokens=_cut(self.reasoning_tokens, self.output_tokens),
@@ -105,7 +102,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The size of work on inputs besides its text, in units that a price may have a rate for."""
+    """The size of work on inputs in units with their own rates, without text tokens."""
 
     media_tokens: int = 0
     """Tokens of inputs other than text."""

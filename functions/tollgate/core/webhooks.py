@@ -19,7 +19,7 @@ DeliveryStatus = Literal["pending", "delivered", "failed"]
 
 
 class DeliveryFailed(Exception):
-    """An endpoint did not accept an event, which will be sent again."""
+    """Raised if an endpoint did not accept an event, which will be sent again."""
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(type_, glob) for glob in self.events)
 
     def secrets(self, now_s: float) -> tuple[str, ...]:
-        """Return the secrets that sign at a time, newest first."""
+        """Return the secrets that sign events at a time, newest first."""
         old = self.old_secret if now_s < self.old_secret_ends_s else None
         return (self.secret,) if old is None else (self.secret, old)
 
@@ -87,13 +87,13 @@ class WebhookEvent(Struct, frozen=True, kw_only=True):
 
 
 class EventDelivery(Struct, frozen=True, kw_only=True):
-    """One event on its way to one endpoint."""
+    """The delivery of one event to one endpoint."""
 
     event_id: str
     type: str
     status: DeliveryStatus
     queued_s: int
-    """The Unix second at which the event was queued; it is tried for three days."""
+    """The Unix second at which the event was queued; delivery is retried for three days."""
     attempts: int = 0
     attempted_s: int | None = None
     next_s: int | None = None
@@ -122,12 +122,12 @@ class WebhookStore(Protocol):
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        """Replace the settings by the result of `edit`; None if the webhook does not exist."""
+        """Replace the settings with the result of `edit`; None if the webhook does not exist."""
 
     async def rotate(
         self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
     ) -> Webhook | None:
-        """Make a new secret; the old one also signs for `grace_s`. None if there is no webhook."""
+        """Replace the secret; the old one also signs for `grace_s`. None without a webhook."""
 
     async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
         """Delete a webhook; return False if it does not exist."""

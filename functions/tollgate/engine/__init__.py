@@ -1,1 +1,1 @@
-"""One generation from plan to settlement; knows protocols, never a vendor, never AWS."""
+"""Runs a generation from plan to settlement, using protocols only: no vendor, no AWS."""

@@ -1,8 +1,4 @@
-"""The position in a plan's attempts, which the engine and the simulation of `explain` share.
-
-A cursor is pure and makes no attempt itself: it says which attempt is due, how long its first token
-may take, and which attempt follows a failure.
-"""
+"""Cursor over a plan's attempts, used by the engine and, without any request, by `explain`."""
 
 from tollgate.core.errors import UpstreamError
 from tollgate.engine import retry
@@ -10,7 +6,7 @@ from tollgate.routing.planning.plan import Attempt, Plan
 
 
 class AttemptCursor:
-    """A position in a plan; `depth` is the index of the attempt that is due, from 0."""
+    """Cursor over a plan; `depth` is the index of the current attempt, from 0."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -19,30 +15,25 @@ class AttemptCursor:
 
     @property
     def attempt(self) -> Attempt:
-        """The attempt that is due."""
+        """Current attempt."""
         return self._plan.attempts[self.depth]
 
     def first_token_limit_s(self, remaining_s: float) -> float:
-        """Return the seconds that the due attempt may take until its first token.
+        """Return the time limit, in seconds, for the first token of the current attempt.
 
-        That is its configured limit, but no more than an even share of `remaining_s`, the time left
-        for all attempts.
+        The limit is the configured one, but no more than an even share of the remaining time.
         """
         configured_s = self.attempt.timeouts.first_token_s
         attempts_left = len(self._plan.attempts) - self.depth
         if attempts_left == 1:
-            # The deadline ends the last attempt, and its error states that the time was up.
+            # The last attempt may use all the remaining time: the request's deadline ends it.
             return configured_s
         return min(configured_s, remaining_s / attempts_left)
 
     def advance(
         self, error: UpstreamError, *, remaining_s: float, jitter: float
     ) -> retry.RetryDecision:
-        """Decide what follows a failure of the due attempt, and advance if that is the next
-        attempt.
-
-        `jitter` is uniform in [0, 1).
-        """
+        """Return the decision after a failure, and move the cursor if it is `Next`."""
         situation = retry.Situation(
             tries=self._tries,
             another_left=self.depth + 1 < len(self._plan.attempts),

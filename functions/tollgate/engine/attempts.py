@@ -1,7 +1,7 @@
-"""The attempts of one generation, in turn: the only place where a generation is retried.
+"""Runs the attempts of a generation one after another; nothing else retries a generation.
 
-An attempt commits at its first content event. A failure before that is recorded and the next
-attempt may serve; a failure after that is the generation's failure.
+An attempt commits at its first content event. If an attempt fails before that event, the next
+attempt may serve. If it fails later, the whole generation fails.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
-# Imported at first use, because most processes serve no request of these kinds.
+# Imported at first use, because most processes never serve such requests.
 _LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
     "tollgate.engine.rounds.native_tools:leave_to_provider"
 )
@@ -56,22 +56,22 @@ _ENCODE_WORK: Final = DottedName[Callable[[Provider, Attempt, InputWork], Encode
 
 
 class CommittedAttempt(Struct, frozen=True, kw_only=True):
-    """An attempt past its commit point."""
+    """Attempt that has committed."""
 
     target: Target
     depth: int
-    """The attempt's place in the plan, from 0."""
+    """Index of the attempt in the plan, from 0."""
     adapted: tuple[str, ...]
-    """The names of the caller's parameters and preferences that have no effect."""
+    """Names of the caller's parameters and preferences that have no effect."""
     head: tuple[ChosenGroup, ...]
-    """The events up to the commit point, and the others of the same read."""
+    """Events up to the commit point, and any later events from the same read."""
     rest: AsyncGenerator[Sequence[ChosenGroup], None]
-    """The events after `head`."""
+    """Events after `head`."""
     connection: AsyncExitStack
-    """Closes the connection, and `rest` with it, when it is exited."""
+    """Context whose exit closes the connection and `rest`."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
-        """Describe the attempt for the reply."""
+        """Return the details of the attempt for headers and replies."""
         requested = context.plan.attempts[0].target.model
         lifecycle = context.plan.attempts[self.depth].lifecycle
         forms = context.media.forms
@@ -90,7 +90,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
-    """The state that all attempts of one generation share."""
+    """State that all attempts of one generation share."""
 
     gateway: Gateway
     plan: Plan
@@ -102,9 +102,9 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
 
 
 async def commit_first(context: AttemptContext) -> CommittedAttempt:
-    """Try attempts until one commits, and return it; the caller must close its connection.
+    """Return the first attempt that commits; the caller must close its connection.
 
-    Raises the failure that ended the search if no attempt commits.
+    Raises the error of the last attempt if none commits.
     """
     plan = await _require_parameters(context)
     cursor = AttemptCursor(plan)
@@ -135,7 +135,7 @@ async def commit_first(context: AttemptContext) -> CommittedAttempt:
 
 
 def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) -> MissingCredentials:
-    """Return the error of a chain without a usable key, with all places where a key would help."""
+    """Return one error that lists every place where a missing key could be set."""
     places = tuple(dict.fromkeys(place for each in missing for place in each.places))
     endpoints, name = len(plan.attempts), plan.trace.requested_model
     if len(missing) == endpoints:
@@ -147,10 +147,10 @@ def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) ->
 
 
 async def _require_parameters(context: AttemptContext) -> Plan:
-    """Return the plan; if the caller requires it, without endpoints that lack a parameter.
+    """Return the plan without endpoints that lack a parameter, if the caller requires that.
 
-    Attempts are encoded to find the parameters that their codecs leave out or refuse. Raises
-    RequestError if no endpoint is left.
+    Each attempt is encoded to find parameters that its codec drops or refuses. Raises RequestError
+    if no endpoint remains.
     """
     if not context.media.request.preferences.require_parameters:
         return context.plan
@@ -162,8 +162,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # The error is not about parameters (a URL that cannot be fetched, say): the attempt
-            # itself will fail in the same way, and the cursor then decides what follows.
+            # The error has another cause, such as a URL that cannot be fetched, and will recur when
+            # the attempt is made.
             fitting.append(attempt)
         else:
             if left_out:
@@ -178,8 +178,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
 def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
     return RequestError(
         ErrorCode.INVALID_REQUEST,
-        f"{attempt.target.provider} does not take {', '.join(left_out)}, "
-        "nor does any other provider here take every parameter.",
+        f"{attempt.target.provider} does not support {', '.join(left_out)}, "
+        "and no other provider here supports every parameter.",
         param=left_out[0],
     )
 
@@ -197,7 +197,7 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
-    """Return the encoded attempt and the context that sends it, prepared early if possible."""
+    """Return the encoded attempt, and the context that sends it."""
     prepared = context.head_start.take(attempt)
     if prepared is not None:
         return prepared[0], prepared[0].open(prepared[1])
@@ -206,7 +206,7 @@ async def _ready(
 
 
 async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAttempt:
-    """Send one attempt and read up to its first content event."""
+    """Send an attempt and read until its first content event."""
     attempt = cursor.attempt
     if context.media.forms is not None:
         await context.media.forms.recognize_for(attempt.target)
@@ -244,7 +244,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
 
 
 class _Peek:
-    """The events of an attempt up to the read in which any choice commits."""
+    """Buffer of an attempt's events, up to the read that contains the first content."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
@@ -252,13 +252,13 @@ class _Peek:
 
     @property
     def usage(self) -> Usage:
-        """The usage reported so far, summed over the choices."""
+        """Usage reported so far, summed over all choices."""
         return reduce(Usage.plus, self._usages.values(), Usage())
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
-        async for together in reads:
-            self.events += together
-            for choice, event in together:
+        async for events in reads:
+            self.events += events
+            for choice, event in events:
                 if isinstance(event, UsageReported):
                     self._usages[choice] = self._usages[choice].update(event.usage)
                 if _commits(event):
@@ -266,10 +266,7 @@ class _Peek:
 
 
 def _commits(event: Grouped) -> bool:
-    """Return whether an event is content, which commits an attempt.
-
-    An opened text part is not content: providers often fail right after opening one.
-    """
+    """Return True for content; providers often fail right after the start of a text part."""
     match event:
         case PartDelta() | PartDeltas() | PartEnd() | Output() | Partial() | Ended():
             return True
@@ -282,5 +279,5 @@ def _commits(event: Grouped) -> bool:
 def _timeout(attempt: Attempt) -> UpstreamError:
     return UpstreamError(
         ErrorCode.PROVIDER_TIMEOUT,
-        f"{attempt.target.provider} did not begin to answer in time.",
+        f"{attempt.target.provider} did not start its answer in time.",
     )

@@ -1,8 +1,7 @@
-"""The choices of one attempt: one request for all choices of a conversation, or one for each.
+"""Requests for the choices (`n`) of one attempt, and the stream of their events.
 
-Codecs decode one choice. If a provider sends several choices in one stream, its frames are
-demultiplexed before they are decoded; if a provider does not support `n`, each choice is a separate
-request.
+A codec decodes one choice. If a provider sends several choices in one stream, the frames are
+demultiplexed first. If a provider does not support `n`, each choice is requested separately.
 """
 
 import asyncio
@@ -48,71 +47,71 @@ from tollgate.providers.ports.base import (
 from tollgate.providers.ports.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
-# Imported at first use, because a process whose providers work never needs it.
+# Imported at first use: only a provider's error needs this function.
 _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
     "tollgate.providers.shared.refusals:redact_body"
 )
 
-# The most reads in the queue of a fan-out. Reading from providers stops while the queue is full, so
-# that a slow caller cannot exhaust the memory.
+# Limit on queued reads when one attempt sends several requests. While the queue is full, nothing is
+# read from providers, so that a slow caller cannot exhaust memory.
 _WAITING_MAX: Final = 16
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
 class Encoded(Protocol):
-    """The encoded requests of one attempt, for any kind of work."""
+    """Encoded requests of one attempt, for any kind of work."""
 
     @property
     def streams(self) -> int:
-        """The number of streams, each with separate usage."""
+        """Number of streams, each with separate usage."""
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
 
     def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield one stream of the events of all choices, as they arrive.
+        """Send the requests and yield one stream with the events of all choices, as they arrive.
 
-        Events that arrived together stay together. Entering the context and reading raise
+        Events from the same read stay together. Both entering the context and reading may raise
         UpstreamError. Leaving the context closes every connection.
         """
 
 
 class EncodedAttempt(Struct, frozen=True, kw_only=True):
-    """The requests of one attempt in the format of its provider."""
+    """Requests of one attempt, encoded for its provider."""
 
     codec: Codec
     transport: Transport
     attempt: Attempt
     wires: tuple[WireRequest, ...]
-    """For each conversation one request for all its choices, or one request for each choice."""
+    """One request per conversation, or one per choice if the provider does not support `n`."""
     choices: int
-    """The number of choices of all requests together."""
+    """Total number of choices in all requests."""
     is_capped: bool
     """True if the model's lower output limit replaces the caller's."""
 
     @property
     def streams(self) -> int:
-        """The number of streams, each with separate usage."""
+        """Number of streams, each with separate usage."""
         return len(self.wires)
 
     @property
     def choices_per_wire(self) -> int:
-        """The number of choices in each request."""
+        """Number of choices in each request."""
         return self.choices // len(self.wires)
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
@@ -124,10 +123,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     def open(
         self, ready: Awaitable[ReadyRequest] | None = None
     ) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield one stream of the events of all choices, as they arrive.
-
-        `ready` is the only request, if it was made ready in advance.
-        """
+        """Send the requests as `Encoded.open` does; `ready` is a request from `make_ready`."""
         return _stream(self, self.wires[0], ready) if self.streams == 1 else _fan_out(self)
 
 
@@ -138,13 +134,13 @@ def encode_attempt(
     codec = provider.codec
     if codec is None:
         raise lacks_kind(attempt, request.kind)
-    together = request.choices == 1 or (
+    in_one_request = request.choices == 1 or (
         attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
     requests = [
         part_request
         for conversation in _split_conversations(request)
-        for part_request in ((conversation,) if together else _split_choices(conversation))
+        for part_request in ((conversation,) if in_one_request else _split_choices(conversation))
     ]
     wires = tuple(encode_request(codec, part_request, attempt.target) for part_request in requests)
     requested_max, limit = request.output_tokens_max, attempt.target.output_tokens_max
@@ -165,7 +161,7 @@ def _split_conversations(request: GenerationRequest) -> Iterable[GenerationReque
 
 
 def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
-    """Yield one request for each choice, with different seeds so that answers differ."""
+    """Yield one request per choice, with different seeds so that the answers differ."""
     for choice in range(request.choices):
         sampling = request.sampling
         if sampling.seed is not None:
@@ -174,7 +170,7 @@ def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
 
 
 def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
-    """Return the error of an endpoint without this kind of work, in an unchecked catalog."""
+    """Return the error for an endpoint that does not support a kind of work."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE, f"{attempt.target.provider} does not serve {kind}."
     )
@@ -209,7 +205,7 @@ def error_of(
     translate: Callable[[UpstreamRefused, Target], UpstreamError],
     target: Target,
 ) -> UpstreamError:
-    """Return the public error of an error reply, with the provider's own message."""
+    """Return the public error for an error reply, with the provider's message attached."""
     error = translate(refused, target)
     error.provider_words = error.provider_words or _REDACT_BODY()(refused.body)
     return error
@@ -221,16 +217,16 @@ async def decode_frames(
     decoders: list[Decoder],
     attempt: Attempt,
 ) -> AsyncGenerator[Sequence[ChosenGroup], None]:
-    """Decode frames as they arrive, one read at a time, and enforce the stream's idle limit.
+    """Decode frames as they arrive, and raise UpstreamError if the stream is idle for too long.
 
-    A stream of one choice needs no demultiplexer.
+    Each item has the events of one read. A stream with one choice needs no demultiplexer.
     """
     choices = _Decoders(demultiplexer, decoders)
     idle_s = attempt.timeouts.idle_s
     with closing(SilenceLimit(idle_s)) as silence:
         while True:
             try:
-                together = await silence.wait_for(anext(frames))
+                read_frames = await silence.wait_for(anext(frames))
             except StopAsyncIteration:
                 break
             except TimeoutError as late:
@@ -240,9 +236,9 @@ async def decode_frames(
                 ) from late
             events: list[ChosenGroup] = []
             try:
-                choices.feed(together, events)
+                choices.feed(read_frames, events)
             except Exception:
-                # Events before the broken one count, even of the same read: the provider sent them.
+                # Yield the events before the broken frame, because the provider sent them.
                 yield events
                 raise
             yield events
@@ -256,10 +252,7 @@ async def decode_frames(
 
 
 class _Decoders:
-    """The decoders of the choices of one stream, with a grammar check for each choice.
-
-    Events are appended to a list of the caller, so that those before a failure are not lost.
-    """
+    """Decoders of one stream's choices; events before a failure stay in the caller's list."""
 
     def __init__(self, demultiplexer: Demultiplexer | None, decoders: list[Decoder]) -> None:
         self._demultiplexer = demultiplexer
@@ -269,7 +262,7 @@ class _Decoders:
         self._of_reads = first if isinstance(first, ReadDecoder) else None
 
     def feed(self, frames: Sequence[Frame], events: list[ChosenGroup]) -> None:
-        """Append the events of the frames of one read."""
+        """Append the events from one read's frames."""
         if self._demultiplexer is None:
             decoded: Iterable[Grouped]
             if self._of_reads is not None and len(frames) > 1:
@@ -288,7 +281,7 @@ class _Decoders:
 
     def _check(self, choice: int, decoded: Iterable[Grouped], events: list[ChosenGroup]) -> None:
         accept = self._grammars[choice].accept
-        # The previous event if it was a delta, and the group that contains it, if there is one.
+        # The previous event if it was a delta, and the group of deltas that contains it.
         before: PartDelta | None = None
         group: PartDeltas | None = None
         for event in decoded:
@@ -310,13 +303,13 @@ class _Decoders:
 async def _fan_out(
     encoded: EncodedAttempt,
 ) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
-    """Open one stream for each request, and yield the events in the order of arrival."""
-    waiting: _Waiting = asyncio.Queue(_WAITING_MAX)
+    """Open one stream per request, and yield events in the order of arrival."""
+    queue: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
-        asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))
+        asyncio.create_task(_pump(encoded, place, queue)) for place in range(len(encoded.wires))
     ]
     try:
-        async with aclosing(_merge(waiting, len(encoded.wires))) as events:
+        async with aclosing(_merge(queue, len(encoded.wires))) as events:
             yield events
     finally:
         for task in tasks:
@@ -324,25 +317,25 @@ async def _fan_out(
         await asyncio.wait(tasks)
 
 
-async def _pump(encoded: EncodedAttempt, place: int, waiting: _Waiting) -> None:
-    """Queue the events of one request, then None, or the exception that ended its stream."""
+async def _pump(encoded: EncodedAttempt, place: int, queue: _Waiting) -> None:
+    """Queue the events of one request, then None or the exception that ended its stream."""
     first = place * encoded.choices_per_wire
     try:
         async with _stream(encoded, encoded.wires[place]) as events:
-            async for together in events:
-                await waiting.put([(first + choice, event) for choice, event in together])
+            async for read_events in events:
+                await queue.put([(first + choice, event) for choice, event in read_events])
     except Exception as failure:
-        await waiting.put(failure)
+        await queue.put(failure)
     else:
-        await waiting.put(None)
+        await queue.put(None)
 
 
-async def _merge(waiting: _Waiting, streams: int) -> AsyncGenerator[Sequence[ChosenGroup], None]:
+async def _merge(queue: _Waiting, streams: int) -> AsyncGenerator[Sequence[ChosenGroup], None]:
     while streams:
-        match await waiting.get():
+        match await queue.get():
             case None:
                 streams -= 1
             case Exception() as failure:
                 raise failure
-            case together:
-                yield together
+            case read_events:
+                yield read_events

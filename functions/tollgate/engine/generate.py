@@ -1,4 +1,4 @@
-"""One generation from plan to settlement; every exit after the hold settles."""
+"""Serves one generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -24,11 +24,10 @@ from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
 from tollgate.engine.meter import Meter
-from tollgate.engine.replies.delivery import deliver_metered, end_uncovered
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
@@ -36,7 +35,7 @@ from tollgate.stores.ports.base import Hold
 if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
-# Imported at first use, because most processes never serve requests that need these.
+# Imported at first use, because most processes never serve such requests.
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
 )
@@ -53,18 +52,17 @@ _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds.rounds:stream_rounds")
 
-# The time for deciding and settling: a few DynamoDB calls, each with a timeout of 1 s.
+# Time reserved for settling: a few DynamoDB calls, each with a timeout of 1 s.
 SETTLE_BUDGET_S: Final = 8.0
 
 _Result = TypeVar("_Result")
 
 
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
-    """Serve one generation. Once money is held, every exit settles unless the process dies.
+    """Serve one generation; once money is held, every exit settles unless the process dies.
 
-    Raises refusals that precede the hold; after the hold, errors go to the sink. The generation is
-    settled before the last byte is sent, because the platform may freeze the process right after
-    that byte.
+    Errors before the hold are raised; later errors are sent to the sink. The generation is settled
+    before the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
@@ -78,11 +76,11 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
-    wanted = planning_request(call, rounds)
-    plan = gateway.planner.plan(wanted, now_s=gateway.clock.now_s())
+    planner_input = planning_request(call, rounds)
+    plan = gateway.planner.plan(planner_input, now_s=gateway.clock.now_s())
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if call.parsed.request.has_documents:
-        plan = await _READ_DOCUMENTS()(gateway, wanted, plan, media)
+        plan = await _READ_DOCUMENTS()(gateway, planner_input, plan, media)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
@@ -109,10 +107,7 @@ async def _answer(
     tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
-    """Stream the answer that money is held for, and settle the hold on every exit.
-
-    `cancelled` is a cancellation that arrived during the hold.
-    """
+    """Stream the answer, and settle the hold on every exit, even if `cancelled` is already set."""
     gateway, meter = context.gateway, context.meter
     failure: GatewayError | None = None
     async with sink.open(meter.hold):
@@ -140,7 +135,7 @@ async def _answer(
 
 
 def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningRequest:
-    """Return the planner's input for a call; `rounds` bounds the rounds of server tools."""
+    """Return the planner's input for a call; `rounds` limits the rounds with server tools."""
     return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
@@ -165,8 +160,8 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         await sink.begin(attempt.served_by(context))
         goes_on = await deliver_metered(attempt.head, meter, sink, coverage)
         try:
-            while goes_on and (together := await anext(attempt.rest, None)) is not None:
-                goes_on = await deliver_metered(together, meter, sink, coverage)
+            while goes_on and (events := await anext(attempt.rest, None)) is not None:
+                goes_on = await deliver_metered(events, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)
         except UpstreamError as error:
@@ -177,7 +172,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
 async def _stream_within_deadline(
     context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
 ) -> None:
-    """Stream until the answer ends, fails or reaches the deadline; tell the meter which."""
+    """Stream until the answer ends, fails or reaches the deadline, and record a failure."""
     meter = context.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
@@ -202,10 +197,10 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money, and meanwhile read the cooldowns and speeds of the plan's endpoints.
+    """Hold money while the cooldowns and speeds of the plan's endpoints are read.
 
-    Returns the plan in its final order: fast endpoints first if the request asks for that, resting
-    ones last.
+    Returns the plan in its final order: fast endpoints first if the request asks for that, and
+    endpoints in cooldown last.
     """
     holding = gateway.ledger.hold(
         call.principal,
@@ -216,7 +211,7 @@ async def _hold(
         tier=plan.tier,
         meanwhile=meanwhile,
     )
-    # A single endpoint is tried even during its cooldown, so its state need not be read.
+    # A single endpoint is tried even in its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
@@ -230,10 +225,9 @@ async def _hold(
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
-    """Settle the generation; return the final record, and an error if it could not be written.
+    """Settle the generation; return its record, and an error if the record could not be written.
 
-    A record that cannot be settled now, for whatever reason, is logged in full; the sweeper
-    resolves its hold.
+    A record that cannot be written now is logged in full, and the sweeper releases its hold.
     """
     gateway = context.gateway
     hold, record = context.meter.hold, context.meter.record()
@@ -265,16 +259,15 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
 async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Run the work to its end even if this task is cancelled meanwhile.
+    """Finish the work even if this task is cancelled meanwhile.
 
-    Returns the result and the cancellation, if there was one; the caller must raise the
-    cancellation as soon as it can. If the work fails after a cancellation, the cancellation is
-    raised.
+    Returns the result and the cancellation, if any, which the caller must raise as soon as
+    possible. If the work fails after a cancellation, the cancellation is raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        # This waits for one task like `asyncio.wait`, at a third of its cost.
+        # Waiting for a future costs a third of `asyncio.wait`.
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         wake = partial(_end, ended)
         task.add_done_callback(wake)

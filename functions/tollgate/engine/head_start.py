@@ -1,7 +1,4 @@
-"""The first request of a generation, prepared while money is held for it.
-
-The request is encoded, authorized and connected meanwhile, but no byte is sent before the hold.
-"""
+"""Encodes, authorizes and connects the first request during the hold, but sends nothing."""
 
 import asyncio
 
@@ -14,10 +11,7 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """The first attempt, prepared before its turn if it is one request with nothing to fetch.
-
-    `aclose` must be called, whether the attempt had its turn or not.
-    """
+    """First attempt, prepared if it is one request without URLs or files; `aclose` is required."""
 
     def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
         self._gateway = gateway
@@ -33,7 +27,7 @@ class HeadStart:
             self._making is None
             and isinstance(request, GenerationRequest)
             and request.answers == 1
-            # A round of server tools is encoded when its turn comes.
+            # Requests with server tools are encoded for each round.
             and not request.server_tools
             and not request.preferences.require_parameters
             and self._media.is_whole_for(self._attempt.target)
@@ -41,30 +35,30 @@ class HeadStart:
             self._making = asyncio.create_task(self._make(request))
 
     def take(self, attempt: Attempt) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
-        """Return the encoded attempt and its request, once; None if `attempt` was not prepared.
+        """Return the prepared attempt and request, once; None if another attempt comes first.
 
-        The prepared attempt is dropped if another attempt has the first turn.
+        A prepared request that is not used is released.
         """
         encoded, self._encoded = self._encoded, None
         if encoded is not None and self._making is not None and attempt is self._attempt:
             return encoded, self._making
-        self._let_go()
+        self._release()
         return None
 
     async def aclose(self) -> None:
-        """Release the connection, which can be reused if nothing was sent on it."""
+        """Stop preparing, and release an unused connection for other requests."""
         if self._making is not None and not self._making.done():
             self._making.cancel()
             await asyncio.wait({self._making})
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
-        """Release the request if it is ready, or stop preparing it."""
+    def _release(self) -> None:
+        """Release a prepared request, or stop preparing it."""
         if self._making is None or self._making.cancelled():
             return
         if not self._making.done():
             self._making.cancel()
-        # The exception is retrieved, because asyncio logs exceptions that nobody retrieves.
+        # Reading the exception keeps asyncio from logging it as never retrieved.
         elif self._making.exception() is None:
             self._making.result().release()
 

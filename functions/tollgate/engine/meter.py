@@ -1,4 +1,4 @@
-"""Observes a generation and makes its record: usage, timing, outcome, bill."""
+"""Observes a generation and builds its record: usage, timing, outcome and bill."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -42,18 +42,18 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
 
-# Imported at first use, because a process whose providers work never needs it.
+# Imported at first use: only a provider's error needs this function.
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# A record contains strings and usage from a provider. One larger than an item could never be
-# settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# Limits on a provider's strings and usage report in a record. A record larger than a DynamoDB item
+# could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Usage reports have two levels; JSON writers, which show records, fail at about 250.
+# Maximum depth of a usage report. Real reports have two levels; JSON writers fail at about 250.
 _RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
-# The parameter with which a caller requests at most one call.
+# Parameter with which a caller requests at most one tool call.
 _SWITCH: Final = "parallel_tool_calls"
 RUNS_MAX: Final = 64
 STORED_INTEGER_MAX: Final = 2**63 - 1
@@ -64,7 +64,7 @@ def _truncate(word: str | None) -> str | None:
 
 
 def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
-    """Return raw usage as a record can store it: large integers as text, no deep levels."""
+    """Return raw usage for storage, with large integers as text and without deep levels."""
     match raw:
         case dict() | list() if levels == 0:
             return None
@@ -79,7 +79,7 @@ def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
 
 
 class Meter:
-    """The account of one generation; `record` can be made at any time."""
+    """Account of one generation; `record` can be called at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -103,16 +103,13 @@ class Meter:
         self._fees: list[tuple[int, Fee]] = []
         self._runs: list[RunRecord] = []
         self._ended: dict[int, Ended] = {}
-        # The number of tool calls in each choice.
+        # Number of tool calls in each choice.
         self._calls: Counter[int] = Counter()
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
     def begin_attempt(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
-        """Note that a request to an endpoint begins, and which options do not reach the endpoint.
-
-        Later rounds of an attempt that serves belong to that attempt.
-        """
+        """Record the start of an attempt and its adapted options; a later round changes nothing."""
         if self.committed:
             return
         self._current = attempt
@@ -120,7 +117,7 @@ class Meter:
         self._attempt_start_s = self._clock.monotonic_s()
 
     def fail_attempt(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
-        """Note that an attempt failed before its commit point; the operator pays for its usage."""
+        """Record an attempt that failed before committing; the operator pays for its usage."""
         self._current = None
         self._attempts.append(
             self._attempt_record(
@@ -134,17 +131,14 @@ class Meter:
         )
 
     def commit_attempt(self, attempt: Attempt, *, streams: int = 1) -> None:
-        """Note that this attempt serves the generation from here on.
-
-        `streams` is the number of its streams, which have equally many choices, in order.
-        """
+        """Record the serving attempt; its choices are divided evenly among `streams`, in order."""
         self._serving = attempt
         self._rounds[-1].serve(attempt, streams=streams)
         self._streams = self._rounds[-1].streams
 
     def observe(self, event: Grouped, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        # The same as `observe_unseen`, inlined because this runs for every event.
+        # Inlined from `RoundAccount.observe`, because this line runs for every event.
         self._streams[choice * len(self._streams) // self._choices].observe(event)
         match event:
             case PartDelta() | PartDeltas() | Output() | Partial():
@@ -167,17 +161,17 @@ class Meter:
                 assert_never(event)
 
     def observe_unseen(self, event: Grouped, choice: int = 0) -> None:
-        """Record an event that the caller does not get, such as a call that the gateway answers."""
+        """Record an event that the caller does not get, such as a call to a server tool."""
         self._rounds[-1].observe(event, choice)
 
     def note_end(self, ended: Ended, choice: int = 0) -> None:
-        """Note that a choice is complete for the caller; once all are, the outcome is `ok`."""
+        """Record the end of a choice for the caller; after the last one, the outcome is `ok`."""
         self._ended[choice] = ended
         if len(self._ended) == self._choices:
             self._outcome = "ok"
 
     def begin_round(self, *, prompt_growth_tokens: int) -> None:
-        """Note another request to the model, whose prompt is this much longer than the first."""
+        """Record the start of a round, whose prompt is this much longer than the first round's."""
         account = RoundAccount(
             self._call.parsed.request,
             self._plan,
@@ -189,67 +183,67 @@ class Meter:
         self._streams = account.streams
 
     def prompt_cost_nano_usd(self, prompt_growth_tokens: int) -> int:
-        """Estimate the cost of another prompt, which is this much longer than the first."""
+        """Estimate the cost of a prompt that is this much longer than the first round's."""
         if self._serving is None:
             return 0
         tokens = self._plan.trace.estimated_input_tokens + prompt_growth_tokens
         return self._reported_cost_nano_usd(Usage(uncached_input_tokens=tokens), self._serving)
 
     def note_run(self, run: RunRecord) -> None:
-        """Note a run of a tool; the record keeps at most RUNS_MAX of them."""
+        """Record a tool run; runs after the first RUNS_MAX are dropped."""
         if len(self._runs) < RUNS_MAX:
             self._runs.append(run)
 
     @property
     def round_number(self) -> int:
-        """The number of the current round, from 1."""
+        """Number of the current round, from 1."""
         return len(self._rounds)
 
     @property
     def output_tokens(self) -> int:
-        """The output tokens of all rounds so far, as far as they are known."""
+        """Known output tokens of all rounds so far."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
-        """Add up one class of usage over all rounds so far."""
+        """Return the sum of one usage field over all rounds so far."""
         measured = (account.measure()[0] for account in self._rounds)
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def fail(self, error: GatewayError) -> None:
-        """Note that the generation failed: the caller pays nothing."""
+        """Record that the generation failed: the caller pays nothing."""
         self._failure = error
         self._outcome = "error"
 
     def cut(self, error: GatewayError) -> None:
-        """Note that the deadline cut the generation off: the delivered part is billed."""
+        """Record that the deadline ended the generation: the caller pays for the delivered part."""
         self._failure = error
         self._outcome = "cancelled"
 
     def replace_hold(self, hold: Hold) -> None:
-        """Replace the hold by one with more money, for the same generation."""
+        """Replace the hold by a larger one."""
         self._hold = hold
 
     def charge(self, fee: Fee) -> None:
-        """Note a fee besides the tokens, which the caller pays unless the generation fails."""
+        """Record a fee, such as for a tool run; the caller pays it unless the generation fails."""
         self._fees.append((len(self._rounds) - 1, fee))
 
     def cost_nano_usd(self) -> int:
-        """Estimate the generation's cost, in nano-dollars, if it ended now."""
+        """Return the cost of the generation, in nano-dollars, if it ended now."""
         return total_nano_usd(self._bill(account.measure()[0] for account in self._rounds))
 
     @property
     def hold(self) -> Hold:
-        """The money set aside for the generation."""
+        """Money that is held for the generation."""
         return self._hold
 
     @property
     def generation_id(self) -> str:
-        """The id of the current hold."""
+        """Id of the current hold."""
         return self._hold.id
 
     @property
     def created_s(self) -> int:
-        """The Unix second at which the generation was admitted."""
+        """Unix time in seconds at which the generation was admitted."""
         return self._created_s
 
     @property
@@ -258,10 +252,7 @@ class Meter:
         return self._serving is not None
 
     def record(self) -> GenerationRecord:
-        """Make the record of the generation so far.
-
-        Its outcome is `cancelled` until the generation has ended or failed.
-        """
+        """Return the record so far, with the outcome `cancelled` before the generation ends."""
         measured = [account.measure() for account in self._rounds]
         usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
         several = len(self._rounds) > 1
@@ -312,7 +303,7 @@ class Meter:
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
-        """Return what the last endpoint adapted, and the switch if calls were withheld."""
+        """Return the adapted options, with `parallel_tool_calls` if calls were withheld."""
         if not self._withheld_calls() or _SWITCH in self._adapted:
             return self._adapted
         return (*self._adapted, _SWITCH)
@@ -323,14 +314,16 @@ class Meter:
         return self._calls.total() - len(self._calls)
 
     def _bill(self, measured: Iterable[list[Usage]]) -> tuple[BillLine, ...]:
-        """Return the lines of each round in turn, followed by the fees that the round caused."""
+        """Return the bill lines round by round, each round followed by its fees."""
         lines: list[BillLine] = []
         for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
-            own = account.bill(usages)
+            round_lines = account.bill(usages)
             if fees := [fee for caused_by, fee in self._fees if caused_by == place]:
-                own = (*own, *bill_fees(fees))
+                round_lines = (*round_lines, *bill_fees(fees))
             several = len(self._rounds) > 1
-            lines += (replace(line, round=place + 1) for line in own) if several else own
+            lines += (
+                (replace(line, round=place + 1) for line in round_lines) if several else round_lines
+            )
         return tuple(lines)
 
     def _raw_usage(self) -> JsonValue:
@@ -339,22 +332,22 @@ class Meter:
         try:
             size_bytes = len(to_json(raw))
         except ValueError:
-            # The report is nested too deep for JSON. Settling must not depend on what a provider
-            # sends.
+            # A report may be nested too deep for JSON, and settling must not depend on a provider's
+            # data.
             return None
         if size_bytes > RAW_USAGE_BYTES_MAX:
             return {"left_out_bytes": size_bytes}
         return _fit(raw)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
-        """Return the attempt that serves or was under way; the operator pays for a failed one."""
+        """Return the record of the serving or current attempt; the operator pays if it failed."""
         attempt = self._serving or self._current
         if attempt is None:
             return ()
         error = self._failure.code.value if self._failure else None
         if self._serving is None and error is None:
             error = self._outcome
-        # The operator pays what a caller would have paid: all rounds at their own rates, and runs.
+        # The operator pays what the caller would have paid, including earlier rounds and tool runs.
         ours = self._outcome == "error" and usage != Usage()
         return (
             self._attempt_record(
@@ -385,13 +378,13 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message as the record may store it, cut to the room that is left."""
+        """Return a provider's message without the prompt's words, cut to the remaining room."""
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
-        """Return the cost of reported usage at an attempt's price; 0 if none was reported."""
+        """Return the cost of reported usage at an attempt's price; 0 without a report."""
         if usage == Usage():
             return 0
         return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))

@@ -1,36 +1,36 @@
-"""The decision after a failed attempt: retry the endpoint, go on to the next one, or stop."""
+"""Decides after a failed attempt: retry the endpoint, try the next one, or stop."""
 
 from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
-from tollgate.routing.planning.plan import Retry
+from tollgate.routing.chains import RetrySection
 
-# If the endpoint is busy, another endpoint answers sooner than this one recovers (decision 0011).
+# Another endpoint answers sooner than a busy endpoint recovers (decision 0011).
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
 
 class Again(Struct, frozen=True):
-    """Try the same endpoint after a pause."""
+    """Decision to try the same endpoint after a pause."""
 
     delay_s: float
 
 
 class Next(Struct, frozen=True):
-    """Go on to the next attempt of the plan."""
+    """Decision to make the next attempt in the plan."""
 
 
 class Stop(Struct, frozen=True):
-    """Return the error to the caller."""
+    """Decision to return the error to the caller."""
 
 
 RetryDecision = Again | Next | Stop
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """The circumstances of a failure that the decision depends on."""
+    """Facts on which the decision depends."""
 
     tries: int
     """Tries at this endpoint so far, including the failed one."""
@@ -39,16 +39,13 @@ class Situation(Struct, frozen=True, kw_only=True):
     remaining_s: float
     """Seconds until the generation's deadline."""
     next_on: frozenset[str]
-    """The error codes at which the route goes on to the next endpoint."""
+    """Error codes after which the route tries the next endpoint."""
 
 
 def decide(
-    error: UpstreamError, situation: Situation, retry: Retry, jitter: float
+    error: UpstreamError, situation: Situation, retry: RetrySection, jitter: float
 ) -> RetryDecision:
-    """Decide what follows a failure; `jitter` is uniform in [0, 1).
-
-    There is no other retry loop: a transport sends each request once.
-    """
+    """Return the decision after a failure (transports do not retry); `jitter` is in [0, 1)."""
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on
     if error.code in _BUSY and may_move:
@@ -61,6 +58,6 @@ def decide(
     return Next() if may_move else Stop()
 
 
-def _delay_s(tries: int, retry: Retry, jitter: float) -> float:
+def _delay_s(tries: int, retry: RetrySection, jitter: float) -> float:
     ceiling_s = min(retry.backoff_max_s, retry.backoff_min_s * 2.0 ** (tries - 1))
     return ceiling_s * (0.5 + jitter / 2)

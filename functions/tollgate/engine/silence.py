@@ -1,7 +1,4 @@
-"""A limit on the silence of a stream, with one timer for the whole stream.
-
-A timeout for each read would cost as much as reading: a tenth of the CPU of a slow stream.
-"""
+"""Limits silence in a stream with one timer: a timeout per read costs a tenth of the CPU."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -11,7 +8,7 @@ _Result = TypeVar("_Result")
 
 
 class SilenceLimit:
-    """Limits each wait of one task to the same time; must be closed."""
+    """Time limit for each wait of one task; must be closed."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -32,7 +29,7 @@ class SilenceLimit:
         try:
             return await work
         except asyncio.CancelledError:
-            # Only the timer has cancelled the task, and no other caller.
+            # True only if nothing but the timer has cancelled the task.
             if self._expired and task.uncancel() <= cancelled_before:
                 raise TimeoutError from None
             raise
@@ -44,7 +41,7 @@ class SilenceLimit:
         self._timer.cancel()
 
     def _check(self) -> None:
-        """Cancel the wait if it is overdue; else set the timer for this wait or the next one."""
+        """Cancel an overdue wait, or else set the timer again."""
         now_s = self._loop.time()
         if self._waiting is None:
             self._timer = self._loop.call_at(now_s + self._limit_s, self._check)

@@ -1,9 +1,8 @@
-"""A provider's message without parts of the prompt, for readers who did not write the prompt.
+"""Removes parts of the prompt from a provider's message.
 
-A provider may quote the request in its refusal. A record is read by others than the caller, and
-never contains a prompt. Three things are withheld: any run of three words of the request, any
-quotation of its words, and any single word that has a digit or belongs to a message of one or two
-words.
+A provider may quote the request in an error, but a record is read by people other than the caller
+and must not contain a prompt. Removed are sequences of three words from the request, quotations of
+its words, and single words that have a digit or are from a message with one or two words.
 """
 
 import re
@@ -18,23 +17,23 @@ from tollgate.core.work.base import Work
 
 _WITHHELD: Final = "[prompt]"
 _RUN: Final = 3
-# A shorter number is common in any sentence.
+# Shorter numbers are common in any sentence.
 _NUMBER_LENGTH_MIN: Final = 4
 # Each non-ASCII character counts as a word, because some scripts have no spaces.
 _WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
-# Fields that have no text of the caller for the model, or are too large to be quoted.
+# Fields without text from the caller for the model, or with values too large to be quoted.
 _NO_PROSE: Final = frozenset({"base64", "field", "id", "name", "model", "place", "preferences"})
 
 
 def withhold_prompt(words: str, request: Work) -> str:
-    """Return a provider's message, with `[prompt]` in place of parts of the request."""
+    """Return a provider's message with `[prompt]` in place of parts of the request."""
     text = " ".join(resolve_escapes(words).split())
     found = list(_WORD.finditer(text))
     refusal_words = [match[0].casefold() for match in found]
     overlap = _Overlap(refusal_words)
-    for own in request.own_texts:
-        overlap.compare(own, is_message=True)
+    for own_text in request.own_texts:
+        overlap.compare(own_text, is_message=True)
     overlap.compare(request.user or "", is_message=True)
     for other in _texts(request):
         overlap.compare(other)
@@ -51,7 +50,7 @@ def withhold_prompt(words: str, request: Work) -> str:
 
 
 class _Overlap:
-    """The words that a refusal has in common with a request; `common` are all of them."""
+    """Words and sequences that a provider's message has in common with a request."""
 
     def __init__(self, refusal_words: Sequence[str]) -> None:
         self._refusal_words = refusal_words
@@ -65,7 +64,7 @@ class _Overlap:
         self.common: set[str] = set()
 
     def compare(self, text: str, *, is_message: bool = False) -> None:
-        """Note the words and runs of one text of the request."""
+        """Record the common words and sequences in one text of the request."""
         words = [word.casefold() for word in _WORD.findall(resolve_escapes(text))]
         self.common |= self._words.intersection(words)
         self._found |= self._runs.intersection(zip(words, words[1:], words[2:], strict=False))
@@ -73,7 +72,7 @@ class _Overlap:
             self._alone.update(word for word in words if len(word) > 1)
 
     def hides(self, place: int) -> bool:
-        """Return whether the word at this place is withheld."""
+        """Return True if the word at this index is removed."""
         word = self._refusal_words[place]
         has_digit = len(word) >= _NUMBER_LENGTH_MIN and any(map(str.isdigit, word))
         if word in self._alone or (has_digit and word in self.common):
@@ -85,12 +84,13 @@ class _Overlap:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text within a value of the request, apart from media and names."""
+    """Yield every text in a value of the request, apart from media and names."""
     match value:
         case str():
             yield value
         case Struct():
-            # Only names are read, because some types cannot be resolved in every process.
+            # `__struct_fields__` is used because `fields()` resolves types, which fails in some
+            # processes.
             for name in value.__struct_fields__:
                 if name not in _NO_PROSE:
                     yield from _texts(getattr(value, name))

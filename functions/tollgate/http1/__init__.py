@@ -1,1 +1,1 @@
-"""Send requests over HTTP/1.1 and read their replies, for every caller of the gateway's own."""
+"""The HTTP/1.1 client for all requests that the gateway sends."""

@@ -1,7 +1,7 @@
-"""HTTP/1.1 over one connection, one request after another.
+"""A client connection for HTTP/1.1 that carries one request after another.
 
-asyncio's streams return each read as a new object, for which the kernel maps and unmaps a quarter
-of a megabyte; here all reads go into one buffer (decision 214).
+asyncio's streams allocate 256 KiB for each read, which the kernel maps and unmaps. Here all reads
+share one buffer (decision 214).
 """
 
 import asyncio
@@ -16,24 +16,24 @@ from typing_extensions import override
 from tollgate.http1.errors import BrokenReply, ConnectionLost, HttpError
 
 READ_BYTES: Final = 64 * 1024
-# The most bytes of a reply's head, and of anything else that arrives without a byte of the body.
+# Maximum size of a reply's head, and of other data that arrives without any byte of the body.
 HEAD_BYTES_MAX: Final = 64 * 1024
 REPLY_FIELDS_MAX: Final = 256
-# Unread bytes at which reading pauses, so that the peer waits for a slow reader.
+# Number of unread bytes at which reading pauses, so that the server waits for a slow reader.
 UNREAD_BYTES_MAX: Final = 128 * 1024
-# One TLS record: OpenSSL may have taken a record out of what asyncio counts as unread, without
-# having returned its bytes.
+# Size of one TLS record, which OpenSSL may hold in addition to the pending bytes that asyncio
+# counts.
 _RECORD_BYTES: Final = 18 * 1024
-# The most bytes of one write: asyncio copies what the kernel does not accept at once.
+# Maximum size of one write, because asyncio copies the part that the kernel does not accept at
+# once.
 _WRITE_BYTES: Final = 256 * 1024
 _WITHOUT_BODY: Final = frozenset({204, 304})
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection; its owner sends, receives, reads the body, and calls `finish`.
+    """A connection whose owner calls `send`, `receive`, `read` and `finish` for each request.
 
-    `buffer` is shared by the connections of one event loop: each read is parsed before the next
-    one.
+    All connections of an event loop share `buffer`, because each read is parsed before the next.
     """
 
     def __init__(self, buffer: memoryview) -> None:
@@ -47,12 +47,12 @@ class Connection(asyncio.BufferedProtocol):
         self._failure: HttpError | None = None
         self._is_writable = True
         self._is_paused = False
-        # Unread parts of the current reply's body. The parser itself appends to them.
+        # Unread parts of the current reply's body; the parser appends to this list.
         self._parts: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._parts.append
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
-        self._is_asked = False
+        self._has_request = False
         self._has_ended = False
         self._begin()
 
@@ -67,15 +67,15 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_quiet(self) -> bool:
-        """True if another request may be sent, and no unread bytes have arrived.
+        """True if another request may be sent and the socket has no unread bytes.
 
-        Bytes that arrived before a request would be taken for its reply.
+        Unread bytes would be mistaken for the reply to the next request.
         """
         return self.is_open and self._arrivals is not None and not self._arrivals.poll(0)
 
     @property
     def is_read(self) -> bool:
-        """True if the body of the reply has ended and all of it was read."""
+        """True if the reply's body was read to its end."""
         return self._has_ended and not self._parts
 
     @property
@@ -84,14 +84,13 @@ class Connection(asyncio.BufferedProtocol):
         return self.status != 0
 
     async def send(self, octets: bytes | memoryview) -> None:
-        """Send a part of a request; raise ConnectionLost.
+        """Send part of a request; raise ConnectionLost.
 
-        Sending stops if a reply arrives before everything is sent; `finish` then closes the
-        connection.
+        If the reply arrives early, the rest is not sent, and `finish` closes the connection.
         """
-        if not self._is_asked:
+        if not self._has_request:
             self._begin()
-            self._is_asked = True
+            self._has_request = True
         if len(octets) <= _WRITE_BYTES:
             await self._write(octets)
             return
@@ -107,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._wait()
 
     async def read(self) -> bytes:
-        """Return the body's bytes that have arrived, b"" at its end; raise BrokenReply."""
+        """Return the next bytes of the body, b"" at its end; raise BrokenReply."""
         while not self._parts:
             if self._has_ended:
                 return b""
@@ -123,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         return together
 
     def finish(self) -> bool:
-        """End the exchange; return whether the connection may serve another, else abort it."""
+        """End the exchange; return True if the connection is reusable, otherwise abort it."""
         may_serve = (
             self._has_ended
             and self._stays_open
@@ -131,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
             and self._transport is not None
             and self._transport.get_write_buffer_size() == 0
         )
-        self._is_asked = False
+        self._has_request = False
         if not may_serve:
             self.abort()
         elif self._is_paused and self._transport is not None:
@@ -145,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately, without sending buffered bytes."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -154,7 +153,7 @@ class Connection(asyncio.BufferedProtocol):
         await asyncio.shield(self._closed)
 
     def _begin(self) -> None:
-        """Reset everything that belongs to the previous reply."""
+        """Discard the state of the previous reply."""
         self.status = 0
         self.headers: dict[str, str] = {}
         self._parts.clear()
@@ -184,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until something happens to the connection."""
+        """Wait for the next event on the connection."""
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
@@ -196,11 +195,11 @@ class Connection(asyncio.BufferedProtocol):
             self._waiter.set_result(None)
 
     def _break(self, reason: str) -> None:
-        """Give up the current reply."""
+        """Fail the current reply and abort the connection."""
         if self._failure is None:
             self._failure = (
                 BrokenReply(reason)
-                if self._is_asked and self._seen_bytes
+                if self._has_request and self._seen_bytes
                 else ConnectionLost(reason)
             )
         self.abort()
@@ -217,16 +216,16 @@ class Connection(asyncio.BufferedProtocol):
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
-        # When a TLS connection ends, asyncio reads only as many of the pending bytes as fit into
-        # this buffer.
+        # At the end of a TLS connection, asyncio reads only the pending bytes that fit into this
+        # buffer.
         size = sizehint + _RECORD_BYTES
         self._room = self._buffer if size < len(self._buffer) else memoryview(bytearray(size))
         return self._room
 
     @override
     def buffer_updated(self, nbytes: int) -> None:
-        if not self._is_asked or self._has_ended:
-            # Bytes that belong to no request: there is no knowing whose reply they are.
+        if not self._has_request or self._has_ended:
+            # No request is pending, so these bytes could be mistaken for the next reply.
             self._stays_open = False
             self._break("sent bytes that were not requested")
             return
@@ -246,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._quiet_bytes += nbytes
             if self._quiet_bytes > HEAD_BYTES_MAX:
-                self._break("a head, or the framing of a body, is too long")
+                self._break("the head of the reply, or the framing of its body, is too long")
         self._wake()
 
     def _pause(self) -> None:
@@ -270,19 +269,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end_by_close(self) -> None:
         self._stays_open = False
-        ends = self._is_asked and self.has_reply and self._ends_by_close and self._failure is None
+        ends = (
+            self._has_request and self.has_reply and self._ends_by_close and self._failure is None
+        )
         if ends and (self._has_ended or not self._is_cut()):
             self._has_ended = True
             self._wake()
-        elif not (self._is_asked and self._has_ended):
+        elif not (self._has_request and self._has_ended):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
 
     def _is_cut(self) -> bool:
-        """Return whether TLS's own end is missing, so that anybody on the path may have cut the
-        reply.
+        """Return True if TLS did not announce its end, so an attacker may have cut the reply.
 
-        asyncio does not say; a read of the documented `ssl_object` returns nothing after TLS's own
-        end, and raises after any other. RFC 9112, 9.8.
+        asyncio does not report the announcement. A read of `ssl_object` returns nothing after the
+        announcement, and raises an error without one (RFC 9112, 9.8).
         """
         if self._transport is None:
             return True

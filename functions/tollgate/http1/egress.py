@@ -1,10 +1,10 @@
-"""Requests to public addresses only, for URLs from a caller, a customer or a page.
+"""Sends requests for URLs from callers, customers and web pages, to public addresses only.
 
-A name is resolved once, all of its addresses must be public, and the connection goes to one of
-them: a second lookup might return another address. Each redirect is checked in the same way.
+A host name is resolved only once, because a second lookup might return another address. All
+addresses of the host must be public. Redirects are checked in the same way.
 https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
 
-Providers, collectors and other servers that the operator names may have any address.
+Servers that the operator configures, such as providers and collectors, may have any address.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Origin, Request, parse_url
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-# The time for each of several addresses but the last.
+# Time limit to connect to an address if the host has further addresses.
 _ADDRESS_S: Final = 2.0
-# The most names that are resolved at the same time.
+# Maximum number of concurrent lookups of host names.
 _THREADS_MAX: Final = 16
 _ANY_DOMAIN: Final = DomainRules()
 
@@ -43,7 +43,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class FetchLimits(Struct, frozen=True, kw_only=True):
-    """Limits of one fetch: bytes of the body, seconds including all redirects, and redirects."""
+    """The limits for one fetch; `total_s` includes all redirects."""
 
     body_bytes_max: int = 20 * 1024 * 1024
     total_s: float = 10.0
@@ -51,58 +51,48 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """The body behind a URL."""
+    """The content that was fetched from a URL."""
 
     url: str
-    """The URL of the body, after redirects."""
+    """The URL after redirects."""
     content: bytes
     claimed_type: str | None
-    """The media type that the server claims; None if it claims none."""
+    """The server's `Content-Type` header; None if the server sent none."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name from the system's resolver; raise OSError.
+    """Return the addresses of a host from the system's resolver; raise OSError.
 
-    It runs in separate threads: a stranger's name server that does not answer blocks a thread for
-    as long as the system waits, and the loop's own threads resolve the names of providers.
+    Lookups run in separate threads, because an untrusted name server that does not answer blocks a
+    thread. The event loop's own threads stay free to resolve the names of providers.
     """
     find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await asyncio.get_running_loop().run_in_executor(_threads(), find)
-    return [str(address[0]) for *_, address in found]
+    answers = await asyncio.get_running_loop().run_in_executor(_threads(), find)
+    return [str(address[0]) for *_, address in answers]
 
 
 @cache
 def _threads() -> Executor:
-    # Imported with the first name, because the guard is made at the start of each process.
+    # Imported with the first lookup, because every process creates an Egress at its start.
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="guard")
 
 
-class Egress:
-    """A guard that connects to public addresses only.
+class Egress(Struct, frozen=True):
+    """Connects to public addresses only.
 
-    `also_allowed` are further addresses that are let through: tests serve from loopback.
+    `also_allowed` admits further addresses, for tests that serve from loopback.
     """
 
-    def __init__(
-        self,
-        *,
-        resolve: Resolve = resolve,
-        also_allowed: frozenset[str] = frozenset(),
-        tls: TlsContext = tls_context,
-    ) -> None:
-        self._resolve = resolve
-        self._also_allowed = also_allowed
-        self._tls = tls
+    resolve: Resolve = resolve
+    also_allowed: frozenset[str] = frozenset()
+    tls: TlsContext = tls_context
 
     async def connect(self, origin: Origin) -> Connection:
-        """Return a connection to a server; raise ForbiddenUrl or CannotConnect.
-
-        All addresses are checked first; the connection goes to the first of them that accepts it.
-        """
+        """Connect to a server's first reachable address; raise ForbiddenUrl or CannotConnect."""
         addresses = await self._addresses(origin)
-        reach = partial(connect, origin, make_buffer(), tls=self._tls)
+        reach = partial(connect, origin, make_buffer(), tls=self.tls)
         for address in addresses[:-1]:
             with suppress(CannotConnect):
                 return await reach(address=address, timeout_s=_ADDRESS_S)
@@ -111,10 +101,9 @@ class Egress:
     async def fetch(
         self, url: str, limits: FetchLimits, domains: DomainRules = _ANY_DOMAIN
     ) -> Fetched:
-        """Return the body behind a URL, which need not be escaped; raise HttpError.
+        """Return the content at a URL, which need not be escaped; raise HttpError.
 
-        `domains` applies to every redirect too: otherwise a page of an allowed domain could lead to
-        any other.
+        `domains` also applies to redirects, so an allowed page cannot lead to another domain.
         """
         try:
             async with asyncio.timeout(limits.total_s):
@@ -130,14 +119,14 @@ class Egress:
                 raise ForbiddenUrl("must be an http(s) URL with a plain host") from invalid
             if not domains.admits(origin.host):
                 raise ForbiddenUrl("leads to a domain that is not allowed")
-            found = await self._get(url, limits.body_bytes_max)
-            if isinstance(found, Fetched):
-                return found
-            url = found
-        raise UnusableReply("is redirected too often")
+            result = await self._get(url, limits.body_bytes_max)
+            if isinstance(result, Fetched):
+                return result
+            url = result
+        raise UnusableReply("redirects too many times")
 
     async def _get(self, url: str, bytes_max: int) -> Fetched | str:
-        """Fetch one URL, and return its content, or the URL to which it redirects."""
+        """Return the content at a URL, or the URL that it redirects to."""
         request = Request(method="GET", url=url, headers=USUAL_HEADERS)
         async with send_alone(request, connect=self.connect) as reply:
             if reply.status in _REDIRECTS:
@@ -145,13 +134,13 @@ class Egress:
             if reply.status != 200:
                 raise UnusableReply("could not be fetched")
             if reply.headers.get("content-encoding", "identity").lower() != "identity":
-                raise UnusableReply("answers in an encoding that was not requested")
+                raise UnusableReply("is sent in an encoding that was not requested")
             try:
                 content = await reply.read_all(bytes_max)
             except ReplyTooLong as large:
-                raise UnusableReply(f"has more than {bytes_max} bytes behind it") from large
-            claimed = reply.headers.get("content-type")
-            return Fetched(url=url, content=content, claimed_type=claimed)
+                raise UnusableReply(f"has content of more than {bytes_max} bytes") from large
+            claimed_type = reply.headers.get("content-type")
+            return Fetched(url=url, content=content, claimed_type=claimed_type)
 
     async def _addresses(self, origin: Origin) -> Sequence[str]:
         """Return the addresses of a server; raise ForbiddenUrl unless all of them are public."""
@@ -159,20 +148,20 @@ class Egress:
         if is_disguised(host):
             raise ForbiddenUrl("must be an http(s) URL with a plain host")
         try:
-            found = (host,) if is_address(host) else await self._resolve(host, origin.port)
+            addresses = (host,) if is_address(host) else await self.resolve(host, origin.port)
         except (OSError, UnicodeError) as unknown:
             raise CannotConnect("no such name") from unknown
-        if not found or not all(self._is_allowed(address) for address in found):
+        if not addresses or not all(self._is_allowed(address) for address in addresses):
             raise ForbiddenUrl("does not lead to a public address")
-        return found
+        return addresses
 
     def _is_allowed(self, address: str) -> bool:
-        return address in self._also_allowed or is_public(address)
+        return address in self.also_allowed or is_public(address)
 
 
 def _escape(text: str, *, base: str = "") -> str:
-    """Return a URL as it is sent, relative to `base`, without fragment; raise ForbiddenUrl."""
-    # Imported with the first URL, because the guard is made at the start of each process.
+    """Return an escaped URL without its fragment, relative to `base`; raise ForbiddenUrl."""
+    # Imported with the first URL, because every process creates an Egress at its start.
     from yarl import URL
 
     try:

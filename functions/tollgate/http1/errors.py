@@ -1,28 +1,28 @@
-"""Failures of an HTTP/1.1 request, by how far the request may have got.
+"""The errors of an HTTP/1.1 request, which state what the server may have read.
 
 HttpError
 ├── InvalidRequest     nothing was sent: the URL or a header cannot be encoded
-├── ForbiddenUrl       nothing was sent: the URL leads where strangers may not send requests
+├── ForbiddenUrl       nothing was sent: the URL comes from outside and must not be fetched
 ├── CannotConnect      nothing was sent: no server, no name, no trusted certificate
 │   └── ConnectTimedOut
 ├── ConnectionLost     the request may have been read; no byte of a reply arrived
-├── TimedOut           the request may have been read; no whole reply arrived in time
-├── UnusableReply      a reply arrived that its reader cannot use
+├── TimedOut           the request may have been read; no complete reply arrived in time
+├── UnusableReply      a complete reply arrived, but cannot be used
 └── BrokenReply        a reply began, and is invalid or truncated
     └── ReplyTooLong
 """
 
 
 class HttpError(Exception):
-    """A request got no whole reply; the message names no address and quotes no reply."""
+    """A request without a complete reply; the message contains no address and quotes no reply."""
 
 
 class InvalidRequest(HttpError):
-    """A request that cannot be sent as it is."""
+    """A request that cannot be encoded."""
 
 
 class ForbiddenUrl(HttpError):
-    """A stranger's URL is not fetched; the message ends a sentence that begins with the URL."""
+    """An untrusted URL that must not be fetched; the message completes "The URL …"."""
 
 
 class CannotConnect(HttpError):
@@ -38,16 +38,16 @@ class ConnectionLost(HttpError):
 
 
 class TimedOut(HttpError):
-    """No whole reply arrived in time."""
+    """No complete reply arrived in time."""
 
 
 class UnusableReply(HttpError):
-    """A reply is not what was wanted; the message ends a sentence that begins with the URL."""
+    """A reply that cannot be used; the message completes "The URL …"."""
 
 
 class BrokenReply(HttpError):
-    """A reply began, but cannot be read to its end."""
+    """A reply that began, but is invalid or truncated."""
 
 
 class ReplyTooLong(BrokenReply):
-    """A body has more bytes than its reader accepts."""
+    """A body that exceeds the limit of its reader."""

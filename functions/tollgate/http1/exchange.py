@@ -1,4 +1,4 @@
-"""Sending of one request, over an open connection or over one that ends with the reply."""
+"""Sends one request, over an open connection or over a connection that ends with the reply."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ from tollgate.http1.errors import TimedOut
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, Request, write_request
 
-# A request with no more body than this is sent in one write.
+# Maximum size of a body that is sent together with its head in one write.
 _TOGETHER_BYTES: Final = 64 * 1024
 
 # Returns a new connection to a server; raises HttpError.
@@ -19,7 +19,7 @@ Connect = Callable[[Origin], Awaitable[Connection]]
 
 
 async def connect_anywhere(origin: Origin) -> Connection:
-    """Return a connection to a server that the operator has named, whatever its address."""
+    """Return a connection to a server that the operator configured, at any address."""
     return await connect(origin, make_buffer())
 
 
@@ -27,9 +27,9 @@ async def connect_anywhere(origin: Origin) -> Connection:
 async def send_alone(
     request: Request, *, timeout_s: float | None = None, connect: Connect = connect_anywhere
 ) -> AsyncIterator[Reply]:
-    """Send a request once over a separate connection, and yield its reply; raise HttpError.
+    """Send a request over a new connection, and yield the reply; raise HttpError.
 
-    `timeout_s` limits all of it, including the body of the context.
+    `timeout_s` includes the time that the caller spends within the context.
     """
     origin, head = write_request(request)
     try:
@@ -45,7 +45,7 @@ async def send_alone(
 
 
 async def exchange(connection: Connection, head: bytes, body: Sequence[bytes | memoryview]) -> None:
-    """Send a request, and wait for the head of its reply; raise ConnectionLost or BrokenReply."""
+    """Send a request, and wait for the reply's head; raise ConnectionLost or BrokenReply."""
     if sum(map(len, body)) <= _TOGETHER_BYTES:
         await connection.send(b"".join((head, *body)))
     else:

@@ -1,9 +1,11 @@
-"""Pools of connections that are kept between requests."""
+"""A pool of connections that stay open between requests."""
 
 import asyncio
 from collections.abc import Generator
 from types import coroutine
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
 from tollgate.http1.connection import Connection
@@ -15,46 +17,35 @@ from tollgate.http1.request import Origin, Request, write_request
 _KEPT_S: Final = 30.0
 
 
-class Reservation:
-    """A request and the connection reserved for it; nothing of the request was sent."""
+class Reservation(Struct, kw_only=True, eq=False):
+    """An unsent request, and the connection reserved for it."""
 
-    __slots__ = ("_pool", "connection", "head", "kept_until_s", "origin", "request")
-
-    def __init__(
-        self,
-        pool: "Pool",
-        request: Request,
-        *,
-        origin: Origin,
-        head: bytes,
-        connection: Connection,
-        kept_until_s: float | None,
-    ) -> None:
-        self._pool = pool
-        self.request = request
-        self.origin = origin
-        self.head = head
-        self.connection: Connection | None = connection
-        self.kept_until_s = kept_until_s
-        """The time at which the connection is closed if unused; None for a new connection."""
+    pool: "Pool"
+    request: Request
+    origin: Origin
+    head: bytes
+    connection: Connection | None
+    """None after the request was sent or the connection released."""
+    kept_until_s: float | None
+    """Time at which the connection is closed if unused; None for a new connection."""
 
     def take(self) -> Connection:
-        """Return the connection; raise RuntimeError at a second call."""
+        """Return the connection; a second call raises RuntimeError."""
         connection, self.connection = self.connection, None
         if connection is None:
             raise RuntimeError("the request was sent, or its connection released")
         return connection
 
     def release(self) -> None:
-        """Let the connection serve another request, if this one was not sent."""
+        """Return the connection to the pool if the request was not sent."""
         if self.connection is not None:
-            self._pool.take_back(self.origin, self.take(), self.kept_until_s)
+            self.pool.take_back(self.origin, self.take(), self.kept_until_s)
 
 
 class Pool:
     """Connections to any server: at most `connections_max` in use, and as many idle.
 
-    A pool belongs to the event loop of its first request, and raises RuntimeError in another one.
+    A pool works only in the event loop of its first request; in others it raises RuntimeError.
     """
 
     def __init__(
@@ -70,8 +61,7 @@ class Pool:
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Idle connections by server, each with the time at which it is closed; the last one is used
-        # first.
+        # Idle connections by server, each with its closing time; the latest is reused first.
         self._idle: dict[Origin, list[tuple[Connection, float]]] = {}
         self._idle_count = 0
         self._closing: asyncio.TimerHandle | None = None
@@ -86,9 +76,9 @@ class Pool:
     async def reserve(
         self, request: Request, *, connect_s: float | None = None, fresh: bool = False
     ) -> Reservation:
-        """Reserve a connection for a request, which is sent or released later; raise HttpError.
+        """Reserve a connection for a request that is not sent yet; raise HttpError.
 
-        Nothing of the request is sent. A `fresh` connection has served no other request.
+        A `fresh` connection has served no other request.
         """
         origin, head = write_request(request)
         self._claim_loop()
@@ -101,13 +91,18 @@ class Pool:
             self._free.release()
             raise
         return Reservation(
-            self, request, origin=origin, head=head, connection=connection, kept_until_s=until_s
+            pool=self,
+            request=request,
+            origin=origin,
+            head=head,
+            connection=connection,
+            kept_until_s=until_s,
         )
 
     async def send_reserved(
         self, reserved: Reservation, *, connect_s: float | None = None
     ) -> Reply:
-        """Send as `send` does, on another connection if the reserved one has ended."""
+        """Send a reserved request, over a new connection if the reserved connection has ended."""
         connection = reserved.connection
         if not (connection is None or connection.is_quiet or await _becomes_quiet(connection)):
             reserved.take().abort()
@@ -116,7 +111,7 @@ class Pool:
         return await self._send(reserved)
 
     def take_back(self, origin: Origin, unused: Connection, until_s: float | None) -> None:
-        """Keep a connection that was reserved in vain, no longer than it would have been kept."""
+        """Keep a connection that was reserved but not used, without extending its closing time."""
         self._free.release()
         self._keep(origin, unused, until_s)
 
@@ -128,8 +123,8 @@ class Pool:
             connection.abort()
             self._free.release()
             if isinstance(failed, ConnectionLost) and reserved.kept_until_s is not None:
-                # The other idle connections to the server most likely ended too, for example while
-                # the process was frozen: the next request needs a new one.
+                # The other idle connections to the server have probably ended too, for example
+                # while the process was frozen.
                 self._drop(origin)
             raise
         return Reply(connection, lambda used: self._release(origin, used))
@@ -151,7 +146,7 @@ class Pool:
             if self._loop is not None:
                 # Idle connections are read and timed by the first loop, which may be closed or
                 # never run again.
-                raise RuntimeError("a pool serves the event loop of its first request alone")
+                raise RuntimeError("a pool works only in the event loop of its first request")
             self._loop = loop
 
     async def _enter(self, connect_s: float | None) -> None:
@@ -166,7 +161,7 @@ class Pool:
             raise ConnectTimedOut("no connection was free in time") from late
 
     def _take(self, origin: Origin) -> tuple[Connection, float] | tuple[None, None]:
-        """Return an idle connection that seems alive, and the time at which it would be closed."""
+        """Return an idle connection that seems alive and its closing time, or (None, None)."""
         waiting = self._idle.get(origin)
         now_s = asyncio.get_running_loop().time()
         while waiting:
@@ -201,7 +196,7 @@ class Pool:
             self._closing = loop.call_at(until_s, self._close_unused)
 
     def _close_unused(self) -> None:
-        """Close connections that were idle for too long; a timer calls this while there are any."""
+        """Close connections that were idle for too long, and set the timer for the next ones."""
         self._closing = None
         loop = asyncio.get_running_loop()
         now_s = loop.time()
@@ -224,13 +219,11 @@ class Pool:
 
 
 async def _becomes_quiet(connection: Connection) -> bool:
-    """Return whether only TLS's own bytes have arrived, such as session tickets.
+    """Return True if only TLS's own bytes have arrived, such as session tickets.
 
-    Tickets follow a handshake: if the event loop is busy, they are unread when the request could be
-    sent.
+    Tickets follow the handshake, and a busy event loop may not have read them yet.
     """
-    # In the next turn, the loop sees the bytes and queues the read; in the turn after that it reads
-    # them.
+    # The event loop notices the bytes in its next iteration, and reads the bytes in the one after.
     await _turn()
     await _turn()
     return connection.is_quiet
@@ -238,5 +231,5 @@ async def _becomes_quiet(connection: Connection) -> bool:
 
 @coroutine
 def _turn() -> Generator[None, None, None]:
-    """Let the event loop turn once."""
+    """Let the event loop run one iteration."""
     yield

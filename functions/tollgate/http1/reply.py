@@ -7,9 +7,9 @@ from tollgate.http1.errors import BrokenReply, ReplyTooLong
 
 
 class Reply:
-    """A reply whose body is still to be read; header names are in lower case.
+    """A reply whose body is not read yet; header names are in lower case.
 
-    `close` must be called: it keeps the connection if the body was read to its end.
+    The caller must call `close`, which keeps the connection if the body was read to its end.
     """
 
     __slots__ = ("_connection", "_release", "headers", "status")
@@ -31,13 +31,13 @@ class Reply:
         return self._connection is None or self._connection.is_read
 
     async def read(self) -> bytes:
-        """Return the body's bytes that have arrived, b"" at its end; raise BrokenReply."""
+        """Return the next bytes of the body, b"" at its end; raise BrokenReply."""
         if self._connection is None:
             raise BrokenReply("the reply was closed")
         return await self._connection.read()
 
     async def read_all(self, bytes_max: int) -> bytes:
-        """Return the whole body; raise BrokenReply, or ReplyTooLong."""
+        """Return the whole body; raise BrokenReply, or ReplyTooLong for more than `bytes_max`."""
         if int(self.headers.get("content-length", 0)) > bytes_max:
             raise ReplyTooLong("the reply is too long")
         parts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Encoding of requests; anything that could end a line early is refused."""
+"""Encodes requests, and refuses everything that could end a header line early."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][!\"$-~]*)?",
     re.ASCII,
 )
-# The URLs of providers are few and short, and their parts are cached. Those of callers and
-# redirects may be as long as a reply's head, and are not cached.
+# Maximum length of URLs whose parts are cached. The URLs of providers are few and short, but URLs
+# from callers and redirects may be long.
 _SHORT: Final = 512
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 USUAL_HEADERS: Final[Mapping[str, str]] = {
@@ -27,14 +27,14 @@ USUAL_HEADERS: Final[Mapping[str, str]] = {
     "accept": "*/*",
     "accept-encoding": "identity",
 }
-# Headers that only the sender writes, because they say where a request ends.
+# Headers that only this module writes, because they determine where a request ends.
 _FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
-# Control characters other than tab, CR and LF; line ends are counted instead.
+# Control characters except tab, CR and LF; CR and LF are checked by counting line breaks.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Origin(Struct, frozen=True):
-    """A server; the host has no brackets, even if it is an IPv6 address."""
+    """A server; the host has no brackets, not even for an IPv6 address."""
 
     scheme: str
     host: str
@@ -49,8 +49,8 @@ class Origin(Struct, frozen=True):
 class Request(Struct, frozen=True, kw_only=True):
     """A request whose `url` is already escaped.
 
-    `headers` exclude the framing, and need not include `host`. `body` is in parts, so that none is
-    copied.
+    `headers` must not contain framing, and may omit `host`. `body` consists of parts, which avoids
+    a copy.
     """
 
     method: Method
@@ -65,13 +65,13 @@ def parse_url(url: str) -> tuple[Origin, str]:
 
 
 def _parse(url: str) -> tuple[Origin, str]:
-    found = _URL.fullmatch(url)
-    if found is None:
-        raise InvalidRequest("a URL that cannot be sent")
-    scheme, host, target = found["scheme"], found["host"].lower(), found["target"] or "/"
-    port = int(found["port"] or _PORTS[scheme])
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise InvalidRequest("the URL cannot be encoded")
+    scheme, host, target = match["scheme"], match["host"].lower(), match["target"] or "/"
+    port = int(match["port"] or _PORTS[scheme])
     if not 0 < port <= _PORT_MAX:
-        raise InvalidRequest("a URL with a port that does not exist")
+        raise InvalidRequest("the URL has an invalid port")
     return Origin(scheme, host.strip("[]"), port), target if target[0] == "/" else f"/{target}"
 
 
@@ -79,7 +79,7 @@ _parse_short: Final = lru_cache(512)(_parse)
 
 
 def write_request(request: Request) -> tuple[Origin, bytes]:
-    """Return a request's server, and the encoded request up to its body; raise InvalidRequest."""
+    """Return a request's server, and its encoded request line and headers; raise InvalidRequest."""
     origin, target = parse_url(request.url)
     headers = request.headers
     if "host" not in headers:
@@ -90,9 +90,9 @@ def write_request(request: Request) -> tuple[Origin, bytes]:
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str], framing: str) -> bytes:
-    """Return an encoded request up to its body; raise InvalidRequest.
+    """Return the encoded request line and headers; raise InvalidRequest.
 
-    `framing` is made of whole header lines, which say where the body ends.
+    `framing` consists of complete header lines, which determine where the body ends.
     """
     lines = [f"{method} {target} HTTP/1.1\r\n"]
     for name, value in headers.items():
@@ -101,13 +101,13 @@ def encode_head(method: str, target: str, headers: Mapping[str, str], framing: s
     text = "".join(lines)
     ends = len(lines)
     if not text.count("\r\n") == text.count("\r") == text.count("\n") == ends:
-        raise InvalidRequest("a header with the end of a line in it")
+        raise InvalidRequest("a header contains a line break")
     if _CONTROLS.search(text):
-        raise InvalidRequest("a header with a control character in it")
+        raise InvalidRequest("a header contains a control character")
     return f"{text}{framing}\r\n".encode("utf-8", "replace")
 
 
 @lru_cache(512)
 def _check_name(name: str) -> None:
     if _NAME.fullmatch(name) is None or name.lower() in _FRAMING:
-        raise InvalidRequest("a header with a name that cannot be sent")
+        raise InvalidRequest("a header has an invalid name")

@@ -1,1 +1,1 @@
-"""Client formats: each parses requests into core types, and renders replies from core types."""
+"""Client formats, which parse requests into core types and render replies from core types."""

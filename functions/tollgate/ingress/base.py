@@ -1,4 +1,4 @@
-"""The protocols of a client format; those of providers are in `providers.ports.base`."""
+"""The protocols that every client format implements, and the types that they exchange."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, MediaUrl
 
-# Imported at run time, because msgspec decodes stored answers into this type.
+# msgspec decodes stored answers into this type, so it must be imported at run time.
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
@@ -17,91 +17,91 @@ from tollgate.core.limits import RateLimit
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
-from tollgate.core.routing.lifecycle import Lifecycle
+from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.core.work.base import Work
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
-# The comment ends with one newline, because some clients take a blank line for the end of an event.
+# The comment ends with one newline, because some clients read a blank line as the end of an event.
 KEEP_ALIVE_COMMENT: Final = b": keep-alive\n"
 
 
 class NamespacedName(Struct, frozen=True, kw_only=True):
-    """The name of a tool within a group of tools, as the caller declared it."""
+    """A tool's name and the namespace (group of tools) in which the caller declared the tool."""
 
     namespace: str
     name: str
 
 
 class AwaitedMedia(Struct, frozen=True, kw_only=True):
-    """Media behind a URL or in a file that must be fetched before the work can be sized."""
+    """Media behind a URL or file id that must be fetched before the cost can be estimated."""
 
     source: MediaUrl | FileReference
     field: str
     bytes_max: int
     complete: Callable[[bytes], Work]
-    """Return the work with the content; raise RequestError if the content is of another kind."""
+    """Return the work with the fetched content; raise RequestError if its type is wrong."""
 
 
 class ParsedWork(Struct, frozen=True, kw_only=True):
-    """A parsed request of any kind: the work to do, and the options of the reply."""
+    """A parsed request of any kind: the work to do, and the options for the reply."""
 
     request: Work
     stream: bool = False
     media_type: str = ""
-    """The media type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
+    """The media type of a reply that is neither JSON nor an event stream, such as `audio/mpeg`."""
     awaits: AwaitedMedia | None = None
     described: bytes = b""
-    """The request as JSON if its body is a form, with size and hash in place of each file."""
+    """A form as JSON, with size and hash in place of each file; empty if the body is JSON."""
     episode_id: str | None = None
-    """The caller's own episode id; with None the renderer creates one."""
+    """The episode id from the request; None makes the renderer create an id."""
     ignored: tuple[str, ...] = ()
-    """The names of the request's fields that have no effect."""
+    """The names of request fields that have no effect."""
     tells_routing: bool = False
-    """True if the caller requested the routing (`Routed`) in the reply."""
+    """True if the reply must show how the request was routed (`Routed`)."""
     stored_input: tuple[JsonObject, ...] | None = None
-    """The input to store with the answer, earlier turns included; with None nothing is stored."""
+    """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Facts that a client states about itself; they are not sent to providers."""
+    """Metadata that a client sends about itself; providers do not get the metadata."""
 
 
 class ParsedCall(ParsedWork, frozen=True, kw_only=True):
-    """A parsed request for a generation, with the options that the format's renderer reads."""
+    """A parsed request for a chat generation, with the options that its renderer reads."""
 
     request: GenerationRequest
     usage_on_finish: bool = False
-    """True if the finish frame of a stream has the usage, instead of a frame after the finish."""
+    """True if a stream sends usage in its finish frame, not in a separate frame afterwards."""
     echoes: bool = False
-    """True if the renderer repeats the prompt before each answer."""
+    """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The fields of the request that the reply repeats, in the form that the reply has."""
+    """The request fields that the reply repeats, as they appear in the reply."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
-    """The caller's names of tools in namespaces, by the flat names that providers get."""
+    """The declared names of tools in namespaces, by the flat names that are sent to providers."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
-    """The model and provider of a reply, known from the commit point on."""
+    """Facts about a reply that are known from the commit point on, such as model and provider."""
 
     generation_id: str
     created_s: int
     model: str
     provider: str | None
-    """The slug of the provider that served; None if no attempt served."""
+    """The slug of the provider that answered; None if every attempt failed."""
     provider_name: str | None = None
-    """The provider's display name; None if the provider has only a slug."""
+    """The provider's display name; None if it has none."""
     fallback_from: str | None = None
-    """The model that was tried first, if a different model serves."""
+    """The model that was tried first; None if that model answered."""
     fallback_depth: int = 0
-    """The number of endpoints that were tried before the one that serves."""
+    """The number of endpoints that failed before one answered."""
     adapted: tuple[str, ...] = ()
-    """The caller's parameters that the provider does not support."""
+    """The request parameters that the provider does not support."""
     ending: Lifecycle | None = None
-    """The announced end of the model at this provider; None if no end is announced."""
+    """The announced retirement of the model at this provider; None if none is announced."""
     read_files: tuple[KnownFile, ...] = ()
-    """The documents that were read for the answer."""
+    """The documents that the gateway read for this answer."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):
-    """The routing to show to callers who request it: the rule, and every attempt so far."""
+    """The routing of a request: the matched rule, and every attempt so far."""
 
     requested: str
     catalog_sha: str
@@ -111,7 +111,7 @@ class Routed(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: GenerationRecord) -> Self:
-        """Return the routing in the record of a generation."""
+        """Return the routing that a generation's record describes."""
         return cls(
             requested=record.trace.requested_model,
             catalog_sha=record.catalog_sha,
@@ -122,23 +122,23 @@ class Routed(Struct, frozen=True, kw_only=True):
 
 
 class Renderer(Protocol):
-    """Writes one reply in the client's format."""
+    """Renders one reply in the client's format."""
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; return no bytes for an event without frames."""
+        """Render one event of a choice; return no bytes if nothing has to be sent."""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last frames of a finished stream: usage, then the end mark."""
+        """Render the last frames of a complete stream: usage, then the end marker."""
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last frames of a stream that failed after the commit point."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
+        """Render the body of a non-streamed reply; `responses` has one entry for each choice."""
 
 
 class ErrorReply(Struct, frozen=True, kw_only=True):
-    """An error as an HTTP reply."""
+    """An HTTP reply that reports an error."""
 
     status: int
     body: bytes
@@ -149,28 +149,26 @@ class Ingress(Protocol):
     """Parses the requests of one client format, and renders its replies, headers and errors."""
 
     keep_alive: bytes
-    """The bytes, sent between two events, with which a quiet stream shows that it is alive."""
+    """The bytes that keep an idle stream open between two events."""
     early_keep_alive: bytes
-    """The bytes that are sent for the same purpose before the first event."""
+    """The bytes that keep a stream open before its first event."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault.
-
-        The names of `headers` are in lower case.
-        """
+        """Parse a request with lower-case headers; raise RequestError with the field at fault."""
 
     def renderer(self, call: Any, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply to `call`, a result of this format's `parse`."""
+        """Return a new renderer for the reply to `call`, which this format's `parse` returned."""
 
     def limit_headers(
         self, requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
     ) -> dict[str, str]:
-        """Return the headers, in this format's names, that state how much of its limits a key has.
+        """Return this format's headers for the limits of a key and the remaining amounts.
 
-        `request_id` contains the time from which the limits count their seconds until a reset.
+        Limits state the seconds until their reset; these seconds count from the time in
+        `request_id`.
         """
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in this format's envelope, with the routing if `routed` is not None."""
+        """Render an error in this format's envelope, with the routing unless `routed` is None."""

@@ -1,4 +1,4 @@
-"""The mapping of errors to HTTP statuses, headers and bodies in OpenAI's format."""
+"""HTTP statuses, headers and bodies for errors, in OpenAI's format."""
 
 import math
 import re
@@ -54,10 +54,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
 
-# Callers see one code for both conflicts of idempotency keys, with status 409 or 422.
-_PUBLISHED: Final = {ErrorCode.IDEMPOTENCY_MISMATCH: ErrorCode.IDEMPOTENCY_CONFLICT}
-
-# OpenAI's types of errors: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
+# OpenAI's error types: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -67,15 +64,15 @@ _TYPES: Final[Mapping[int, str]] = {
 }
 
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
-# Statuses with which a retry of the same request would be refused again.
-_LASTING: Final = frozenset({401, 402, 403})
-# Beyond this wait, a header asks SDKs not to retry by themselves.
+# Statuses after which a retry of the same request would fail again.
+_PERMANENT: Final = frozenset({401, 402, 403})
+# SDKs may retry after a wait up to this limit; for a longer wait, a header tells them not to.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's own names of fields, by the field names of chat completions, which errors of planning
-# and attempts use.
+# A format's field names, by the names in chat completions, which errors from planning and attempts
+# use.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -85,13 +82,8 @@ _UPLOAD_HINT: Final = (
 )
 
 
-def openai_type(status: int) -> str:
-    """Return OpenAI's type of errors for a status."""
-    return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-
-
-def retry_after_seconds(error: GatewayError) -> int | None:
-    """Return the seconds of `Retry-After`, at least 1; None if the error has no such header."""
+def _retry_after_s(error: GatewayError) -> int | None:
+    """Return the value of `Retry-After`, at least 1; None if the error gets no such header."""
     if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
     if error.retry_after_s is None:
@@ -100,17 +92,18 @@ def retry_after_seconds(error: GatewayError) -> int | None:
 
 
 def public_code(code: ErrorCode) -> str:
-    """Return the error code that callers see."""
-    return _PUBLISHED.get(code, code).value
+    """Return the error code that callers see; both idempotency errors have the same code."""
+    is_mismatch = code is ErrorCode.IDEMPOTENCY_MISMATCH
+    return (ErrorCode.IDEMPOTENCY_CONFLICT if is_mismatch else code).value
 
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
-    """Return the field at fault and the message, both with the format's own name of that field."""
-    own = names.get(error.param or "")
-    if error.param is None or own is None:
+    """Return the field at fault and the message, with the field renamed as in `names`."""
+    own_name = names.get(error.param or "")
+    if error.param is None or own_name is None:
         return error.param, error.message
     word = rf"(?<![\w./-]){re.escape(error.param)}(?![\w./-]*\w)"
-    return own, re.sub(word, lambda _: own, error.message)
+    return own_name, re.sub(word, lambda _: own_name, error.message)
 
 
 def openai_error(
@@ -120,13 +113,15 @@ def openai_error(
     *,
     upload_hint: str = _UPLOAD_HINT,
 ) -> dict[str, JsonValue]:
-    """Return the `error` object of the OpenAI envelope."""
+    """Return the `error` object of OpenAI's envelope."""
     param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
         message = f"{message} {upload_hint}"
+    status = STATUS[error.code]
+    type_ = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {
         "message": message,
-        "type": openai_type(STATUS[error.code]),
+        "type": type_,
         "code": public_code(error.code),
         "param": param,
         "request_id": request_id,
@@ -135,9 +130,9 @@ def openai_error(
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
-    """Return the field `limit` of an error, or nothing if no limit caused the error.
+    """Return the field `limit` for an error object; empty if no limit caused the error.
 
-    Limits of a period are amounts in USD; other limits count requests or tokens.
+    Limits for a period are in USD; other limits count requests or tokens.
     """
     if limit is None:
         return {}
@@ -156,14 +151,14 @@ def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
 
 
 def error_headers(error: GatewayError) -> dict[str, str]:
-    """Return the headers that belong to an error, whatever its envelope."""
+    """Return the headers of an error reply, which are the same in all formats."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
-    retry = retry_after_seconds(error)
+    retry = _retry_after_s(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
-    if not error.may_repeat or status in _LASTING or (retry or 0) > _REPEATED_WITHIN_S:
-        # Without this header the SDKs of OpenAI and Anthropic, and Claude Code, retry.
+    if not error.may_repeat or status in _PERMANENT or (retry or 0) > _REPEATED_WITHIN_S:
+        # Without this header, Claude Code and the SDKs of OpenAI and Anthropic retry.
         headers["x-should-retry"] = "false"
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -181,21 +176,25 @@ def openai_reply(
     upload_hint: str = _UPLOAD_HINT,
 ) -> ErrorReply:
     """Render an error as an HTTP reply in OpenAI's envelope."""
-    shown = openai_error(error, request_id, names, upload_hint=upload_hint)
-    content: dict[str, JsonValue] = {"error": {**shown}}
+    error_object = openai_error(error, request_id, names, upload_hint=upload_hint)
+    return error_reply(error, {"error": {**error_object}}, routed)
+
+
+def error_reply(
+    error: GatewayError, envelope: dict[str, JsonValue], routed: Routed | None
+) -> ErrorReply:
+    """Return an HTTP reply with an error's envelope, and the routing unless it is None."""
     if routed is not None:
-        content["tollgate_metadata"] = tollgate_metadata(routed)
+        envelope["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(
-        status=STATUS[error.code], body=to_json(content), headers=error_headers(error)
+        status=STATUS[error.code], body=to_json(envelope), headers=error_headers(error)
     )
 
 
 def openai_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
-
-    OpenAI's reset headers are durations, so the time in `request_id` is not read.
+    """Return OpenAI's `x-ratelimit-…` headers; resets are durations and do not need the id.
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
@@ -210,7 +209,7 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing of a request as all formats show it; the attempt that served has 200."""
+    """Return the routing in the form of all formats; a successful attempt has status 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

@@ -1,7 +1,7 @@
-"""Parses multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
+"""A parser for multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
 
-https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs mark lists and objects by brackets (`name[]`,
-`name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
+https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs write lists and objects with brackets
+(`name[]`, `name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
 """
 
 import re
@@ -17,59 +17,60 @@ from python_multipart.multipart import parse_options_header
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.validation import decode_object
 
 PARTS_MAX: Final = 128
 HEADERS_MAX: Final = 8
 HEADER_BYTES_MAX: Final = 4_096
 NAME_LENGTH_MAX: Final = 256
 TEXT_BYTES_MAX: Final = 256 * 1024
-# The limit of RFC 2046, 5.1.1.
+# The maximum in RFC 2046, 5.1.1.
 _BOUNDARY_LENGTH_MAX: Final = 70
-# Requests nest fields in forms at most this deep.
+# The deepest nesting that a field in a form may have.
 _KEYS_MAX: Final = 3
 
 _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 _KEY: Final = re.compile(r"\[([^\[\]]*)\]")
-# A part of one of these types is a file even without a file name.
+# A part with one of these media types is a file even without a file name.
 _FILE_TYPES: Final = ("application/octet-stream", "audio/", "image/", "video/")
 _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 
 
 class FileLabel(Struct, frozen=True, kw_only=True):
-    """The name and the type that a client states for a file."""
+    """The name and media type that a client sends with a file."""
 
     filename: str
-    """The name as sent, including folders; empty if none is stated."""
+    """The file name as sent, including folders; empty if missing."""
     media_type: str
-    """The media type; empty if none is stated."""
+    """The media type as sent; empty if missing."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The parts of a form by name, in the order of the body."""
+    """The parts of a form by field name, in the order of the body."""
 
     texts: Mapping[str, tuple[str, ...]]
-    """The texts by the field's name as sent, including brackets."""
+    """The text values by field name as sent, including brackets."""
     files: Mapping[str, tuple[bytes, ...]]
-    """The contents of files by the field's name; a trailing `[]` is removed from the name."""
+    """The file contents by field name; a trailing `[]` is removed from the name."""
     labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
-    """The labels of files by the field's name, in the order of `files`."""
+    """The labels of the files by field name, in the order of `files`."""
 
     def file(self, name: str) -> bytes | None:
-        """Return the field's file or None; raise RequestError for a text or for several files."""
+        """Return the field's file or None; raise RequestError if it is text or several files."""
         if name in self.texts:
-            raise _refusal(name, "must be a file")
-        several = self.files.get(name, ())
-        if len(several) > 1:
-            raise _refusal(name, "must be one file")
-        return several[0] if several else None
+            raise field_refusal(name, "must be a file")
+        contents = self.files.get(name, ())
+        if len(contents) > 1:
+            raise field_refusal(name, "must be one file")
+        return contents[0] if contents else None
 
-    def unread_files(self, *read: str) -> tuple[str, ...]:
-        """Return the fields with files whose names are not in `read`."""
-        return tuple(name for name in self.files if name not in read)
+    def unread_files(self, *read_fields: str) -> tuple[str, ...]:
+        """Return the names of file fields that are not in `read`."""
+        return tuple(name for name in self.files if name not in read_fields)
 
     def described(self) -> bytes:
-        """Return the form as JSON that does not depend on the boundary and the order of fields."""
+        """Return the form as JSON that is independent of the boundary and the field order."""
         files: dict[str, list[JsonValue]] = {
             name: [
                 {"bytes": len(content), "sha256": sha256(content).hexdigest()}
@@ -84,31 +85,31 @@ class Form(Struct, frozen=True, kw_only=True):
     def values(
         self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()
     ) -> dict[str, JsonValue]:
-        """Return the texts as the fields of an object; empty texts are left out.
+        """Return the text fields as an object; empty texts are omitted.
 
-        A field in `lists` may be repeated without brackets. A field in `objects` may be JSON.
+        A field in `lists` may be repeated without brackets. A field in `objects` may contain JSON.
         """
         values: dict[str, JsonValue] = {}
         for name, texts in self.texts.items():
             field, keys = _steps(name)
-            stated = [text for text in texts if text]
-            if not stated:
+            texts_sent = [text for text in texts if text]
+            if not texts_sent:
                 continue
             if not keys and field in lists:
                 keys = ("",)
             if keys and not keys[-1]:
-                _place(values, field, keys[:-1], list(stated))
-            elif len(stated) > 1:
-                raise _refusal(name, "must be given once")
-            elif not keys and field in objects and stated[0].lstrip().startswith("{"):
-                _place(values, field, (), _decoded(field, stated[0]))
+                _place(values, field, keys[:-1], list(texts_sent))
+            elif len(texts_sent) > 1:
+                raise field_refusal(name, "must not be repeated")
+            elif not keys and field in objects and texts_sent[0].lstrip().startswith("{"):
+                _place(values, field, (), _decoded(field, texts_sent[0]))
             else:
-                _place(values, field, keys, stated[0])
+                _place(values, field, keys, texts_sent[0])
         return values
 
 
 def parse_form(body: bytes, content_type: str) -> Form:
-    """Parse a form; raise RequestError, with the field at fault if one is known."""
+    """Parse a form; raise RequestError, with the field at fault if known."""
     reader = _PartReader()
     try:
         parser = MultipartParser(
@@ -132,14 +133,14 @@ def parse_form(body: bytes, content_type: str) -> Form:
     if not reader.closed:
         raise reader.refusal("ends before its last boundary")
     return Form(
-        texts={name: tuple(several) for name, several in reader.texts.items()},
-        files={name: tuple(several) for name, several in reader.files.items()},
-        labels={name: tuple(several) for name, several in reader.labels.items()},
+        texts={name: tuple(values) for name, values in reader.texts.items()},
+        files={name: tuple(values) for name, values in reader.files.items()},
+        labels={name: tuple(values) for name, values in reader.labels.items()},
     )
 
 
 class _PartReader:
-    """The callbacks of the parser; holds the finished parts and the part that is being read."""
+    """The parser's callbacks, which collect the complete parts and the current part."""
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
@@ -156,7 +157,7 @@ class _PartReader:
         self._size = 0
 
     def refusal(self, what: str) -> RequestError:
-        """Return an error about the form, with the name of the part that is being read."""
+        """Return an error about the form, with the name of the current part if known."""
         if self._name is None:
             return RequestError(ErrorCode.INVALID_REQUEST, f"The form {what}.")
         return RequestError(
@@ -172,11 +173,11 @@ class _PartReader:
             raise self.refusal(f"has more than {PARTS_MAX} parts")
         self._headers, self._pieces, self._size = {}, [], 0
 
-    def add_header_name(self, read: bytes, start: int, end: int) -> None:
-        self._header_name += read[start:end]
+    def add_header_name(self, chunk: bytes, start: int, end: int) -> None:
+        self._header_name += chunk[start:end]
 
-    def add_header_value(self, read: bytes, start: int, end: int) -> None:
-        self._header_value += read[start:end]
+    def add_header_value(self, chunk: bytes, start: int, end: int) -> None:
+        self._header_value += chunk[start:end]
 
     def end_header(self) -> None:
         self._headers[self._header_name.decode("latin-1").lower()] = self._header_value
@@ -198,18 +199,18 @@ class _PartReader:
             _FILE_TYPES
         )
         self._name = name.removesuffix("[]") if self._is_file else name
-        # Browsers and OpenAI's SDK for Python write a quotation mark in a name as %22.
+        # Browsers and OpenAI's SDK for Python encode a quotation mark in a file name as %22.
         filename = options.get(b"filename", b"").decode(errors="replace").replace("%22", '"')
         self._label = FileLabel(filename=filename, media_type=media_type.decode("latin-1"))
         encoding = self._headers.get("content-transfer-encoding", b"")
         if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
-            raise _refusal(self._name, "must be sent without a content-transfer-encoding")
+            raise field_refusal(self._name, "must be sent without a content-transfer-encoding")
 
-    def add_content(self, read: bytes, start: int, end: int) -> None:
+    def add_content(self, chunk: bytes, start: int, end: int) -> None:
         self._size += end - start
         if not self._is_file and self._size > TEXT_BYTES_MAX:
-            raise _refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
-        self._pieces.append(read[start:end])
+            raise field_refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
+        self._pieces.append(chunk[start:end])
 
     def end(self) -> None:
         name, content = str(self._name), b"".join(self._pieces)
@@ -221,15 +222,10 @@ class _PartReader:
         try:
             self.texts.setdefault(name, []).append(content.decode())
         except UnicodeDecodeError as invalid:
-            raise _refusal(name, "must be text in UTF-8") from invalid
+            raise field_refusal(name, "must be text in UTF-8") from invalid
 
     def close(self) -> None:
         self.closed = True
-
-
-def _refusal(field: str, what: str) -> RequestError:
-    """Return the error of a field; `what` completes a sentence that begins with the field."""
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{field} {what}.", param=field)
 
 
 def _options(header: bytes) -> tuple[bytes, dict[bytes, bytes]]:
@@ -249,11 +245,11 @@ def _boundary(content_type: str) -> bytes:
 
 
 def _steps(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return a field and the keys in brackets; an empty last key means a list."""
+    """Return the field and the keys in brackets of a form name; an empty last key means a list."""
     match = _NAME.fullmatch(name)
     keys = tuple(_KEY.findall(match[2])) if match else ()
     if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:
-        raise _refusal(name, "is not a valid field name: write field, field[] or field[key]")
+        raise field_refusal(name, "is not a valid field name: write field, field[] or field[key]")
     return match[1], keys
 
 
@@ -261,24 +257,24 @@ def _decoded(field: str, text: str) -> JsonValue:
     try:
         return decode_object(text.encode())
     except RequestError as invalid:
-        raise _refusal(field, "must be an object in JSON") from invalid
+        raise field_refusal(field, "must be an object in JSON") from invalid
 
 
 def _place(
     values: dict[str, JsonValue], field: str, keys: tuple[str, ...], value: JsonValue
 ) -> None:
-    """Put a value into the nested objects in `values`, and merge lists."""
+    """Set a value in the nested objects in `values`; extend a list that is already there."""
     *outer, last = (field, *keys)
-    place = values
+    container = values
     for key in outer:
-        inner = place.setdefault(key, {})
+        inner = container.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise _refusal(field, "is given in two forms")
-        place = inner
-    before = place.get(last)
+            raise field_refusal(field, "conflicts with another field of the same name")
+        container = inner
+    before = container.get(last)
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
-    elif last in place:
-        raise _refusal(field, "is given in two forms")
+    elif last in container:
+        raise field_refusal(field, "conflicts with another field of the same name")
     else:
-        place[last] = value
+        container[last] = value

@@ -1,19 +1,87 @@
-"""The table of client formats that are served, one row for each.
+"""The table of client formats, with one row for each format.
 
-A new format needs its folder, a row here, and the path's method in infra/template.yaml:
-`web/chat_app.py` derives the routes from the rows, and `web/openapi.py` the description. A row has
-the dotted names of the format's class and models, so a process imports a format with the format's
-first request.
+A new format needs a folder, a row here, and its path and method in infra/template.yaml. Routes
+(`web/chat_app.py`) and the API description (`web/openapi.py`) are derived from the rows. Rows name
+classes and models by dotted names, so a format is imported on its first request.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
+
+from msgspec import Struct
+from pydantic import BaseModel
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
+from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
-from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
 
-# The header that clients of Anthropic's Messages API send with every request.
+
+class FormatModels(Struct, frozen=True, kw_only=True):
+    """The models of a format for the OpenAPI document; serving a request does not import them."""
+
+    request: DottedName[type[BaseModel]]
+    reply: DottedName[type[BaseModel]] | None = None
+    """The body of a non-streamed reply; None if that body is not JSON."""
+    error: DottedName[type[BaseModel]] = DottedName(
+        "tollgate.ingress.shared.wire.reply_models:ErrorEnvelope"
+    )
+    form: DottedName[type[BaseModel]] | None = None
+    """The fields of a request sent as a form; None if the format does not accept forms."""
+    media_types: DottedName[Mapping[str, str]] | None = None
+    """The media types of replies that are neither JSON nor events, by requested format."""
+    event: DottedName[type[BaseModel]] | None = None
+    """The JSON data of a server-sent event; None if the format does not stream."""
+    failure: DottedName[type[BaseModel]] | None = None
+    """The JSON data of the event that ends a failed stream; None if the format does not stream."""
+    count_request: DottedName[type[BaseModel]] | None = None
+    """The request body of the token-counting route; None if the format has no such route."""
+    count_reply: DottedName[type[BaseModel]] | None = None
+    """The reply of the token-counting route."""
+
+
+class TokenCounting(Struct, frozen=True, kw_only=True):
+    """A route that counts the input tokens of a request."""
+
+    path: str
+    parse: DottedName[Callable[[bytes, Mapping[str, str]], GenerationRequest]]
+    """The function that parses a request; it raises RequestError with the field at fault."""
+    render: Callable[[int], bytes]
+    """The function that returns the reply body for a token count."""
+    summary: str
+    operation_id: str
+
+
+class PathAlias(Struct, frozen=True, kw_only=True):
+    """A second path of a format, to which another vendor's clients send their requests."""
+
+    path: str
+    summary: str
+    operation_id: str
+
+
+class IngressFormat(Struct, frozen=True, kw_only=True):
+    """One client format: its route, code and API description."""
+
+    name: str
+    """The format's name in generation records."""
+    path: str
+    """The path of the metered route, in the form that `canonical_path` returns."""
+    make: DottedName[Callable[[IdSource], Ingress]]
+    models: FormatModels
+    tag: str
+    summary: str
+    description: str
+    operation_id: str
+    id_header: str | None = None
+    """The name of a header that repeats `x-request-id` for this format's clients."""
+    alias: PathAlias | None = None
+    """A second path with the same behavior as `path`."""
+    counting: TokenCounting | None = None
+    """The token-counting route; None if the format has no such route."""
+
+
+# Clients of Anthropic's Messages API send this header with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
 CHAT_COMPLETIONS: Final = IngressFormat(
@@ -28,7 +96,7 @@ CHAT_COMPLETIONS: Final = IngressFormat(
     ),
     tag="chat",
     summary="Create Chat Completion",
-    description="Generate an answer, whole or streamed; it is billed to the key.",
+    description="Generate an answer, streamed or not; billed to the key.",
     operation_id="create_chat_completion",
 )
 COMPLETIONS: Final = IngressFormat(
@@ -45,7 +113,7 @@ COMPLETIONS: Final = IngressFormat(
     ),
     tag="completions",
     summary="Create Completion",
-    description="Complete one prompt or several in OpenAI's legacy format; billed to the key.",
+    description="Complete one or more prompts in OpenAI's legacy format; billed to the key.",
     operation_id="create_completion",
 )
 MESSAGES: Final = IngressFormat(
@@ -63,8 +131,7 @@ MESSAGES: Final = IngressFormat(
     ),
     tag="messages",
     summary="Create Message",
-    description="Generate an answer in Anthropic's format, whole or streamed; it is billed to the "
-    "key.",
+    description="Generate an answer in Anthropic's format, streamed or not; billed to the key.",
     operation_id="create_message",
     id_header="request-id",
     counting=TokenCounting(
@@ -94,8 +161,8 @@ RESPONSES: Final = IngressFormat(
     ),
     tag="responses",
     summary="Create Response",
-    description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
-    "to the key, and stored if the key or its workspace has `response_days`.",
+    description="Generate an answer in OpenAI's Responses format, streamed or not; billed to the "
+    "key, and stored if `response_days` is set for the key or its workspace.",
     operation_id="create_response",
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
@@ -130,8 +197,8 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
-    # ClientV2 of Cohere's SDK (cohere 5.21.1, 2026-11-22), which the rerankers of LangChain and
-    # LlamaIndex use, appends `/v2/rerank` to its base URL.
+    # ClientV2 in Cohere's SDK (cohere 5.21.1, 2026-11-22) appends `/v2/rerank` to its base URL. The
+    # rerankers of LangChain and LlamaIndex use ClientV2.
     alias=PathAlias(
         path="/v1/v2/rerank",
         summary="Rank Documents for Cohere's Clients",
@@ -148,7 +215,8 @@ MODERATIONS: Final = IngressFormat(
     ),
     tag="moderations",
     summary="Create Moderation",
-    description="Judge texts by what they contain, in OpenAI's format; billed to the key.",
+    description="Classify harmful content in texts and images, in OpenAI's format; billed to the "
+    "key.",
     operation_id="create_moderation",
 )
 IMAGE_GENERATIONS: Final = IngressFormat(
@@ -163,7 +231,7 @@ IMAGE_GENERATIONS: Final = IngressFormat(
     ),
     tag="images",
     summary="Create Images",
-    description="Make pictures of a text, in OpenAI's format, whole or streamed; billed to the "
+    description="Generate images from a text, in OpenAI's format, streamed or not; billed to the "
     "key.",
     operation_id="create_images",
 )
@@ -180,8 +248,8 @@ IMAGE_EDITS: Final = IngressFormat(
     ),
     tag="images",
     summary="Edit Images",
-    description="Make pictures of other pictures and a text, in OpenAI's format, whole or "
-    "streamed; billed to the key.",
+    description="Edit images as a text describes, in OpenAI's format, streamed or not; billed to "
+    "the key.",
     operation_id="edit_images",
 )
 SPEECH: Final = IngressFormat(
@@ -196,7 +264,7 @@ SPEECH: Final = IngressFormat(
     ),
     tag="speech",
     summary="Create Speech",
-    description="Speak a text; the sound leaves as it comes, and is billed to the key.",
+    description="Speak a text; the audio is streamed as the provider sends it. Billed to the key.",
     operation_id="create_speech",
 )
 TRANSCRIPTIONS: Final = IngressFormat(
@@ -213,7 +281,7 @@ TRANSCRIPTIONS: Final = IngressFormat(
     ),
     tag="transcription",
     summary="Create Transcription",
-    description="Write down what a recording says, in OpenAI's format; billed to the key.",
+    description="Transcribe a recording, in OpenAI's format; billed to the key.",
     operation_id="create_transcription",
 )
 TRANSLATIONS: Final = IngressFormat(
@@ -230,7 +298,7 @@ TRANSLATIONS: Final = IngressFormat(
     ),
     tag="transcription",
     summary="Create Translation",
-    description="Write in English what a recording says, in OpenAI's format; billed to the key.",
+    description="Translate a recording into English text, in OpenAI's format; billed to the key.",
     operation_id="create_translation",
 )
 
@@ -251,7 +319,7 @@ FORMATS: Final = (
 
 
 class Ingresses(dict[str, Ingress]):
-    """The formats by name, each created on first use."""
+    """A dict of client formats by name; each format is created on first use."""
 
     def __init__(self, ids: IdSource) -> None:
         super().__init__()

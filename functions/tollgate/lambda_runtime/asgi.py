@@ -1,26 +1,22 @@
-"""Converts API Gateway REST events to ASGI requests, and ASGI responses to API Gateway's stream.
+"""Runs an ASGI application for API Gateway REST events, and streams its responses.
 
 Prelude and delimiter: API Gateway developer guide, "Set up a Lambda proxy integration with payload
 response streaming" (seen 2026-11-21).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mangum.handlers.api_gateway import APIGateway
 from mangum.types import LambdaConfig
 from pydantic_core import from_json, to_json
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.clock import DEADLINE_EXTENSION
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION
 from tollgate.lambda_runtime.runtime_api import FunctionError, Invocation, ResponseStream
-
-Scope = MutableMapping[str, Any]
-AsgiMessage = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[AsgiMessage]]
-Send = Callable[[AsgiMessage], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024
 _DELIMITER: Final = bytes(8)
@@ -48,23 +44,23 @@ _MANGUM_CONFIG: Final[LambdaConfig] = {
 
 
 async def run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Await the application as a coroutine, whatever kind of awaitable the application returns."""
+    """Run an application as a coroutine, which tasks require."""
     await app(scope, receive, send)
 
 
 class EventError(Exception):
-    """The invocation's event is neither JSON nor a REST request that can be parsed."""
+    """The event of an invocation is not JSON, or is a REST request that cannot be parsed."""
 
 
 class PreludeTooLong(Exception):
-    """Status and headers exceed API Gateway's limit of bytes."""
+    """The status and headers exceed API Gateway's size limit."""
 
 
 def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     """Return the scope and the body of an invocation; None if its event is not an HTTP request.
 
-    mangum parses the event here as it does for the buffered function, so both functions get the
-    same request. Raises EventError for an event that cannot be parsed.
+    mangum parses the event, as in the buffered function, so both functions get the same request.
+    Raises EventError for an event that cannot be parsed.
     """
     try:
         event = from_json(invocation.event_bytes)
@@ -73,7 +69,7 @@ def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     if not isinstance(event, dict) or "httpMethod" not in event:
         return None
     try:
-        # mangum only copies the context (None) into the scope; that entry is deleted below.
+        # mangum uses the context (None) only for an entry of the scope, which is deleted below.
         gateway = APIGateway(event, None, _MANGUM_CONFIG)  # type: ignore[arg-type]
         scope, body = gateway.scope, gateway.body
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -112,13 +108,14 @@ def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes
         "cookies": cookies,
     }
     opening = to_json(described) + _DELIMITER
-    if len(opening) > PRELUDE_BYTES_MAX:
-        raise PreludeTooLong(f"status and headers take {len(opening)} of {PRELUDE_BYTES_MAX} bytes")
+    size = len(opening)
+    if size > PRELUDE_BYTES_MAX:
+        raise PreludeTooLong(f"{size} bytes of status and headers exceed {PRELUDE_BYTES_MAX}")
     return opening
 
 
 class Exchange:
-    """The ASGI `receive` and `send` of one request; `send` passes the status on at once."""
+    """The ASGI `receive` and `send` for one request; `send` forwards the status immediately."""
 
     def __init__(self, body: bytes, stream: ResponseStream, *, bodyless: bool = False) -> None:
         self.started = False
@@ -130,10 +127,10 @@ class Exchange:
         self._bodyless = bodyless
         self._delivered = asyncio.Event()
 
-    async def receive(self) -> AsgiMessage:
-        """Return the request in one message; at the next call, wait for the answer and disconnect.
+    async def receive(self) -> Message:
+        """Return the request; in later calls, return a disconnect after the complete response.
 
-        Lambda does not report that a client left (C36), so no earlier disconnect is signalled.
+        Lambda does not report that a client has left (C36), so there is no earlier disconnect.
         """
         if self._body is not None:
             body, self._body = self._body, None
@@ -141,8 +138,8 @@ class Exchange:
         await self._delivered.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: AsgiMessage) -> None:
-        """Forward a message of the response; raise RuntimeError if its order is wrong."""
+    async def send(self, message: Message) -> None:
+        """Forward a message of the response; raise RuntimeError if the message is out of order."""
         match message["type"]:
             case "http.response.start" if not self.started:
                 opening = encode_prelude(message["status"], message.get("headers", ()))
@@ -161,7 +158,7 @@ class Exchange:
                 raise RuntimeError(f"{unexpected!r} out of order in a response")
 
     async def reply(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """Send a whole response in place of the application's, which must not have started."""
+        """Send a complete response if the application has not started one."""
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": raw})
         await self.send({"type": "http.response.body", "body": body})
@@ -170,3 +167,49 @@ class Exchange:
         """End a started response that the application left incomplete."""
         self.complete = True
         await self._stream.fail(error)
+
+
+class LifespanFailed(Exception):
+    """The application reported that it could not start or stop, or ended without a report."""
+
+
+@asynccontextmanager
+async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
+    """Start the application, yield its state, and stop it when the context ends.
+
+    The caller copies the state into the scope of each request. Raises LifespanFailed if the
+    application refuses, fails, or does not implement the lifespan.
+    """
+    to_app: asyncio.Queue[Message] = asyncio.Queue()
+    from_app: asyncio.Queue[Message] = asyncio.Queue()
+    state: dict[str, Any] = {}
+    scope = {
+        "type": "lifespan",
+        "asgi": {"version": "3.0", "spec_version": "2.0"},
+        "state": state,
+    }
+    running = asyncio.create_task(run(app, scope, to_app.get, from_app.put))
+    try:
+        to_app.put_nowait({"type": "lifespan.startup"})
+        await _wait_completed("startup", running, from_app)
+        try:
+            yield state
+        finally:
+            to_app.put_nowait({"type": "lifespan.shutdown"})
+            await _wait_completed("shutdown", running, from_app)
+    finally:
+        running.cancel()
+
+
+async def _wait_completed(
+    phase: str, running: asyncio.Task[None], from_app: asyncio.Queue[Message]
+) -> None:
+    answer = asyncio.create_task(from_app.get())
+    either: set[asyncio.Task[Any]] = {running, answer}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
+        return
+    reason = answer.result().get("message", "") if answer.done() else "ended without a report"
+    answer.cancel()
+    cause = running.exception() if running.done() and not running.cancelled() else None
+    raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

@@ -7,18 +7,11 @@ from contextlib import AsyncExitStack
 from typing import Any, Final, Protocol
 
 from pydantic_core import to_json
+from starlette.types import ASGIApp, Scope
 
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import InternalError
-from tollgate.lambda_runtime.asgi import (
-    ASGIApp,
-    EventError,
-    Exchange,
-    Scope,
-    read_http_request,
-    run,
-)
-from tollgate.lambda_runtime.lifespan import lifespan
+from tollgate.lambda_runtime.asgi import EventError, Exchange, lifespan, read_http_request, run
 from tollgate.lambda_runtime.runtime_api import (
     FunctionError,
     Invocation,
@@ -26,17 +19,17 @@ from tollgate.lambda_runtime.runtime_api import (
     RuntimeApiError,
 )
 
-# The application has its own, earlier deadline. A request that still hangs is cancelled this long
-# before Lambda's deadline, at which Lambda would kill the process and everything in flight.
+# The application has its own, earlier deadline. A request that still runs is cancelled this long
+# before Lambda's deadline, at which Lambda kills the process.
 CANCEL_BEFORE_DEADLINE_S: Final = 2.0
-# The cancelled application has the first half of that time to end, and the reply to the client the
+# The cancelled application may use the first half of that time, and the reply to the client the
 # second half.
 _GIVE_UP_BEFORE_DEADLINE_S: Final = 1.0
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 class DeadlineReached(Exception):
-    """The application was cancelled at the deadline, before its answer was complete."""
+    """The application was cancelled at the deadline, before its response was complete."""
 
 
 class IncompleteResponse(Exception):
@@ -44,13 +37,13 @@ class IncompleteResponse(Exception):
 
 
 class Snapshot(Protocol):
-    """The hooks of an application that is copied into many environments (SnapStart)."""
+    """The hooks of an application whose process is copied from a snapshot (SnapStart)."""
 
     async def before(self) -> None:
-        """Close resources that copies must not share, sockets above all."""
+        """Close resources that copies must not share, especially sockets."""
 
     async def after(self) -> None:
-        """Open the resources that each copy needs for itself; Lambda allows 10 s."""
+        """Open the resources that each copy needs; Lambda allows 10 s."""
 
 
 async def run_loop(
@@ -60,10 +53,10 @@ async def run_loop(
     clock: Clock | None = None,
     snapshot: Snapshot | None = None,
 ) -> None:
-    """Start the application, then answer invocations one after the other, without end.
+    """Start the application, and answer invocations one after another until the process ends.
 
     `runtime_api` is `host:port`. A failed start or restore is reported to Lambda and raised.
-    RuntimeApiError ends the loop; the process should then end, too.
+    RuntimeApiError ends the loop, after which the process should end.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -91,7 +84,7 @@ async def _restore(api: RuntimeApi, snapshot: Snapshot) -> None:
 
 
 async def report_init_error(runtime_api: str, error: Exception) -> None:
-    """Report to Lambda that the function could not start; the caller then exits with status 1."""
+    """Report to Lambda that the function could not start; the caller must then exit."""
     _LOGGER.error("initialisation failed", exc_info=error)
     reported = FunctionError(type=_type_of(error), message=str(error))
     try:
@@ -101,7 +94,7 @@ async def report_init_error(runtime_api: str, error: Exception) -> None:
 
 
 class Poller:
-    """Answers invocations one at a time; a process may run several, each with its own client."""
+    """Answers invocations one at a time; each poller needs its own client."""
 
     def __init__(
         self, app: ASGIApp, api: RuntimeApi, state: Mapping[str, Any], clock: Clock
@@ -112,7 +105,7 @@ class Poller:
         self._clock = clock
 
     async def run(self) -> None:
-        """Answer invocations without end; raise RuntimeApiError once Lambda cannot be reached."""
+        """Answer invocations until Lambda cannot be reached, then raise RuntimeApiError."""
         while True:
             await self._answer(await self._api.next_invocation())
 
@@ -127,7 +120,7 @@ class Poller:
         stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # Lambda may report the outcome of a stream as a separate invocation:
+                # Lambda may report the outcome of a stream by another invocation with the event
                 # {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})
@@ -141,7 +134,7 @@ class Poller:
             stream.close()
 
     async def _run_app(self, scope: Scope, exchange: Exchange, invocation: Invocation) -> None:
-        """Run the application to its end, and end the response if the application does not."""
+        """Run the application, and end the response if the application leaves it incomplete."""
         running = asyncio.create_task(run(self._app, scope, exchange.receive, exchange.send))
         deadline_s = invocation.deadline_ms / 1000
         try:
@@ -158,7 +151,7 @@ class Poller:
             running.cancel()
 
     async def _ends(self, running: asyncio.Task[None], until_s: float) -> bool:
-        """Wait until a Unix time at most; return True if the application has ended by then."""
+        """Return True once the application has ended, or False at a Unix time."""
         timer = asyncio.create_task(self._clock.sleep(max(0.0, until_s - self._clock.now_s())))
         await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
@@ -174,7 +167,7 @@ def _failure(running: asyncio.Task[None], exchange: Exchange) -> BaseException |
 
 
 async def _report(failure: BaseException, exchange: Exchange, invocation: Invocation) -> None:
-    """Report a failure to the client: as status 500, or in trailers if the response has started."""
+    """Report a failure to the client, by status 500 or in the trailers of a started response."""
     error = InternalError()
     if exchange.complete:
         return
@@ -194,7 +187,7 @@ async def _report(failure: BaseException, exchange: Exchange, invocation: Invoca
 
 
 def _type_of(error: BaseException) -> str:
-    """Return the type of an error in the form that Lambda's guide recommends, category.reason."""
+    """Return the type of an error as `category.reason`, which Lambda's guide recommends."""
     return f"Function.{type(error).__name__}"
 
 

@@ -7,6 +7,7 @@ images" (seen 2026-11-21).
 
 import base64
 import logging
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -18,10 +19,9 @@ from tollgate.http1.connection import Connection
 from tollgate.http1.errors import ConnectionLost, HttpError
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, encode_head, parse_url
-from tollgate.lambda_runtime.chunks import encode_chunk, encode_last_chunk
 
 _ROOT: Final = "/2018-06-01/runtime"
-# Well above Lambda's own limit of 6 MB for an event (quotas page, seen 2026-11-21).
+# Far more than the 6 MB to which Lambda limits an event (quotas page, seen 2026-11-21).
 INVOCATION_BYTES_MAX: Final = 16 * 1024 * 1024
 _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
@@ -32,29 +32,29 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class RuntimeApiError(Exception):
-    """The Runtime API cannot be reached or breaks its protocol, so nothing more can be served."""
+    """The Runtime API cannot be reached or breaks its protocol, so the process cannot go on."""
 
 
 class FunctionError(Struct, frozen=True, kw_only=True):
-    """A failure to report to Lambda; `message` must be safe to show to the caller."""
+    """A failure that is reported to Lambda; the caller may see `message`."""
 
     type: str
     message: str
 
     def encode(self) -> bytes:
-        """Encode the failure as the JSON that Lambda expects."""
+        """Return the failure in Lambda's JSON format."""
         return to_json({"errorType": self.type, "errorMessage": self.message, "stackTrace": []})
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One event that the function must answer."""
+    """An event that the function must answer."""
 
     request_id: str
     deadline_ms: int
     """The Unix time at which Lambda kills the process."""
     event_bytes: bytes
     invocation_id: str | None = None
-    """The id that Lambda's own runtime clients send back with the response, if Lambda sent one."""
+    """Id that the response must repeat; None if Lambda sent no such id."""
     trace_id: str | None = None
 
     def log_fields(self) -> dict[str, str | None]:
@@ -63,7 +63,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 
 class RuntimeApi:
-    """One poller's client: `next_invocation` reuses a connection, each response opens its own."""
+    """The client of one poller: polls reuse a connection, and each response opens a new one."""
 
     def __init__(self, runtime_api: str) -> None:
         self._origin, _ = parse_url(f"http://{runtime_api}")
@@ -72,7 +72,7 @@ class RuntimeApi:
         self._polling: Connection | None = None
 
     async def next_invocation(self) -> Invocation:
-        """Wait for an event without a time limit; Lambda freezes the process meanwhile."""
+        """Wait for an event without a time limit; Lambda may freeze the process meanwhile."""
         try:
             reply, event = await self._poll()
         except HttpError as error:
@@ -92,7 +92,7 @@ class RuntimeApi:
         )
 
     def make_response(self, invocation: Invocation) -> "ResponseStream":
-        """Return the response to an invocation, with nothing sent yet."""
+        """Return the response to an invocation, without sending anything."""
         headers = {
             "Host": self._host,
             "Lambda-Runtime-Function-Response-Mode": "streaming",
@@ -104,7 +104,7 @@ class RuntimeApi:
         return ResponseStream(self._origin, self._buffer, head, invocation)
 
     async def fail_invocation(self, invocation: Invocation, error: FunctionError) -> None:
-        """Report that an invocation cannot be answered; its response must not have begun."""
+        """Report that an invocation failed before its response began."""
         await self._report(f"{_invocation_path(invocation)}/error", error, _echoed(invocation))
 
     async def fail_init(self, error: FunctionError) -> None:
@@ -112,7 +112,7 @@ class RuntimeApi:
         await self._report(f"{_ROOT}/init/error", error, {})
 
     async def wait_restored(self) -> None:
-        """Report that Lambda may take a snapshot, and wait until a process is restored from it."""
+        """Tell Lambda to take a snapshot, and return in a process restored from the snapshot."""
         head = encode_head("GET", f"{_ROOT}/restore/next", {"Host": self._host}, "")
         try:
             status = await self._call_once(head)
@@ -126,16 +126,15 @@ class RuntimeApi:
         await self._report(f"{_ROOT}/restore/error", error, {})
 
     def close(self) -> None:
-        """Close the connection on which invocations are polled."""
+        """Close the connection for polling."""
         if self._polling is not None:
             self._polling.close()
             self._polling = None
 
     async def _poll(self) -> tuple[Reply, bytes]:
-        """Return the next invocation: the reply without its body, and the body."""
+        """Return the reply with the next invocation, and the reply's body."""
         if self._polling is not None and self._polling.is_open:
-            # Lambda may have closed the connection, without an event on it, while the process was
-            # frozen.
+            # Lambda may have closed the connection while the process was frozen.
             try:
                 return await self._get_next(self._polling)
             except ConnectionLost:
@@ -150,14 +149,14 @@ class RuntimeApi:
 
     async def _report(self, path: str, error: FunctionError, headers: dict[str, str]) -> None:
         body = error.encode()
-        own = {
+        own_headers = {
             "Host": self._host,
             "Content-Type": "application/json",
             _ERROR_TYPE: error.type,
         }
         length = f"Content-Length: {len(body)}\r\n"
         try:
-            head = encode_head("POST", path, own | headers, length)
+            head = encode_head("POST", path, own_headers | headers, length)
             status = await self._call_once(head + body)
         except HttpError as failure:
             raise RuntimeApiError(f"error not reported: {failure}") from failure
@@ -176,10 +175,10 @@ class RuntimeApi:
 
 
 class ResponseStream:
-    """Streams the body of one response to Lambda, one chunk for each write.
+    """Streams the body of one response to Lambda, in one chunk for each write.
 
-    A lost connection is logged once, and later writes are dropped without an error: the application
-    must run to its end so that the generation is settled.
+    A lost connection is logged once, and later writes do nothing: the application must go on until
+    the generation is settled.
     """
 
     def __init__(
@@ -193,7 +192,7 @@ class ResponseStream:
         self._lost = False
 
     async def open(self) -> None:
-        """Connect; the response's head is sent with the first write."""
+        """Connect; the first write also sends the response's head."""
         try:
             if not self._lost:
                 self._connection = await connect(self._origin, self._buffer)
@@ -209,7 +208,7 @@ class ResponseStream:
         await self._send(encode_chunk(octets) + encode_last_chunk())
 
     async def fail(self, error: FunctionError) -> None:
-        """End an incomplete body, with the reason in its trailers."""
+        """End an incomplete body, with the error in its trailers."""
         encoded = base64.b64encode(error.encode()).decode()
         await self._send(encode_last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
 
@@ -246,13 +245,24 @@ class ResponseStream:
 
 
 async def _receive(connection: Connection, body_bytes_max: int) -> tuple[Reply, bytes]:
-    """Return the reply to the request that was sent, and the reply's body."""
+    """Return the reply to the last request, and the reply's body."""
     await connection.receive()
     reply = Reply(connection, Connection.finish)
     try:
         return reply, await reply.read_all(body_bytes_max)
     finally:
         reply.close()
+
+
+def encode_chunk(octets: bytes) -> bytes:
+    """Return a chunk; nothing for no octets, because an empty chunk would end the body."""
+    return b"%x\r\n%b\r\n" % (len(octets), octets) if octets else b""
+
+
+def encode_last_chunk(trailers: Mapping[str, str] | None = None) -> bytes:
+    """Return the empty chunk and the trailers that end a chunked body."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in (trailers or {}).items())
+    return b"0\r\n%b\r\n" % fields.encode("latin-1", errors="replace")
 
 
 def _invocation_path(invocation: Invocation) -> str:

@@ -1,4 +1,4 @@
-"""Metrics inside log lines, in CloudWatch's embedded metric format, which needs no call.
+"""Metrics in log lines, in CloudWatch's embedded metric format.
 
 "Specification: Embedded metric format", Amazon CloudWatch user guide, 2026-11-21. CloudWatch bills
 each combination of dimension values as a metric, so neither keys nor models are dimensions.
@@ -20,7 +20,7 @@ _BY_FAILURE: Final = ("service", "provider", "error")
 
 
 class Metric(Struct, frozen=True):
-    """A metric; the field of the log line with the metric's value has the same name."""
+    """A metric, whose name is also the name of the log field with the value."""
 
     name: str
     unit: Literal["Count", "Milliseconds", "None"]
@@ -39,12 +39,12 @@ UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
-# Metrics of a generation that are published for each provider, too.
+# Metrics of generations that are also published for each provider.
 _OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, COST, DURATION, FIRST_TOKEN})
 
 
 def measure(record: GenerationRecord) -> Mapping[Metric, int]:
-    """Return the metrics of one generation with their values."""
+    """Return the values of a generation's metrics."""
     values = {
         GENERATIONS: 1,
         ERRORS: int(record.outcome == "error"),
@@ -65,10 +65,10 @@ class EmbeddedMetrics:
         self._namespace = namespace
         self._clock = clock
         self._of_generations: dict[tuple[bool, bool], list[JsonValue]] = {}
-        """The directives of generations by whether they have a first token and a provider."""
+        """Cached directives for generations, by (has a first token, has a provider)."""
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
-        """Return the fields of a generation's metrics, for the service and for its provider."""
+        """Return the log fields with a generation's metrics, in total and for its provider."""
         values = measure(record)
         form = (FIRST_TOKEN in values, record.provider is not None)
         directives = self._of_generations.get(form)
@@ -81,16 +81,16 @@ class EmbeddedMetrics:
         return self._fields(values, directives)
 
     def count_failed_attempt(self) -> Mapping[str, JsonValue]:
-        """Return the fields that count one failure; the caller adds `provider` and `error`."""
+        """Return the log fields that count a failed attempt; the caller adds the dimensions."""
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
 
     def count_bounded_usage(self) -> Mapping[str, JsonValue]:
-        """Return the fields that count one bill cut to its bound; the caller adds `provider`."""
+        """Return the log fields that count a bill at its bound; the caller adds `provider`."""
         by_each = [self._directive([USAGE_BOUNDED], by) for by in (_OF_ALL, _BY_PROVIDER)]
         return self._fields({USAGE_BOUNDED: 1}, by_each)
 
     def count(self, metric: Metric) -> Mapping[str, JsonValue]:
-        """Return the fields that add one to a metric."""
+        """Return the log fields that add one to a metric."""
         return self._fields({metric: 1}, [self._directive([metric], _OF_ALL)])
 
     def _directive(
@@ -116,7 +116,7 @@ class EmbeddedMetrics:
 
 
 def _fell_back(record: GenerationRecord) -> bool:
-    """Return True if an endpoint other than the first one tried served the generation."""
+    """Return True if an endpoint other than the first attempted one served the generation."""
     first = record.attempts[0] if record.attempts else None
     served = (record.model, record.provider)
     return (

@@ -1,4 +1,4 @@
-"""Logs one canonical JSON line for each generation, and a line for each failure."""
+"""Logs one JSON line for each generation, and a further line for each failure."""
 
 import logging
 import sys
@@ -27,7 +27,7 @@ _LOGGER: Final = logging.getLogger("tollgate")
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a log record as one JSON object that includes the entries of `record.fields`."""
+    """Formats a log record as a JSON object, with the entries of `record.fields`."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -46,20 +46,20 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging() -> None:
-    """Send records of every logger to stdout, one JSON object a line."""
+    """Write the records of all loggers to stdout, as one JSON object per line."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
 class LogJournal:
-    """Implements `engine.gateway.Journal`; the log lines carry the metrics, too."""
+    """Implements `engine.gateway.Journal`; log lines also contain the metrics."""
 
     def __init__(self, metrics: EmbeddedMetrics) -> None:
         self._metrics = metrics
 
     def settled(self, record: GenerationRecord) -> None:
-        """Log a line for the generation, and one for each failure or missing price within it."""
+        """Log a generation, and each failure or missing price within it."""
         fields = {**canonical_line(record), **self._metrics.measure_generation(record)}
         _LOGGER.info("generation", extra={"fields": fields})
         if record.usage_source == "bounded":
@@ -75,7 +75,7 @@ class LogJournal:
                 self._log_unpriced(record, line)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Log the whole record, for an operator to replay before the sweeper releases the hold."""
+        """Log the whole record, which an operator can replay before the sweeper ends the hold."""
         fields = {
             "failure": type(failure).__name__,
             "record": msgspec.json.encode(record).decode(),
@@ -84,12 +84,12 @@ class LogJournal:
         _LOGGER.error("generation not settled", extra={"fields": fields})
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Log that an endpoint's cooldown begins."""
+        """Log the start of an endpoint's cooldown."""
         fields = {"endpoint": endpoint_id, **self._metrics.count(ENDPOINTS_RESTED)}
         _LOGGER.warning("endpoint rests", extra={"fields": fields})
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Log a published catalog that cannot be served, and the catalog in use instead."""
+        """Log that a published catalog cannot be served, and the catalog that is used instead."""
         fields = {
             "what": what,
             "reason": str(failure) or type(failure).__name__,
@@ -103,7 +103,7 @@ class LogJournal:
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
 
     def _log_unpriced(self, record: GenerationRecord, line: BillLine) -> None:
-        """Log usage that the provider bills but the catalog has no price for."""
+        """Log usage that the provider bills and for which the catalog has no price."""
         fields = {
             "generation_id": record.id,
             "model": record.model,
@@ -114,7 +114,7 @@ class LogJournal:
         _LOGGER.warning("usage without a price", extra={"fields": fields})
 
     def _log_bounded(self, record: GenerationRecord) -> None:
-        """Log that a provider reported more usage than its answer can have; the bound is billed."""
+        """Log that a provider reported impossibly high usage, so the maximum is billed."""
         fields = {
             "generation_id": record.id,
             "model": record.model,
@@ -150,9 +150,9 @@ class LogJournal:
 
 
 def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
-    """Return the fields of a generation's line: caller, request, endpoint, outcome and cost.
+    """Return the log fields of a generation: caller, request, endpoint, outcome and cost.
 
-    The line has a key's id, never the key; a record contains neither prompt nor answer.
+    The fields contain the key's id, but neither the key, the prompt nor the answer.
     """
     span = tracing.current()
     return {

@@ -1,4 +1,4 @@
-"""Generations as OpenTelemetry spans, which are sent after the answers.
+"""Exports generations as OpenTelemetry spans, after their answers.
 
 Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Attribute
 names: "Semantic conventions for generative client AI spans" 1.41, all still in development;
@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Final, Protocol
 
 from msgspec.structs import replace
@@ -16,33 +17,89 @@ from pydantic_core import to_json
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
+from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import GenerationRecord, RunRecord
+from tollgate.core.secret import SecretReference
 from tollgate.core.tracing import CollectorError, Span
 from tollgate.engine.gateway import Journal
+from tollgate.http1.errors import HttpError
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import USUAL_HEADERS, Request
+from tollgate.stores.ports.base import SecretStore
 
 WAITING_MAX: Final = 512
 _KIND_INTERNAL: Final = 1
 _KIND_CLIENT: Final = 3
 _NS_PER_MS: Final = 1_000_000
 _STATUS_ERROR: Final = 2
+_TIMEOUT_S: Final = 2.0
+_CONNECT_TIMEOUT_S: Final = 1.0
+_CONNECTIONS_MAX: Final = 100
+_REPLY_BYTES_MAX: Final = 64 * 1024
+_PATH: Final = "/v1/traces"
 _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
 class Collector(Protocol):
-    """The receiver of exported spans."""
+    """A receiver of spans."""
 
     async def send(self, body: bytes) -> None:
-        """Send one export request; raise CollectorError if the collector does not accept it."""
+        """Send one export request; raise CollectorError if the request is not accepted."""
+
+
+class OtlpCollector:
+    """Implements `Collector` over HTTP; works only in the event loop of its first call.
+
+    `headers` names a secret with the headers for the collector, in the format of
+    OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
+    """
+
+    def __init__(
+        self, endpoint_url: str, secrets: SecretStore, headers: SecretReference | None
+    ) -> None:
+        self._url = endpoint_url.rstrip("/") + _PATH
+        self._secrets = secrets
+        self._headers = headers
+        self._pool = Pool(_CONNECTIONS_MAX)
+
+    async def send(self, body: bytes) -> None:
+        """Send once; a retry would delay the next export."""
+        try:
+            own_headers = {"content-type": "application/json"}
+            headers = {**USUAL_HEADERS, **await self._read_headers(), **own_headers}
+            request = Request(method="POST", url=self._url, headers=headers, body=(body,))
+            async with asyncio.timeout(_TIMEOUT_S):
+                with closing(await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)) as reply:
+                    status = reply.status
+                    # The connection can be reused only after the whole body was read.
+                    await reply.read_all(_REPLY_BYTES_MAX)
+        except (HttpError, TimeoutError, LedgerError) as failed:
+            raise CollectorError(type(failed).__name__) from failed
+        if status != 200:
+            raise CollectorError(f"HTTP {status}")
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens new connections."""
+        await self._pool.close()
+
+    async def _read_headers(self) -> dict[str, str]:
+        if self._headers is None:
+            return {}
+        secret = await self._secrets.read(self._headers)
+        if secret is None:
+            raise CollectorError("the collector's headers are not in Secrets Manager")
+        pairs = [pair.partition("=") for pair in secret.split(",") if pair.strip()]
+        return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 class SpanJournal:
-    """A journal that forwards every call, and keeps generations as spans until `flush` sends them.
+    """A journal that forwards every call, and keeps generations as spans until `flush`.
 
-    At most `WAITING_MAX` spans wait; a new span then replaces the oldest. Replaced spans, and spans
-    that the collector refuses, are counted in the log; lost spans never fail a request.
+    At most `WAITING_MAX` spans wait; a further span replaces the oldest. The log counts replaced
+    and refused spans, which never fail a request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
@@ -55,7 +112,7 @@ class SpanJournal:
         self._sending = asyncio.Lock()
 
     def settled(self, record: GenerationRecord) -> None:
-        """Keep the spans of a generation and of its tool runs, if the caller's trace is sampled."""
+        """Keep the spans for a generation and its tool runs, if the caller's trace is sampled."""
         self._inner.settled(record)
         span = tracing.current() or tracing.new_trace(self._ids)
         if not span.sampled:
@@ -89,7 +146,7 @@ class SpanJournal:
         self._waiting.append(span)
 
     async def flush(self) -> None:
-        """Send the waiting spans in one request; spans added meanwhile wait for the next flush."""
+        """Send the waiting spans in one request; later spans wait for the next flush."""
         if not self._waiting or self._sending.locked():
             return
         async with self._sending:
@@ -106,7 +163,7 @@ class SpanJournal:
 
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
-    """Return a generation that ended at `end_ns` in OTLP's JSON, where 64-bit numbers are text."""
+    """Return a generation that ended at `end_ns` as OTLP JSON, which has large numbers as text."""
     return _render(
         span,
         f"chat {record.trace.requested_model}",
@@ -119,7 +176,7 @@ def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
 
 
 def _otlp_span_of_run(run: RunRecord, span: Span, generation_start_ns: int) -> JsonValue:
-    """Return a tool run as a child span of its generation, without the query and the result."""
+    """Return a tool run as a child span of its generation, without the query or the result."""
     start_ns = generation_start_ns + run.began_ms * _NS_PER_MS
     return _render(
         span,

@@ -1,1 +1,1 @@
-"""Upstream providers: codecs translate, transports carry, rows of routing.yaml say which."""
+"""Upstream providers: codecs translate requests, transports send them, and rows configure both."""

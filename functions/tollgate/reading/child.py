@@ -1,7 +1,7 @@
 """The process that reads one document: `python -I -m tollgate.reading.child`.
 
-The process reads a request from standard input and writes the reply to standard output. The process
-has no access to secrets, because its environment is empty; it cannot write files.
+The process takes a request from standard input and writes the reply to standard output. Its
+environment is empty, so it has no secrets, and it cannot write files.
 """
 
 import resource
@@ -10,21 +10,21 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadingReply, ReadingRequest
-from tollgate.reading.perform import perform
+from tollgate.core.documents.reading import ReadingReply, ReadingRequest
+from tollgate.reading.read import perform
 
-# Limit of address space, with room for PDFium, the interpreter and a document of the largest size.
+# Limit for the address space, enough for the interpreter, PDFium and the largest document.
 MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024
 CPU_SECONDS_MAX: Final = 25
 _OPEN_FILES_MAX: Final = 64
 
 
 def main() -> None:
-    """Read the document from standard input, within limits that the operating system enforces."""
+    """Read the document within limits that the operating system enforces."""
     _limit(resource.RLIMIT_AS, MEMORY_BYTES_MAX)
     _limit(resource.RLIMIT_CPU, CPU_SECONDS_MAX)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES_MAX)
-    # The limit of file sizes does not apply to pipes, so the reply can be written.
+    # The limit for file sizes does not apply to pipes, so the process can write the reply.
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
     request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ReadingRequest)
@@ -32,10 +32,10 @@ def main() -> None:
     sys.stdout.buffer.write(msgspec.msgpack.encode(reply))
 
 
-def _limit(kind: int, most: int) -> None:
+def _limit(kind: int, limit: int) -> None:
     _, hard = resource.getrlimit(kind)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(kind, (limit, limit))
 
 
 if __name__ == "__main__":

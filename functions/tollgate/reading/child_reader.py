@@ -1,7 +1,7 @@
-"""Reads each document in a new process of this machine, which ends when the document is read.
+"""Reads each document in a new process on this machine.
 
-Reusing a process would save about 100 ms, but a document that compromised the process could then
-read or change the next caller's document (decision 157).
+Reusing a process would save about 100 ms. But a document that took over the process could then read
+or change the next caller's document (decision 157).
 """
 
 import asyncio
@@ -13,19 +13,22 @@ from typing import Final, cast
 
 import msgspec
 
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DocumentFault,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
     ReadingTask,
     UnreadableDocument,
 )
 
 READ_SECONDS_MAX: Final = 30.0
-# Processes at a time; each may use a gibibyte of memory.
+# Maximum number of concurrent processes; each process may use 1 GiB of memory.
 _PROCESSES_MAX: Final = 4
-# Queue timeout: slow documents in all processes must not block later requests without end.
+# Maximum time that a request waits for a process.
 _WAIT_SECONDS_MAX: Final = 30.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -62,7 +65,7 @@ class ChildReader:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait until fewer than `_PROCESSES_MAX` run; raise ReaderUnavailable after the timeout."""
+        """Wait for permission to start a process; raise ReaderUnavailable after the timeout."""
         try:
             async with asyncio.timeout(self._wait_seconds_max):
                 await self._room.acquire()
@@ -121,7 +124,7 @@ async def _write(process: Process, request: bytes) -> None:
 
 
 async def _read_limited(process: Process) -> bytes:
-    """Return the output of a process, which could otherwise write without limit."""
+    """Return the output of a process; raise UnreadableDocument if the output is too long."""
     stdout = cast(asyncio.StreamReader, process.stdout)
     reply = bytearray()
     while chunk := await stdout.read(_CHUNK_BYTES):

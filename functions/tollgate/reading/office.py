@@ -1,4 +1,4 @@
-"""Reads Word and Excel files as Markdown and CSV, through python-docx and openpyxl."""
+"""Converts Word files to Markdown and Excel files to CSV, with python-docx and openpyxl."""
 
 import csv
 import zipfile
@@ -20,7 +20,7 @@ from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no 
 from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# An office file is a zip archive; the sizes in its table limit what is unpacked.
+# Maximum unpacked size: an office file is a zip archive, which states the size of each entry.
 UNPACKED_BYTES_MAX: Final = 128 * 1024 * 1024
 _ENTRIES_MAX: Final = 5_000
 _BULLET: Final = "List Bullet"
@@ -54,7 +54,7 @@ def open_text(content: bytes) -> OpenedDocument:
 
 
 def open_sheets(content: bytes) -> OpenedDocument:
-    """Return a workbook, each sheet as a page of CSV; raise UnreadableDocument."""
+    """Return a workbook with each sheet as a page of CSV; raise UnreadableDocument."""
     _check_archive(content)
     limit = TextLimit()
     with _faults():
@@ -63,7 +63,7 @@ def open_sheets(content: bytes) -> OpenedDocument:
         )
         texts = []
         for sheet in book.worksheets:
-            # The dimensions that a sheet states may be wrong.
+            # The dimensions that the file states may be wrong.
             sheet.reset_dimensions()
             rows = "".join(limit.add(row) for row in _rows(sheet.iter_rows(values_only=True)))
             texts.append(f"# {sheet.title}\n\n{rows}")
@@ -134,7 +134,7 @@ def _rows(rows: Iterator[tuple[object, ...]]) -> Iterator[str]:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Raise UnreadableDocument in place of the libraries' errors."""
+    """Convert the libraries' errors to UnreadableDocument."""
     try:
         yield
     except _THEIR_ERRORS as error:

@@ -1,8 +1,10 @@
-"""An opened document, and the cleaning and limiting of its text."""
+"""An opened document, and functions that clean and limit its text."""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.documents.reading import (
     DOCUMENT_TEXT_BYTES_MAX,
@@ -11,28 +13,20 @@ from tollgate.core.documents.reading import (
     UnreadableDocument,
 )
 
-# Control characters, surrogates and non-characters, which occur in files but which JSON or
-# providers refuse.
+# Control characters, surrogates and non-characters, which JSON or providers refuse.
 _UNSHOWN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
 
 
-class OpenedDocument:
-    """The pages of a document, each read on demand."""
+class OpenedDocument(Struct, frozen=True, kw_only=True):
+    """An opened document, whose pages are read on demand."""
 
-    def __init__(
-        self,
-        pages_total: int,
-        read_page: Callable[[int], DocumentPage],
-        *,
-        title: str = "",
-        close: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.pages_total = pages_total
-        self.read_page = read_page
-        self.title = title
-        self.close = close
+    pages_total: int
+    read_page: Callable[[int], DocumentPage]
+    """Returns the page with a number, counted from 1."""
+    title: str
+    close: Callable[[], None] = lambda: None
 
 
 def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
@@ -41,16 +35,16 @@ def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
     def read_page(number: int) -> DocumentPage:
         return DocumentPage(number=number, text=clean_text(texts[number - 1]))
 
-    return OpenedDocument(len(texts), read_page, title=clean_text(title))
+    return OpenedDocument(pages_total=len(texts), read_page=read_page, title=clean_text(title))
 
 
 def clean_text(text: str) -> str:
-    """Return a text with `\\n` as line end, without invisible characters and outer white space."""
+    """Return a text with `\\n` as line end, without invisible characters and outer spaces."""
     return _UNSHOWN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 class TextLimit:
-    """Counts the text of a document while it is built, and stops the building at the limit."""
+    """Limits the size of a document's text while the text is built."""
 
     def __init__(self) -> None:
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""Reads PDFs through PDFium: the text of each page, and pictures of pages."""
+"""Reads the text of PDF pages, and renders pages as pictures, with PDFium."""
 
 import base64
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from tollgate.core.documents.reading import (
 from tollgate.reading.opened import OpenedDocument, clean_text
 from tollgate.reading.png import encode_png
 
-# Pixels of a picture's longer side, above which models scale the picture down.
+# Maximum length of a picture's longer side in pixels; models scale larger pictures down.
 # https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22)
 PICTURE_SIDE_MAX: Final = 1_568
-# Three times 72 dots per inch, so that a tiny page is not enlarged to the largest picture.
+# Maximum enlargement (216 dots per inch), so that a tiny page does not become a huge picture.
 _SCALE_MAX: Final = 3.0
-# A page with fewer characters is taken for a scan; they are its page number or a stamp.
+# A page with fewer characters, such as a page number or a stamp, counts as a scan.
 _CHARACTERS_OF_TEXT_MIN: Final = 8
 
 
 def open_pdf(content: bytes, task: ReadingTask) -> OpenedDocument:
-    """Return a PDF; raise UnreadableDocument if the file is encrypted or malformed."""
+    """Open a PDF; raise UnreadableDocument if the file is encrypted or malformed."""
     with _faults():
         document = pdfium.PdfDocument(content)
         pages_total = len(document)
@@ -40,7 +40,9 @@ def open_pdf(content: bytes, task: ReadingTask) -> OpenedDocument:
         with _faults():
             return _read_page(document, number, task)
 
-    return OpenedDocument(pages_total, read_page, title=clean_text(title), close=document.close)
+    return OpenedDocument(
+        pages_total=pages_total, read_page=read_page, title=clean_text(title), close=document.close
+    )
 
 
 def _read_page(document: Any, number: int, task: ReadingTask) -> DocumentPage:
@@ -68,8 +70,8 @@ def _is_pictured(page: Any, text: str, task: ReadingTask) -> bool:
             return True
         case "textless":
             # A page without objects is blank, so no picture is needed.
-            shown = len("".join(text.split()))
-            return shown < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
+            characters = len("".join(text.split()))
+            return characters < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
 
 
 def _draw(page: Any) -> InlineMedia:
@@ -91,7 +93,7 @@ def _draw(page: Any) -> InlineMedia:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Raise UnreadableDocument in place of the library's errors."""
+    """Convert the library's errors to UnreadableDocument."""
     try:
         yield
     except pdfium.PdfiumError as error:

@@ -1,7 +1,7 @@
-"""Writes pictures as PNG with the standard library (decision 157).
+"""Encodes pictures as PNG with the standard library (decision 157).
 
-Pages are mostly white: a grey PNG of a page of text is a quarter of its JPEG. A noisy scan is
-reduced to 16 levels a colour, which does not harm reading, and is then as small as its JPEG.
+A page of text is mostly white, so its grey PNG has a quarter of the size of a JPEG. A noisy scan is
+reduced to 16 levels per colour, stays readable, and is then as small as a JPEG.
 
 Format: https://www.w3.org/TR/png-3/ (2026-11-22).
 """
@@ -13,13 +13,13 @@ from typing import Final
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES: Final = {1: 0, 3: 2}
 _LEVEL: Final = 6
-# Larger pictures are written with fewer levels.
+# Larger files are encoded again, with fewer levels per colour.
 _PLAIN_BYTES_MAX: Final = 600_000
 _SIXTEEN_LEVELS: Final = bytes(level // 16 * 17 for level in range(256))
 
 
 def encode_png(pixels: bytes, width: int, height: int, *, stride: int, channels: int) -> bytes:
-    """Return a PNG of grey pixels (one byte), RGB (three) or RGB with an unused byte (four)."""
+    """Return a PNG; pixels have 1 byte (grey), 3 (RGB) or 4 (RGB and an unused byte)."""
     rows = [pixels[start : start + width * channels] for start in _starts(height, stride)]
     flat = b"".join(rows)
     if channels == 4:
@@ -48,7 +48,7 @@ def _drop_fourth(flat: bytes) -> bytes:
 
 
 def _pack(flat: bytes, row_bytes: int, height: int) -> bytes:
-    """Compress rows, each preceded by a zero, PNG's code for an unfiltered row."""
+    """Compress rows, each of which begins with 0, PNG's code for an unfiltered row."""
     rows = (flat[start : start + row_bytes] for start in _starts(height, row_bytes))
     return zlib.compress(b"".join(b"\0" + row for row in rows), _LEVEL)
 

@@ -1,13 +1,20 @@
-"""Reads a document of any known type, in a process that may be killed at any moment."""
+"""Reads documents of all known types, in a process that may be killed at any time."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Final
+
+import msgspec
 
 from tollgate.core.documents.reading import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_TEXT_BYTES_MAX,
     DocumentFault,
     DocumentPage,
+    ReadBatch,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
     ReadingTask,
     UnreadableDocument,
 )
@@ -16,25 +23,50 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Base64 characters of the pictures of all pages together, as many as fit a provider's request.
+# Maximum size of all pictures together, in Base64 characters, which fits a provider's request.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
+# Size of a page's JSON without its text and picture.
+_PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
-_OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
-    "tollgate.reading.pdf:open_pdf"
-)
-_OPEN_WEB_PAGE: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
-    "tollgate.reading.web_page:open_web_page"
-)
-_OPEN_TEXT: Final = DottedName[Callable[[bytes], OpenedDocument]](
-    "tollgate.reading.office:open_text"
-)
-_OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
-    "tollgate.reading.office:open_sheets"
-)
+_Open = DottedName[Callable[[bytes], OpenedDocument]]
+_OpenForTask = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]]
+_OPEN_PDF: Final[_OpenForTask] = DottedName("tollgate.reading.pdf:open_pdf")
+_OPEN_WEB_PAGE: Final[_OpenForTask] = DottedName("tollgate.reading.web_page:open_web_page")
+_OPEN_TEXT: Final[_Open] = DottedName("tollgate.reading.office:open_text")
+_OPEN_SHEETS: Final[_Open] = DottedName("tollgate.reading.office:open_sheets")
+
+
+def perform(request: ReadingRequest) -> ReadingReply:
+    """Return as many requested pages as fit into one reply, or the document's fault."""
+    try:
+        return _read_batch(request)
+    except UnreadableDocument as error:
+        return ReadFault(fault=error.fault, amount=error.amount, most=error.most)
+    except MemoryError:
+        return ReadFault(fault=DocumentFault.TOO_COMPLEX)
+
+
+def _read_batch(request: ReadingRequest) -> ReadBatch:
+    pages: list[DocumentPage] = []
+    next_page: int | None = None
+    room = request.bytes_max
+    with closing(open_document(request.content, request.media_type, request.task)) as opened:
+        for page in read_pages(opened, request.task, first=request.first):
+            room -= _size(page)
+            if room < 0 and pages:
+                next_page = page.number
+                break
+            pages.append(page)
+        return ReadBatch(
+            pages=tuple(pages),
+            pages_total=opened.pages_total,
+            title=opened.title,
+            next_page=next_page,
+        )
 
 
 def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
-    """Return an opened document; raise UnreadableDocument if its type, size or form is refused."""
+    """Open a document; raise UnreadableDocument if its type, size or format is refused."""
     if len(content) > DOCUMENT_BYTES_MAX:
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
@@ -62,7 +94,7 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
 def read_pages(
     opened: OpenedDocument, task: ReadingTask, *, first: int = 1
 ) -> Iterator[DocumentPage]:
-    """Yield the task's pages from `first` on; raise UnreadableDocument beyond a size limit."""
+    """Yield the requested pages from `first`; raise UnreadableDocument beyond a size limit."""
     text_bytes = picture_bytes = 0
     for number in range(first, min(opened.pages_total, task.pages_max) + 1):
         page = opened.read_page(number)
@@ -79,8 +111,14 @@ def read_pages(
         yield page
 
 
+def _size(page: DocumentPage) -> int:
+    """Return an upper bound of a page's size as JSON, in bytes."""
+    picture = len(page.picture.base64) if page.picture else 0
+    return len(msgspec.json.encode(page.text)) + picture + _PAGE_MARK_BYTES
+
+
 def _decode(content: bytes) -> str:
-    """Decode a text as UTF-16 if a byte order mark says so, else UTF-8, else Windows-1252."""
+    """Decode a text as UTF-16 if it has that byte order mark, else as UTF-8 or Windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", errors="replace")
     try:

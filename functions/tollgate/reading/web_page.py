@@ -1,4 +1,4 @@
-"""Reads the main text of a web page as Markdown with links, through trafilatura."""
+"""Converts the main text of a web page to Markdown with links, with trafilatura."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -10,7 +10,7 @@ from trafilatura.utils import load_html
 from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# Links that are listed for a page whose text has none, such as a front page or an index.
+# Maximum number of links listed for a page without links in its text, such as a front page.
 _LINKS_MAX: Final = 200
 # Hidden text is removed, because it is often a prompt injection.
 _HIDDEN: Final = (
@@ -18,7 +18,7 @@ _HIDDEN: Final = (
     " or self::noscript or contains(translate(@style, ' ', ''), 'display:none')"
     " or contains(translate(@style, ' ', ''), 'visibility:hidden')]"
 )
-# For a shorter extract, trafilatura falls back to the whole page, menus included.
+# If the main text is shorter, trafilatura returns the whole page, including menus.
 _TEXT_CHARACTERS_MIN: Final = "20"
 
 
@@ -26,8 +26,8 @@ def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
     """Return a web page as a document of one page; raise UnreadableDocument if it is not HTML."""
     tree = load_html(content)
     if tree is None:
-        # A page may omit its outermost element (HTML, "Optional tags"), but the library then
-        # refuses the page.
+        # The library requires the outermost element, which HTML allows a page to omit ("Optional
+        # tags").
         tree = load_html(b"<html>" + content)
     if tree is None:
         raise UnreadableDocument(DocumentFault.MALFORMED)
@@ -35,7 +35,7 @@ def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
     if task.address is not None:
         tree.make_links_absolute(task.address, handle_failures="ignore")
     for element in tree.xpath(_HIDDEN):
-        # `drop_tree` keeps the text that follows the element; `remove` would delete it.
+        # Unlike `remove`, `drop_tree` keeps the text that follows the element.
         element.drop_tree()
     links = _links(tree)
     config = deepcopy(DEFAULT_CONFIG)

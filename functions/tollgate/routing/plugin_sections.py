@@ -1,4 +1,4 @@
-"""Plugins of routing.yaml: what the gateway does to a request before a model gets it."""
+"""Plugins in routing.yaml, which change a request before a model gets it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,6 +12,7 @@ from tollgate.routing.scalars import (
     Day,
     Dollars,
     KeySection,
+    Private,
     Region,
     RunSeconds,
     Sentence,
@@ -22,18 +23,18 @@ OcrEngine = Literal["mistral", "textract"]
 
 
 class OcrService(Struct, frozen=True, kw_only=True):
-    """Service that recognizes text: its address, credentials, and the form of its pages."""
+    """OCR service: its address, credentials and input."""
 
     base_url: str | None
-    """Public address; None for an AWS service, which has one in each region."""
+    """Public address; None for an AWS service, whose address depends on the region."""
     aws_service: str | None
-    """AWS service name for signed requests; None for a service with a key and models."""
+    """Name of the AWS service for signed requests; None for a service with a key and models."""
     reads_pictures: bool
-    """True if the service gets a picture of each page instead of the file."""
+    """True if the service gets an image of each page instead of the file."""
 
     @property
     def has_key(self) -> bool:
-        """True if the service needs a key and the name of a model."""
+        """True if the service needs a key and a model name."""
         return self.aws_service is None
 
 
@@ -46,90 +47,80 @@ OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
 
 
 class PagePricesSection(Strict):
-    """Dollars per PDF page that the gateway reads, by the form in which it is sent."""
+    """Price in dollars per PDF page that the gateway reads, by the form that the model gets."""
 
-    text: Dollars = Field(default=Decimal(0), description="Page that is sent as text.")
-    images: Dollars = Field(
-        default=Decimal(0), description="Page that is sent as text and a picture."
-    )
+    text: Dollars = Decimal(0)
+    """Price of a page that is sent as text."""
+    images: Dollars = Decimal(0)
+    """Price of a page that is sent as text and image."""
 
 
 class OcrPriceSection(Strict):
-    """Price of a recognized page, and its source."""
+    """Price per page of OCR, and its source."""
 
-    page: Dollars = Field(description="Dollars per recognized page.")
-    source: Sentence = Field(description="Page that publishes the price.")
-    checked: Day = Field(description="Day on which the source was read.")
+    page: Dollars
+    """Price in dollars per page of OCR."""
+    source: Sentence
+    """Web page with the price."""
+    checked: Day
+    """Day on which the source was read."""
 
 
 class OcrSection(Strict):
-    """Recognition of scanned pages by a paid service, for models without image input."""
+    """OCR of scanned pages by a paid service, for models without image input."""
 
-    engine: OcrEngine = Field(description="Service that recognizes.")
-    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = Field(
-        default=None, description="Model name at the service, if it has several."
-    )
-    region: Region | None = Field(
-        default=None, description="AWS region of `textract`; defaults to the stack's region."
-    )
-    base_url: BaseUrl | None = Field(
-        default=None, description="Address of the service; defaults to its public address."
-    )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
-    key: KeySection | None = Field(default=None, description="Key for the service.")
-    price: OcrPriceSection = Field(
-        description="Price of a recognized page, charged instead of its `text` price."
-    )
-    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=50, description="Most pages to recognize in one request; more are refused."
-    )
-    text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
-        default=12_000, description="Most bytes of text from one page; the rest is cut off."
-    )
-    timeout_s: RunSeconds = Field(default=60.0, description="Time for one document.")
+    engine: OcrEngine
+    """OCR service."""
+    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    """Name of the model at the service, if there are several."""
+    region: Region | None = None
+    """AWS region of `textract`; defaults to the stack's region."""
+    base_url: BaseUrl | None = None
+    """Address of the service; defaults to its public address."""
+    private: Private = None
+    key: KeySection | None = None
+    """Key for the service."""
+    price: OcrPriceSection
+    """Price per page of OCR, charged instead of its `text` price."""
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = 50
+    """Maximum number of pages for OCR in one request; requests with more are refused."""
+    text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = 12_000
+    """Maximum text per page in bytes; the rest is cut off."""
+    timeout_s: RunSeconds = 60.0
+    """Time limit for one document, in seconds."""
 
     @property
     def service(self) -> OcrService:
-        """Service of the engine."""
+        """OCR service that `engine` names."""
         return OCR_SERVICES[self.engine]
 
     @property
     def address(self) -> str | None:
-        """Address of the service; None for the AWS address in the region."""
+        """Address of the service; None for an AWS service."""
         return self.service.base_url if self.base_url is None else self.base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True, since each service gets a key or a signature by the role."""
+        """Always True: each service gets a key, or a signature by the role."""
         return True
 
 
 class PdfSection(Strict):
-    """Reading of documents for models and providers that do not read them."""
+    """Settings for reading documents on behalf of endpoints that cannot read documents."""
 
-    engine: Literal["text", "images"] = Field(
-        default="images",
-        description="`images` sends text and a picture of each page to models with image "
-        "input; `text` sends "
-        "a picture only of pages without text. Other models always get text.",
-    )
-    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=100, description="Most pages of one PDF; a longer PDF is refused."
-    )
-    price: PagePricesSection = Field(description="Price of a page by the form in which it is sent.")
-    ocr: OcrSection | None = Field(
-        default=None,
-        description="Recognition of scans; without it, scans need a model with image input.",
-    )
+    engine: Literal["text", "images"] = "images"
+    """`images` sends text and an image of each page to models with image input; `text` sends images
+    only of pages without text. Other models always get text."""
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = 100
+    """Maximum number of pages in a PDF; a longer PDF is refused."""
+    price: PagePricesSection
+    """Price per page, by the form that the model gets."""
+    ocr: OcrSection | None = None
+    """OCR of scanned pages; without OCR, scans need a model with image input."""
 
 
 class PluginsSection(Strict):
     """Plugins that requests may use."""
 
-    pdf: PdfSection | None = Field(
-        default=None, description="Reading of documents; without it, only models read documents."
-    )
+    pdf: PdfSection | None = None
+    """Settings for reading documents; without this section, only models read documents."""

@@ -1,4 +1,4 @@
-"""Bill usage at a price: one line per class of tokens or fee, each rounded once."""
+"""Compute bills: one line per class of tokens or fee, each rounded once."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
@@ -13,7 +13,7 @@ from tollgate.core.records.generation import BillLine, Fee
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture, sides
 
-# Classes billed for the model; every other line is for a tool or a page.
+# Items of a model's own bill lines; all other lines are for tools and pages.
 MODEL_ITEMS: Final = frozenset(
     {
         "input",
@@ -36,7 +36,7 @@ MODEL_ITEMS: Final = frozenset(
         "unpriced_web_search",
     }
 )
-# Items that a provider charges for but the catalog has no price for; their lines cost nothing.
+# Items that a provider charges for but that have no price in the catalog, so they are free.
 UNPRICED_ITEMS: Final = frozenset({"unpriced_web_search"})
 _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
@@ -44,12 +44,12 @@ _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _THOUSANDS_PER_RATE: Final = 1_000
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# Hours in a million seconds, with more digits than a rate is rounded to.
+# Hours in a million seconds, with more digits than a rounded rate has.
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
 # Rates per second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
-# Each line of a bill may be rounded up by half a nano-dollar: at most ten lines of tokens, and one
-# for each unit of `PIECES` with a rate. The bound leaves out lines of fees and searches.
+# Each line in a bill may be rounded up by half a nano-dollar. There are at most ten lines for
+# tokens, and one for each unit in `PIECES` with a rate. Fees and searches are not counted here.
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
@@ -57,31 +57,31 @@ _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Rates in dollars, per million tokens unless a field states another unit; None is no rate.
+    """Rates in dollars, per million tokens unless a field states another unit.
 
-    A class of tokens without a rate is never free: its field names the rate used instead.
+    A class of tokens without a rate (None) is not free: its field names the rate used instead.
     """
 
     input: Decimal
     output: Decimal
     cache_read: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     cache_write: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     cache_write_1h: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     request: Decimal | None = None
     """Per request; free without a rate."""
     audio_input: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     audio_output: Decimal | None = None
-    """Falls back to `output`."""
+    """Without this rate, `output` applies."""
     cache_read_audio: Decimal | None = None
-    """Falls back to `cache_read`."""
+    """Without this rate, `cache_read` applies."""
     image_input: Decimal | None = None
-    """Falls back to `input`."""
+    """Without this rate, `input` applies."""
     image_output: Decimal | None = None
-    """Falls back to `output`."""
+    """Without this rate, `output` applies."""
     image: Decimal | None = None
     """Per image generated or moderated; without a rate only its tokens are billed."""
     audio_hour: Decimal | None = None
@@ -98,7 +98,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
     @property
     def input_dearest(self) -> Decimal:
-        """Highest rate at which a token of the prompt can be billed."""
+        """Highest rate for a prompt token."""
         rates = (
             self.input,
             self.cache_read,
@@ -112,12 +112,12 @@ class Price(Struct, frozen=True, kw_only=True):
 
     @property
     def output_dearest(self) -> Decimal:
-        """Highest rate at which a token of the reply can be billed."""
+        """Highest rate for a reply token."""
         return max(self.output, self.audio_output or _FREE, self.image_output or _FREE)
 
     @property
     def usd_per_million_pieces(self) -> Mapping[str, tuple[str, Decimal]]:
-        """Item and rate of each unit of `PIECES` that has a rate."""
+        """Item and rate for each unit in `PIECES` that has a rate."""
         rates: dict[str, tuple[str, Decimal]] = {}
         if self.image:
             rates["images"] = ("image", self.image * _PIECES_PER_RATE)
@@ -134,20 +134,21 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class PriceOverride(Struct, frozen=True, kw_only=True):
-    """Rates that replace the base rates while all conditions hold; None is no condition.
+    """Rates that replace the base rates while all conditions hold; None means no condition.
 
-    Times are half open. Hours that span midnight belong to the day on which they begin.
+    The end of a period is not included. Hours that span midnight belong to the day on which they
+    begin.
     """
 
     rates: Mapping[str, Decimal]
     """New rates by field name of `Price`."""
     since_s: int | None = None
-    """Unix time."""
+    """Unix time from which the rates apply."""
     until_s: int | None = None
-    """Unix time."""
+    """Unix time from which the rates no longer apply."""
     prompt_tokens_over: int | None = None
     utc_minutes: tuple[int, int] | None = None
-    """First minute of the day and the minute after the last; spans midnight if end < start."""
+    """First minute of the day, and the minute after the last one; may span midnight."""
     utc_weekdays: frozenset[int] | None = None
     """Days of the week; Monday is 0."""
     image_size: str | None = None
@@ -166,18 +167,18 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
         if self.utc_minutes is not None:
             start, end = self.utc_minutes
             if start > end and minute < end:
-                # Hours after midnight belong to the day on which they began.
+                # Hours after midnight belong to the day on which the period began.
                 day -= 1
             elif not (start <= minute < end if start < end else start <= minute):
                 return False
         return self.utc_weekdays is None or (day + _EPOCH_WEEKDAY) % 7 in self.utc_weekdays
 
     def holds_over(self, prompt_tokens: int) -> bool:
-        """Return True if the condition on the prompt's size holds."""
+        """Return True if the condition on the size of the prompt holds."""
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
     def holds_for(self, picture: Picture | None) -> bool:
-        """Return True if the conditions on pictures hold; an unstated size matches none."""
+        """Return True if the conditions on images hold; without a stated size, none holds."""
         if self.image_size is None and self.image_over is None and self.image_quality is None:
             return True
         if picture is None:
@@ -194,13 +195,13 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
 
 
 class PriceSchedule(Struct, frozen=True, kw_only=True):
-    """Price that may depend on the time, on the prompt's size and on the picture."""
+    """Price that may depend on time, prompt size, and image size and quality."""
 
     base: Price
     overrides: tuple[PriceOverride, ...] = ()
 
     def at(self, when_s: float, prompt_tokens: int, picture: Picture | None = None) -> Price:
-        """Return the rates of a request; if several overrides hold, the last wins for each rate."""
+        """Return the rates for a request; if several overrides hold, the last one wins."""
         rates: dict[str, Decimal] = {}
         for override in self.overrides:
             if (
@@ -214,7 +215,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
     def possible(
         self, when_s: float, prompt_tokens_max: int, picture: Picture | None = None
     ) -> tuple[Price, ...]:
-        """Return every price that can apply to a prompt of at most `prompt_tokens_max` tokens."""
+        """Return all prices that can apply to a prompt with up to `prompt_tokens_max` tokens."""
         if not self.overrides:
             return (self.base,)
         sizes = {0} | {
@@ -234,7 +235,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         units_max: Units | None = None,
         picture: Picture | None = None,
     ) -> int:
-        """Return the highest cost of a choice with at most this many tokens."""
+        """Return the maximum cost of a choice with up to this many tokens."""
         return max(
             cost_max_nano_usd(input_tokens_max, output_tokens_max, price, units_max)
             for price in self.possible(when_s, input_tokens_max, picture)
@@ -242,7 +243,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
-    """Return the bill of one reply; classes that are zero or not reported have no line."""
+    """Return the bill for a reply, without lines for unreported or zero usage."""
     audio_input = audio_output = audio_read = 0
     if price.audio_input is not None:
         audio_input = _part(usage.audio_input_tokens, usage.uncached_input_tokens)
@@ -283,12 +284,12 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
 
 
 def bill_fees(fees: Iterable[Fee]) -> tuple[BillLine, ...]:
-    """Return a line for each fee, including free tools, so that the bill shows each run."""
+    """Return a line for each fee; free tools have a line, too, so that a bill shows each run."""
     return tuple(_fee_line(fee) for fee in fees if fee.quantity)
 
 
 def _searches(usage: Usage, price: Price) -> Fee:
-    """Return the fee of the provider's searches, under a different item if there is no rate."""
+    """Return the fee for the provider's searches; the item differs if there is no rate."""
     searches = usage.web_searches or 0
     if price.web_search is None:
         return Fee(item="unpriced_web_search", quantity=searches, usd_each=_FREE)
@@ -298,10 +299,10 @@ def _searches(usage: Usage, price: Price) -> Fee:
 def cost_max_nano_usd(
     input_tokens_max: int, output_tokens_max: int, price: Price, units_max: Units | None = None
 ) -> int:
-    """Return the highest cost of a choice, whichever classes its tokens are billed as.
+    """Return the maximum cost of a choice, whatever the classes of its tokens.
 
-    `units_max` is for work on inputs; a choice of a conversation has at most one image. Searches
-    that a provider runs are left out, because they have no bound.
+    `units_max` is for work on inputs; a choice in a conversation has at most one image. Searches by
+    the provider are not included, because their number has no limit.
     """
     pieces = price.usd_per_million_pieces
     exact = (
@@ -318,7 +319,7 @@ def cost_max_nano_usd(
 
 
 def _part(tokens: int | None, whole: int | None) -> int:
-    """Return the tokens of a part, capped at `whole`, since providers may report more."""
+    """Return a part's tokens, cut to `whole` because providers may report more."""
     return min(tokens or 0, whole or 0)
 
 

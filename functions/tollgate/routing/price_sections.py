@@ -1,6 +1,5 @@
-"""Prices of routing.yaml: rates with their source, and overrides that replace rates."""
+"""Prices in routing.yaml: rates with their source, and overrides that replace rates."""
 
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self, get_args
 
@@ -17,66 +16,53 @@ from tollgate.routing.scalars import (
     Strict,
     Tokens,
     UtcWindow,
+    midnight_s,
 )
 
 
 class PriceSection(Strict):
-    """Rates in dollars and their source; a class of tokens without a rate is never free."""
+    """Rates in dollars, and their source; a class of tokens without a rate is not free."""
 
-    input: Dollars = Field(description="Per million prompt tokens.")
-    output: Dollars = Field(
-        default=Decimal(0),
-        description="Per million reply tokens; required for chat only.",
-    )
-    cache_read: Dollars | None = Field(
-        default=None, description="Per million cached tokens; defaults to `input`."
-    )
-    cache_write: Dollars | None = Field(
-        default=None,
-        description="Per million tokens written to a 5-minute cache; defaults to `input`.",
-    )
-    cache_write_1h: Dollars | None = Field(
-        default=None,
-        description="Per million tokens written to a 1-hour cache; defaults to `input`.",
-    )
-    audio_input: Dollars | None = Field(
-        default=None, description="Per million audio tokens in the prompt; defaults to `input`."
-    )
-    audio_output: Dollars | None = Field(
-        default=None, description="Per million audio tokens in the reply; defaults to `output`."
-    )
-    cache_read_audio: Dollars | None = Field(
-        default=None, description="Per million cached audio tokens; defaults to `cache_read`."
-    )
-    request: Dollars | None = Field(default=None, description="Per request.")
-    image_input: Dollars | None = Field(
-        default=None, description="Per million image tokens in the prompt; defaults to `input`."
-    )
-    image_output: Dollars | None = Field(
-        default=None, description="Per million image tokens in the reply; defaults to `output`."
-    )
-    image: Dollars | None = Field(
-        default=None,
-        description="Per generated or moderated image, in addition to its tokens; "
-        "overrides can set sizes and qualities.",
-    )
-    audio_hour: Dollars | None = Field(
-        default=None, description="Per hour of audio input, billed by the second."
-    )
-    characters: Dollars | None = Field(
-        default=None, description="Per million characters of spoken text."
-    )
-    text_units: Dollars | None = Field(
-        default=None,
-        description="Per thousand units of 1,000 characters that a guardrail reads; "
-        "the sum of its policies' prices.",
-    )
-    web_search: Dollars | None = Field(
-        default=None, description="Per web search that the provider runs."
-    )
-    search: Dollars | None = Field(default=None, description="Per search unit, for kind rerank.")
-    source: Sentence = Field(description="Web page or package that publishes the price.")
-    checked: Day = Field(description="Day on which somebody last read the source.")
+    input: Dollars
+    """Price per million prompt tokens."""
+    output: Dollars = Decimal(0)
+    """Price per million reply tokens; required for kind chat."""
+    cache_read: Dollars | None = None
+    """Per million cached tokens; defaults to `input`."""
+    cache_write: Dollars | None = None
+    """Per million tokens written to a 5-minute cache; defaults to `input`."""
+    cache_write_1h: Dollars | None = None
+    """Per million tokens written to a 1-hour cache; defaults to `input`."""
+    audio_input: Dollars | None = None
+    """Per million audio tokens in the prompt; defaults to `input`."""
+    audio_output: Dollars | None = None
+    """Per million audio tokens in the reply; defaults to `output`."""
+    cache_read_audio: Dollars | None = None
+    """Per million cached audio tokens; defaults to `cache_read`."""
+    request: Dollars | None = None
+    """Price per request."""
+    image_input: Dollars | None = None
+    """Per million image tokens in the prompt; defaults to `input`."""
+    image_output: Dollars | None = None
+    """Per million image tokens in the reply; defaults to `output`."""
+    image: Dollars | None = None
+    """Price per generated or moderated image, in addition to its tokens. Overrides can depend on
+    size and quality."""
+    audio_hour: Dollars | None = None
+    """Per hour of audio input, billed by the second."""
+    characters: Dollars | None = None
+    """Per million characters of spoken text."""
+    text_units: Dollars | None = None
+    """Price per thousand units of 1,000 characters that a guardrail reads: the sum of its policies'
+    prices."""
+    web_search: Dollars | None = None
+    """Price per web search that the provider runs."""
+    search: Dollars | None = None
+    """Per search unit, for kind rerank."""
+    source: Sentence
+    """Web page or package with the price."""
+    checked: Day
+    """Day on which the source was last read."""
 
     @property
     def price(self) -> Price:
@@ -89,41 +75,32 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
 
 
 def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    """Sort days from Monday without repeats, since spelling must not change the catalog's hash."""
+    """Return unique days sorted from Monday, so that their order does not change the hash."""
     return tuple(day for day in WEEKDAYS if day in days)
 
 
 class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     """Conditions of an override, all of which must hold."""
 
-    since: Day | None = Field(
-        default=None, alias="from", description="First UTC day of the override."
-    )
-    until: Day | None = Field(
-        default=None, description="UTC day after the last day of the override."
-    )
-    prompt_tokens_over: Tokens | None = Field(
-        default=None, description="Prompt tokens, cached ones included, that must be exceeded."
-    )
-    utc_window: UtcWindow | None = Field(
-        default=None, description="Time of day such as 16:30-00:30; the end is not included."
-    )
+    since: Day | None = Field(default=None, alias="from")
+    """First UTC day on which the override applies."""
+    until: Day | None = None
+    """First UTC day on which the override no longer applies."""
+    prompt_tokens_over: Tokens | None = None
+    """Number of prompt tokens that must be exceeded, including cached tokens."""
+    utc_window: UtcWindow | None = None
+    """Time of day in UTC, such as 16:30-00:30; the end is not included."""
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
-    ) = Field(
-        default=None,
-        description="Days of the week; a window that spans midnight belongs to the day on "
-        "which it begins.",
-    )
-    image_size: ImageSize | None = Field(
-        default=None, description="Size that a request for images must state, such as 1024x1024."
-    )
-    image_over: ImageSize | None = Field(
-        default=None, description="Size that stated images must exceed in width or height."
-    )
-    image_quality: Slug | None = Field(
-        default=None, description="Quality that a request for images must state."
-    )
+    ) = None
+    """Days of the week in UTC; a window that spans midnight belongs to the day on which it begins.
+    """
+    image_size: ImageSize | None = None
+    """Size that an image request must state, such as 1024x1024."""
+    image_over: ImageSize | None = None
+    """Size that must be exceeded in width or height."""
+    image_quality: Slug | None = None
+    """Quality that an image request must state."""
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
@@ -140,7 +117,7 @@ _NO_CONDITION: Final = WhenSection.model_construct()
 
 
 class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
-    """Rates that an override replaces, with the names and units of `price`."""
+    """Rates that an override replaces, with the same names and units as in `price`."""
 
     input: Dollars | None = None
     output: Dollars | None = None
@@ -181,8 +158,8 @@ class OverrideSection(Strict):
         """Override in the type that bills use."""
         window, days = self.when.utc_window, self.when.utc_days
         return PriceOverride(
-            since_s=_midnight_s(self.when.since),
-            until_s=_midnight_s(self.when.until),
+            since_s=midnight_s(self.when.since) if self.when.since else None,
+            until_s=midnight_s(self.when.until) if self.when.until else None,
             prompt_tokens_over=self.when.prompt_tokens_over,
             utc_minutes=(_minute(window[:5]), _minute(window[6:])) if window else None,
             utc_weekdays=None if days is None else frozenset(map(WEEKDAYS.index, days)),
@@ -191,10 +168,6 @@ class OverrideSection(Strict):
             image_quality=self.when.image_quality,
             rates={name: rate for name, rate in self.price if rate is not None},
         )
-
-
-def _midnight_s(day: date | None) -> int | None:
-    return None if day is None else int(datetime.combine(day, time(), UTC).timestamp())
 
 
 def _minute(clock: str) -> int:

@@ -1,6 +1,22 @@
-"""Complete routing.yaml as the command line reads it; functions read its compiled form."""
+"""Schema of the complete routing.yaml, which only the command line reads.
 
-from pydantic import Field
+`python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema with
+which editors check and complete the file.
+"""
+
+import ast
+import json
+import sys
+from inspect import getsource
+from itertools import pairwise
+from textwrap import dedent
+from typing import cast
+
+from pydantic import BaseModel, Field
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import ModelSchema
+from typing_extensions import override
 
 from tollgate.routing.plugin_sections import OcrSection, PluginsSection
 from tollgate.routing.scalars import FileGlob, Strict
@@ -9,27 +25,23 @@ from tollgate.routing.tool_sections import ServerToolsSection
 
 
 class DevSection(Strict):
-    """Files for `tollgate dev` and `tollgate check`, which production leaves out."""
+    """Files for `tollgate dev` and `tollgate check`, which production does not use."""
 
-    include: tuple[FileGlob, ...] = Field(
-        default=(), description="Globs of files, relative to this file and in the same repository."
-    )
+    include: tuple[FileGlob, ...] = ()
+    """Globs of files, relative to this file and in the same repository."""
 
 
 class Routing(MainFile):
-    """Complete file, or its compiled form, in which all defaults are written out."""
+    """Complete file, or its compiled form with all defaults."""
 
-    plugins: PluginsSection | None = Field(
-        default=None, description="Processing of requests before a model gets them."
-    )
-    server_tools: ServerToolsSection = Field(
-        default_factory=ServerToolsSection,
-        description="Tools that the gateway runs within a request that offers them.",
-    )
+    plugins: PluginsSection | None = None
+    """Changes to requests before a model gets these."""
+    server_tools: ServerToolsSection = Field(default_factory=ServerToolsSection)
+    """Tools that the gateway runs for requests that offer these tools."""
 
     @property
     def ocr(self) -> OcrSection | None:
-        """Recognition of scanned pages; None if it is not configured."""
+        """OCR of scanned pages; None if OCR is not configured."""
         pdf = self.plugins.pdf if self.plugins else None
         return pdf.ocr if pdf else None
 
@@ -37,9 +49,56 @@ class Routing(MainFile):
 class RoutingFile(Routing):
     """Models that a gateway serves, with their providers, prices and limits."""
 
-    include: tuple[FileGlob, ...] = Field(
-        default=(),
-        description="Globs of files with further sections `providers` to `key_tiers`, relative "
-        "to this file.",
-    )
+    include: tuple[FileGlob, ...] = ()
+    """Globs of files with further sections `providers` to `key_tiers`, relative to this file."""
     dev: DevSection = Field(default_factory=DevSection)
+
+
+class _SchemaWriter(GenerateJsonSchema):
+    """Generator that takes descriptions from the docstrings after fields, and writes no titles.
+
+    Editors would show the title "Keep Alive S" instead of `keep_alive_s`.
+    """
+
+    @override
+    def field_title_should_be_set(self, schema: CoreSchema) -> bool:
+        return False
+
+    @override
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        written = super().model_schema(schema)
+        section: type[BaseModel] = schema["cls"]
+        for name, text in _field_docstrings(section).items():
+            key = section.model_fields[name].alias or name
+            written["properties"][key].setdefault("description", text)
+        return written
+
+
+def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings after the fields of a section and of its base classes."""
+    texts: dict[str, str] = {}
+    for base in reversed(section.__mro__[: section.__mro__.index(BaseModel)]):
+        body = cast("ast.ClassDef", ast.parse(dedent(getsource(base))).body[0]).body
+        for field, following in pairwise(body):
+            match field, following:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    texts[name] = " ".join(text.split())
+                case _:
+                    pass
+    return texts
+
+
+def json_schema_text() -> str:
+    """Return the JSON Schema; references between sections are checked by `tollgate check` only."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **RoutingFile.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json_schema_text())

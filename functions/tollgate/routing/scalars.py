@@ -1,10 +1,10 @@
-"""Types of single values in routing.yaml, and the base of its sections.
+"""Types of single values in routing.yaml, and the base class of its sections.
 
-Units are part of a key's name. A function reads thousands of decimals and dates at a cold start, so
-pydantic's core reads these values of the compiled form without calling Python.
+Names of keys contain the unit. A starting function reads thousands of decimals and dates in the
+compiled form, so pydantic's core parses these without calling Python.
 """
 
-from datetime import date
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Final, TypeVar
 
@@ -32,7 +32,7 @@ _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 
 
 def _decimal(value: object) -> object:
-    """Convert a whole number, a decimal or a string of the YAML file to an exact decimal."""
+    """Convert an integer, decimal or string in the YAML file to an exact decimal."""
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         raise ValueError("must be a decimal number")
     try:
@@ -48,7 +48,7 @@ def _decimal(value: object) -> object:
 
 
 def _decimal_text(number: Decimal) -> str:
-    """Write a number without exponent or trailing zeros, since spelling must not change the sha."""
+    """Return a number without exponent and trailing zeros, so that its spelling does not matter."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -64,8 +64,13 @@ def _date(value: object) -> object:
         raise ValueError("must be a date such as 2026-11-21") from unreadable
 
 
+def midnight_s(day: date) -> int:
+    """Return the Unix time at which a UTC day begins."""
+    return int(datetime.combine(day, time(), UTC).timestamp())
+
+
 class _InJson(Struct, frozen=True, eq=False):
-    """Annotation that gives a type another schema for JSON, which is the compiled form."""
+    """Annotation that gives a type another schema for JSON (the compiled form)."""
 
     schema: CoreSchema
 
@@ -96,12 +101,12 @@ Dollars = Annotated[
 ]
 # Lambda ends every invocation after 900 s.
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
-# Time limit of a tool run, which is also limited by the rest of its request.
+# Time limit for a tool run; the request's remaining time is also a limit.
 RunSeconds = Annotated[float, Field(ge=1, le=300), BeforeValidator(_float)]
-# Period in which something is counted or repeated; it cannot be zero.
+# Period in which something is counted or repeated; cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
-# The size of a vector.
+# Number of dimensions of a vector.
 Dimensions = Annotated[int, Field(ge=1, le=65_536)]
 Day = Annotated[date, BeforeValidator(_date), _InJson({"type": "date"})]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -112,10 +117,10 @@ Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
-# Project ids and location names, which become parts of a path.
+# Google project ids and location names, which become part of a URL path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# Paths are appended to a base URL, so it has no credentials, query or trailing slash. A host has
-# one spelling: ASCII, without a dot at its end.
+# Base URL without credentials, query or trailing slash, since paths are appended. A host has one
+# spelling: ASCII, without a dot at its end.
 _HOST: Final = r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])"
 BaseUrl = Annotated[
     str,
@@ -125,7 +130,13 @@ BaseUrl = Annotated[
 ]
 Domain = Annotated[str, StringConstraints(pattern=DOMAIN, max_length=DOMAIN_CHARACTERS_MAX)]
 Domains = Annotated[tuple[Domain, ...], Field(max_length=256)]
-# Half-open window: the end is not included. The window spans midnight if its end is before its
+Private = Annotated[
+    bool | None,
+    Field(
+        description="True if `base_url` is in your own network, where a key may be sent over http."
+    ),
+]
+# Time of day in UTC; the end is not included. The window spans midnight if the end is before the
 # start.
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
@@ -138,20 +149,18 @@ FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class Strict(BaseModel):
-    """Section that refuses unknown keys and converts no values."""
+    """Base class of sections, which refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class KeySection(Strict):
-    """Reference to a provider's key, never the key itself."""
+    """Reference to a provider's key, not the key itself."""
 
-    secret: SecretName | None = Field(
-        default=None, description="Name of a secret in AWS Secrets Manager."
-    )
-    env: VariableName | None = Field(
-        default=None, description="Environment variable, which takes precedence over the secret."
-    )
+    secret: SecretName | None = None
+    """Name of a secret in AWS Secrets Manager."""
+    env: VariableName | None = None
+    """Name of an environment variable, which takes precedence over the secret."""
 
     @property
     def reference(self) -> SecretReference:
@@ -163,16 +172,18 @@ _Section = TypeVar("_Section", bound=BaseModel)
 
 
 def _stated(section: BaseModel) -> dict[str, object]:
-    """Dump only the keys that the file states; the others come from the overridden section."""
+    """Return only the keys that the file states; other keys come from the overridden section."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Annotation of a section whose keys override those of another section: see `merge_section`.
+# Annotation for a section whose keys override those of another one: see `merge_section`.
 Stated = PlainSerializer(_stated)
 
 
-def merge_section(base: _Section, stated: _Section | None) -> _Section:
-    """Return the base, overridden by the keys that the file states in `stated`."""
-    if stated is None:
+def merge_section(base: _Section, overrides: _Section | None) -> _Section:
+    """Return the base section, with the keys that the file states in `overrides` replaced."""
+    if overrides is None:
         return base
-    return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})
+    return base.model_copy(
+        update={key: getattr(overrides, key) for key in overrides.model_fields_set}
+    )

@@ -1,8 +1,7 @@
-"""Sections of routing.yaml and of its compiled form, as one set of strict models.
+"""Sections of routing.yaml and of its compiled form, as strict models.
 
-No file is read here: `file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads
-the compiled form in a function. Descriptions of fields are shown by editors, through the published
-JSON Schema.
+`file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads the compiled form in a
+function. Editors show the docstrings of fields through the published JSON Schema.
 """
 
 from collections.abc import Mapping
@@ -37,6 +36,7 @@ from tollgate.routing.scalars import (
     ModelSlug,
     Name,
     Percent,
+    Private,
     Region,
     Sentence,
     Slug,
@@ -53,52 +53,38 @@ def _check_positive(dollars: Decimal) -> Decimal:
 
 
 class BillingSection(Strict):
-    """Billing defaults of workspaces, and the unit of credits."""
+    """Billing defaults for workspaces, and the unit of credits."""
 
-    admission: Literal["positive", "covered"] = Field(
-        default="positive",
-        description="`positive` admits requests while any credit is left, `covered` only if "
-        "the balance covers the highest cost.",
-    )
-    credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Field(
-        default=Decimal(1), description="Credits that callers see for one dollar."
-    )
+    admission: Literal["positive", "covered"] = "positive"
+    """`positive` admits requests while any credit is left; `covered` only if the balance covers the
+    maximum cost."""
+    credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Decimal(1)
+    """Credits that callers see for one dollar."""
 
 
 class ProviderSection(Strict):
     """Provider with its format, transport, address and key."""
 
-    name: Sentence | None = Field(
-        default=None, description="Display name as on OpenRouter; defaults to the slug."
-    )
-    codec: FormatName = Field(description="Wire format of requests and replies.")
-    transport: TransportName = Field(description="Protocol that carries requests and replies.")
-    base_url: BaseUrl | None = Field(
-        default=None, description="Address for `http_sse`, to which paths are appended."
-    )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
-    region: Region | None = Field(default=None, description="AWS region, for AWS transports.")
+    name: Sentence | None = None
+    """Display name, as on OpenRouter; defaults to the slug."""
+    codec: FormatName
+    """Wire format of requests and replies."""
+    transport: TransportName
+    """Protocol that carries requests and replies."""
+    base_url: BaseUrl | None = None
+    """Address for `http_sse`, to which paths are appended."""
+    private: Private = None
+    region: Region | None = None
+    """AWS region, for AWS transports."""
     key: KeySection | None = None
-    auth: Auth = Field(
-        default="bearer",
-        description="`bearer`, the name of another header for the key, or `google` for access "
-        "tokens.",
-    )
-    project: GoogleName | None = Field(
-        default=None, description="Google Cloud project, for `auth: google`."
-    )
-    location: GoogleName | None = Field(
-        default=None, description="Google Cloud location, for `auth: google`."
-    )
-    data_policy: Slug | None = Field(
-        default=None,
-        description="Your name for the provider's treatment of prompts; "
-        "fallbacks never cross policies.",
-    )
+    auth: Auth = "bearer"
+    """`bearer`, the name of another header for the key, or `google` for access tokens."""
+    project: GoogleName | None = None
+    """Google Cloud project, for `auth: google`."""
+    location: GoogleName | None = None
+    """Google Cloud location, for `auth: google`."""
+    data_policy: Slug | None = None
+    """Your name for the provider's treatment of prompts. A fallback never changes the policy."""
     dialect: Dialect = Field(default_factory=Dialect)
 
     @property
@@ -108,68 +94,45 @@ class ProviderSection(Strict):
 
     @property
     def sends_credentials(self) -> bool:
-        """True if requests carry a key, an account's token, or a signature by the role."""
+        """True if requests have a key, an access token, or a signature by the role."""
         is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
         return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:
-        """Build the provider in the type that the registry uses."""
-        return ProviderRow(
-            slug=slug,
-            name=self.name,
-            codec=self.codec,
-            transport=self.transport,
-            base_url=self.base_url,
-            region=self.region,
-            key=self.key.reference if self.key else None,
-            auth=self.auth,
-            project=self.project,
-            location=self.location,
-            dialect=self.dialect,
-        )
+        """Return the provider in the type that the registry uses."""
+        names = [name for name in ProviderRow.__struct_fields__ if name not in ("slug", "key")]
+        key = self.key.reference if self.key else None
+        return ProviderRow(slug=slug, key=key, **{name: getattr(self, name) for name in names})
 
 
 class EndpointSection(EndSection):
-    """Offer of a model by one provider."""
+    """Model at one provider."""
 
     provider: Slug
-    upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
-        description="Name of the model at the provider."
-    )
+    upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)]
+    """Name of the model at the provider."""
     billed_as: Annotated[
         tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...],
         Field(max_length=32),
-    ] = Field(
-        default=(),
-        description="Globs of the model's names on the provider's invoices, for `tollgate "
-        "reconcile`; "
-        "defaults to the upstream name, with a date or a class of tokens appended.",
-    )
-    max_output: Tokens | None = Field(
-        default=None,
-        description="Most tokens of one reply at this endpoint, if fewer than the model's.",
-    )
+    ] = ()
+    """Globs of the model's names on the provider's invoices, for `tollgate reconcile`. Default: the
+    upstream name, optionally followed by a date or a class of tokens."""
+    max_output: Tokens | None = None
+    """Maximum number of tokens in a reply at this endpoint, if less than the model's."""
     price: PriceSection
-    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = Field(
-        default=(),
-        description="Rates under conditions, such as times or large prompts; the last override "
-        "wins.",
-    )
-    weight: Percent | None = Field(
-        default=None,
-        description="Share of requests in percent; without weights, endpoints are tried in order.",
-    )
-    timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = Field(
-        default=None, description="Overrides of single keys of `defaults.timeouts`."
-    )
-    dialect: Annotated[Dialect, Stated] | None = Field(
-        default=None, description="Overrides of single keys of the provider's dialect."
-    )
+    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
+    """Rates under conditions, such as times or large prompts. The last override that holds wins."""
+    weight: Percent | None = None
+    """Share of requests in percent; without weights, endpoints are tried in order."""
+    timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = None
+    """Keys that override those in `defaults.timeouts`."""
+    dialect: Annotated[Dialect, Stated] | None = None
+    """Keys that override those in the provider's dialect."""
     guardrail: GuardrailSection | None = None
 
     @property
     def schedule(self) -> PriceSchedule:
-        """Price by time, size of the prompt and picture."""
+        """Price by time, prompt size and image."""
         return PriceSchedule(
             base=self.price.price,
             overrides=tuple(section.override for section in self.overrides),
@@ -179,18 +142,13 @@ class EndpointSection(EndSection):
 class VectorsSection(Strict):
     """Vectors that a model of kind embedding produces."""
 
-    dimensions: Dimensions = Field(
-        description="Dimensions of a vector, unless a request asks for fewer."
-    )
-    shorter: Literal["any"] | Annotated[tuple[Dimensions, ...], Field(max_length=64)] = Field(
-        default=(), description="Smaller sizes that a request may ask for: a list, or `any`."
-    )
-    space: Slug | None = Field(
-        default=None,
-        description="Your name for a set of models whose vectors are comparable. Without it, "
-        "no other "
-        "model's vectors are, and no other model can be a fallback.",
-    )
+    dimensions: Dimensions
+    """Number of dimensions, unless a request asks for fewer."""
+    shorter: Literal["any"] | Annotated[tuple[Dimensions, ...], Field(max_length=64)] = ()
+    """Smaller numbers of dimensions that a request may ask for: a list, or `any`."""
+    space: Slug | None = None
+    """Your name for a set of models whose vectors are comparable. Without a name, the model has no
+    fallback to another model."""
 
     def can_have(self, dimensions: int) -> bool:
         """Return True if a request may ask for vectors of this size."""
@@ -204,35 +162,32 @@ class VectorsSection(Strict):
 class ModelSection(SuccessionSection):
     """Model with its limits and capabilities, and its endpoints in order of preference."""
 
-    name: Sentence = Field(description="Name for people.")
-    kind: WorkKind = Field(
-        default="chat", description="Kind of work; each kind has its own HTTP routes."
-    )
-    context: Tokens = Field(
-        description="Most tokens of prompt and reply together; for kinds other than chat, of "
-        "one input.",
-    )
-    max_output: Tokens | None = Field(
-        default=None, description="Most tokens of one reply; required for chat only."
-    )
-    vectors: VectorsSection | None = Field(default=None, description="Required for kind embedding.")
-    input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
-        default=("text",), description="Modalities that a message may contain."
-    )
-    makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = Field(
-        default=("text",), description="Modalities that a reply of kind chat may contain."
-    )
+    name: Sentence
+    """Display name."""
+    kind: WorkKind = "chat"
+    """Kind of work; each kind has its own HTTP routes."""
+    context: Tokens
+    """Maximum number of tokens in prompt and reply together; for kinds other than chat, in one
+    input."""
+    max_output: Tokens | None = None
+    """Maximum number of tokens in a reply; required for kind chat."""
+    vectors: VectorsSection | None = None
+    """Vectors of the model; required for kind embedding."""
+    input: Annotated[tuple[Modality, ...], Field(min_length=1)] = ("text",)
+    """Modalities that a message may contain."""
+    makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = ("text",)
+    """Modalities that a reply of kind chat may contain."""
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
     def vector_space(self, slug: str) -> str:
-        """Return the model's vector space; models of one space can replace each other."""
+        """Return the model's vector space; models in the same space can replace each other."""
         vectors = self.vectors
         return slug if vectors is None else f"{vectors.space or slug} {vectors.dimensions}"
 
     @property
     def known_since(self) -> date:
-        """Release day, or else the earliest day on which a price of the model was checked."""
+        """Release day, or else the earliest day on which a price was checked."""
         return self.released or min(endpoint.price.checked for endpoint in self.endpoints)
 
 
@@ -240,35 +195,31 @@ class AliasSection(Strict):
     """Another name for a model, route or alias."""
 
     to: Name
-    sunset: Day | None = Field(
-        default=None, description="Day after which the check warns that the alias still exists."
-    )
+    sunset: Day | None = None
+    """Day after which `tollgate check` warns that the alias still exists."""
 
 
 class BudgetSection(Strict):
-    """Dollars that each key of a tier may spend in a period."""
+    """Dollars that each key with a tier may spend in a period."""
 
     usd: Dollars
     per: Period
 
 
 class KeyTierSection(Strict):
-    """Limits of every key of a tier; the stricter of these and the key's own limits apply."""
+    """Limits for all keys with a tier. A key's own limits apply where they are stricter."""
 
-    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = Field(
-        default=("*",), description="Globs of models, aliases and routes that a key may request."
-    )
-    rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, description="Requests per minute; bursts of twice as many are allowed."
-    )
-    max_cost_usd_per_request: Dollars | None = Field(
-        default=None, description="Highest possible cost of one request in dollars."
-    )
+    models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = ("*",)
+    """Globs of models, aliases and routes that a key may request."""
+    rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Requests per minute; bursts of twice this number are allowed."""
+    max_cost_usd_per_request: Dollars | None = None
+    """Maximum possible cost of one request, in dollars."""
     budget: BudgetSection | None = None
 
     @property
     def limits(self) -> TierLimits | None:
-        """Limits that the ledger enforces for each key; None if the tier states none of these."""
+        """Limits that the ledger enforces for each key; None without such limits."""
         if self.rpm is None and self.budget is None:
             return None
         if self.budget is None:
@@ -284,30 +235,25 @@ class _NamedSections(Strict):
     """Sections that every file may have, except the models."""
 
     version: Literal[1]
-    providers: Mapping[Slug, ProviderSection] = Field(
-        default={}, description="Providers by a slug of your choice."
-    )
-    aliases: Mapping[Name, AliasSection] = Field(
-        default={}, description="Aliases by the name that a caller writes."
-    )
-    routes: Mapping[Name, RouteSection] = Field(
-        default={}, description="Routes (chains of models) by the name that a caller writes."
-    )
-    key_tiers: Mapping[Slug, KeyTierSection] = Field(
-        default={}, description="Tiers by name: limits of every key that names the tier."
-    )
+    providers: Mapping[Slug, ProviderSection] = Field(default={})
+    """Providers by a slug of your choice."""
+    aliases: Mapping[Name, AliasSection] = Field(default={})
+    """Aliases by the name that a caller writes."""
+    routes: Mapping[Name, RouteSection] = Field(default={})
+    """Routes (chains of models) by the name that a caller writes."""
+    key_tiers: Mapping[Slug, KeyTierSection] = Field(default={})
+    """Tiers by name: limits for all keys with that tier."""
 
 
 class IncludedFile(_NamedSections):
     """File that adds providers, models, names and tiers to the main file."""
 
-    models: Mapping[ModelSlug, ModelSection] = Field(
-        default={}, description="Models by `author/model`."
-    )
+    models: Mapping[ModelSlug, ModelSection] = Field(default={})
+    """Models by `author/model`."""
 
 
 ATTRIBUTIONS_MAX: Final = 4
-# Labels of keys that an operator sets, and other names by which spending is grouped.
+# Labels that an operator sets on keys, and other names by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )
@@ -332,7 +278,7 @@ def _check_source(source: str) -> str:
 AttributionLabel = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
 ]
-# A string rather than a section, so that a starting function builds no model for it.
+# A string rather than a section, which would cost time at the start of a function.
 AttributionSource = Annotated[
     str,
     StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
@@ -341,27 +287,20 @@ AttributionSource = Annotated[
 
 
 class _MainSections(Strict):
-    """Sections that only the main file has, except those that few requests need."""
+    """Sections that only the main file has, except the rarely used ones."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
     attribution: Annotated[
         Mapping[AttributionLabel, AttributionSource], Field(max_length=ATTRIBUTIONS_MAX)
-    ] = Field(
-        default={},
-        description="Sources of record labels that callers state, by label: `header:` and a "
-        "header in "
-        "lower case, or `metadata:` and a name in the body's metadata.",
-    )
+    ] = Field(default={})
+    """Sources of labels that callers send, by label: `header:` and a header name in lower case, or
+    `metadata:` and a name in the body's metadata."""
 
 
 class MainFile(_MainSections, IncludedFile):
-    """Main file, except the sections that few requests need."""
+    """Main file, except the rarely used sections."""
 
 
 class CompiledRouting(_MainSections, _NamedSections):
-    """Compiled form as functions read it at their start, also of a catalog published earlier.
-
-    The models and the sections `plugins` and `server_tools` are not part of it: each is
-    read at its first use.
-    """
+    """Compiled form as a starting function reads it, without the parts read at first use."""

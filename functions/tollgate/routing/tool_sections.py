@@ -1,4 +1,4 @@
-"""Section `server_tools` of routing.yaml: tools that the gateway runs for a model."""
+"""Section `server_tools` in routing.yaml: tools that the gateway runs for a model."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -15,6 +15,7 @@ from tollgate.routing.scalars import (
     ImageSize,
     KeySection,
     ModelSlug,
+    Private,
     RunSeconds,
     Sentence,
     Slug,
@@ -25,7 +26,7 @@ SearchEngine = Literal["brave", "exa", "firecrawl", "searxng", "tavily"]
 
 
 class EngineHost(Struct, frozen=True, kw_only=True):
-    """Public address of a search engine (None if operators host it), and whether it needs a key."""
+    """Public address of a search engine (None if self-hosted), and whether it needs a key."""
 
     base_url: str | None
     needs_key: bool
@@ -45,25 +46,27 @@ Uses = Annotated[int, Field(ge=1, le=32)]
 class ToolPriceSection(Strict):
     """Price of a tool run, and its source."""
 
-    call: Dollars = Field(description="Dollars per run that reached its engine.")
-    source: Sentence = Field(description="Web page or package that publishes the price.")
-    checked: Day = Field(description="Day on which somebody last read the source.")
+    call: Dollars
+    """Price in dollars per run that reached the engine."""
+    source: Sentence
+    """Web page or package with the price."""
+    checked: Day
+    """Day on which the source was last read."""
 
 
 class _WebSection(Strict):
     """Settings shared by the search and fetch tools."""
 
-    uses_max: Uses = Field(default=5, description="Runs of one request, at most.")
-    allowed_domains: Domains = Field(
-        default=(), description="The only domains that are searched or fetched; empty for any."
-    )
-    blocked_domains: Domains = Field(
-        default=(), description="Domains that are neither searched nor fetched."
-    )
-    timeout_s: RunSeconds = Field(default=10.0, description="Time of one run.")
-    required: bool = Field(
-        default=False, description="Whether a run that fails ends the request with an error."
-    )
+    uses_max: Uses = 5
+    """Maximum number of runs in one request."""
+    allowed_domains: Domains = ()
+    """Domains that may be searched or fetched; empty for all domains."""
+    blocked_domains: Domains = ()
+    """Domains that are neither searched nor fetched."""
+    timeout_s: RunSeconds = 10.0
+    """Time limit for one run, in seconds."""
+    required: bool = False
+    """True if a failed run ends the request with an error."""
 
     @property
     def domains(self) -> DomainRules:
@@ -72,41 +75,31 @@ class _WebSection(Strict):
 
 
 class WebSearchSection(_WebSection):
-    """Tool that searches the web by an engine, by the model's provider, or both."""
+    """Tool that searches the web with an engine, with the model's provider, or both."""
 
-    engine: SearchEngine | None = Field(
-        default=None, description="Engine that searches if the provider does not."
-    )
-    native: bool = Field(
-        default=False,
-        description="Whether providers that can search do so, at their `price.web_search`.",
-    )
-    base_url: BaseUrl | None = Field(
-        default=None, description="Address of the engine; defaults to its public address."
-    )
-    private: bool | None = Field(
-        default=None,
-        description="Whether `base_url` is in your own network, so that a key may be sent over "
-        "http.",
-    )
+    engine: SearchEngine | None = None
+    """Search engine, used if the provider does not search."""
+    native: bool = False
+    """True if providers that can search do so, at their `price.web_search`."""
+    base_url: BaseUrl | None = None
+    """Address of the engine; defaults to its public address."""
+    private: Private = None
     key: KeySection | None = None
-    price: ToolPriceSection | None = Field(
-        default=None, description="Price of a search by the engine; required with an engine."
-    )
-    results_max: Annotated[int, Field(ge=1, le=20)] = Field(
-        default=5, description="Most results of one search."
-    )
+    price: ToolPriceSection | None = None
+    """Price of a search by the engine; required with an engine."""
+    results_max: Annotated[int, Field(ge=1, le=20)] = 5
+    """Maximum number of results per search."""
 
     @property
     def address(self) -> str | None:
-        """Address of the engine; None if there is none."""
+        """Address of the engine; None if no address is known."""
         if self.base_url is not None or self.engine is None:
             return self.base_url
         return ENGINE_HOSTS[self.engine].base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True if requests to the engine carry a key."""
+        """True if requests to the engine have a key."""
         return self.key is not None
 
 
@@ -114,38 +107,40 @@ class WebFetchSection(_WebSection):
     """Tool that reads a web page by its URL."""
 
     price: ToolPriceSection
-    bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = Field(
-        default=2_000_000, description="Most bytes of a page or document."
-    )
-    text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = Field(
-        default=30_000, description="Most bytes of text that the model gets."
-    )
+    bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = 2_000_000
+    """Maximum size of a page or document, in bytes."""
+    text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = 30_000
+    """Maximum text that the model gets, in bytes."""
 
 
 class DatetimeSection(Strict):
-    """Tool that tells the time; it is free."""
+    """Tool that tells the time, free of charge."""
 
-    uses_max: Uses = Field(default=5, description="Runs of one request, at most.")
-    timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = Field(
-        default="UTC", description="IANA time zone for calls that state none."
-    )
+    uses_max: Uses = 5
+    """Maximum number of runs in one request."""
+    timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = "UTC"
+    """IANA time zone, unless a call states one."""
 
 
 class ImageSection(Strict):
     """Tool that generates an image with a model of the catalog, at that model's price."""
 
-    model: ModelSlug = Field(description="Slug of a model of kind image.")
-    size: ImageSize | None = Field(default=None, description="Size of each picture.")
-    quality: Slug | None = Field(default=None, description="Quality of each picture.")
-    uses_max: Uses = Field(default=1, description="Runs of one request, at most.")
-    timeout_s: RunSeconds = Field(default=120.0, description="Time of one run.")
-    required: bool = Field(
-        default=False, description="Whether a run that fails ends the request with an error."
-    )
+    model: ModelSlug
+    """Slug of a model of kind image."""
+    size: ImageSize | None = None
+    """Size of each image."""
+    quality: Slug | None = None
+    """Quality of each image."""
+    uses_max: Uses = 1
+    """Maximum number of runs in one request."""
+    timeout_s: RunSeconds = 120.0
+    """Time limit for one run, in seconds."""
+    required: bool = False
+    """True if a failed run ends the request with an error."""
 
 
 class ServerToolsSection(Strict):
-    """Tools that callers may use; a tool without a section is off."""
+    """Tools that callers may use; a tool without a section is disabled."""
 
     web_search: WebSearchSection | None = None
     web_fetch: WebFetchSection | None = None

@@ -11,7 +11,7 @@ from joserfc.util import urlsafe_b64decode
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
+from tollgate.core.principal import TOKEN_LENGTH_MAX
 
 # Only asymmetric signatures are accepted: `none` means unsigned, and with HS256 every verifier
 # could sign a token.

@@ -1,8 +1,11 @@
-"""The tools that routing.yaml configures, and those of one request."""
+"""The server tools that routing.yaml configures, opened for each request."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final, assert_never
+from zoneinfo import ZoneInfo
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,7 +32,6 @@ from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.fetch import WebFetch
 from tollgate.tools.kinds import declare_kind, result_bytes_max
 from tollgate.tools.known_urls import KnownUrls
-from tollgate.tools.moments import tell_time
 from tollgate.tools.paint import paint_picture, picture_work
 from tollgate.tools.ports.base import (
     EngineCalls,
@@ -43,10 +45,12 @@ from tollgate.tools.ports.base import (
 )
 from tollgate.tools.search import WebSearch
 
-# The engine name of tools that the gateway runs itself.
+# Engine name for tools that the gateway runs itself.
 _OWN: Final = "tollgate"
 # Faults of an engine, as opposed to faults of the model's arguments.
 _FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
+# UTC works without the time zone database, which a system may lack.
+_UTC: Final = "UTC"
 _Section = WebSearchSection | WebFetchSection | DatetimeSection | ImageSection
 
 
@@ -67,18 +71,18 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
     routes: Mapping[str, RouteSection]
     painter: Painter
     services: ToolServices | None
-    """None for an explanation, which runs no tool."""
+    """None for explanations, which run no tool."""
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request; `route` is the name of its route, if it uses one."""
-        stated = self.routes.get(route) if route is not None else None
-        return _OpenTools(self, stated, request=request, principal=principal)
+        """Return the tools for one request; `route` is the name of its route, None without one."""
+        route_section = self.routes.get(route) if route is not None else None
+        return _OpenTools(self, route_section, request=request, principal=principal)
 
 
 class _OpenTools:
-    """The tools of one request."""
+    """The tools for one request."""
 
     def __init__(
         self,
@@ -97,11 +101,11 @@ class _OpenTools:
         self._known = KnownUrls(request) if fetches else None
 
     def declare(self, tool: ServerTool) -> Tool | None:
-        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+        """Return the tool's declaration for the model; None for a tool that is not configured."""
         return None if self._find(tool.id) is None else declare_kind(tool.id)
 
     def bound(self, tool: ServerTool) -> ToolBound:
-        """Return the bound of a configured tool, by its request and by routing.yaml."""
+        """Return the limits for a configured tool, from the request and routing.yaml."""
         section = self._find(tool.id)
         if section is None:
             raise KeyError(tool.id)
@@ -123,7 +127,7 @@ class _OpenTools:
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with its limits for providers that run it; None if no provider may."""
+        """Return a tool with its limits for the provider to run; None if providers may not."""
         section = self._find(tool.id)
         if not isinstance(section, WebSearchSection) or not section.native:
             return None
@@ -174,7 +178,7 @@ class _OpenTools:
                 result = await self._search(
                     services, tool, section, arguments, remaining_s=remaining_s
                 )
-                # If no domain is admitted, the engine was not called, so nothing is charged.
+                # Without an admitted domain the engine is not called, so nothing is charged.
                 domains = self._domains("web_search", section.domains, tool)
                 price = None if domains.admits_none else section.price
             case WebFetchSection():
@@ -189,8 +193,8 @@ class _OpenTools:
                 )
                 price = section.price
             case DatetimeSection():
-                place = tool.location.timezone if tool.location else None
-                result = tell_time(services.clock, arguments, place or section.timezone)
+                timezone = tool.location.timezone if tool.location else None
+                result = _tell_time(services.clock, arguments, timezone or section.timezone)
                 price = None
             case ImageSection():
                 return await paint_picture(
@@ -236,16 +240,16 @@ class _OpenTools:
         return result
 
     def _find(self, id_: ServerToolId) -> _Section | None:
-        found: _Section | None = getattr(self._section, id_)
-        return found
+        section: _Section | None = getattr(self._section, id_)
+        return section
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
-        """Return the domains of the route, else of the file, narrowed by those of the request."""
-        of_route = self._route.server_tools.get(id_) if self._route is not None else None
-        if of_route is not None:
-            rules = of_route.merge(rules)
-        own = DomainRules(allowed=tool.allowed_domains, blocked=tool.blocked_domains)
-        return rules.narrow(own)
+        """Return the domain rules of the route, or else the file, narrowed by the request's."""
+        route_rules = self._route.server_tools.get(id_) if self._route is not None else None
+        if route_rules is not None:
+            rules = route_rules.merge(rules)
+        request_rules = DomainRules(allowed=tool.allowed_domains, blocked=tool.blocked_domains)
+        return rules.narrow(request_rules)
 
     def _fee_max_nano_usd(self, section: _Section) -> int:
         match section:
@@ -260,6 +264,26 @@ class _OpenTools:
                 assert_never(section)
 
 
+def _tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> RunResult:
+    """Return the current time in the time zone that the model states, or else in `timezone`."""
+    name = arguments.get("timezone") or timezone
+    if not isinstance(name, str):
+        raise RunFailure("invalid_input", "`timezone` must be a string")
+    now = datetime.fromtimestamp(int(clock.now_s()), UTC)
+    try:
+        local = now if name == _UTC else now.astimezone(ZoneInfo(name))
+    except (KeyError, OSError, ValueError) as unknown:
+        words = "`timezone` is not a time zone of the IANA database, such as Europe/Berlin"
+        raise RunFailure("invalid_input", words) from unknown
+    answer = {
+        "datetime": local.isoformat(),
+        "weekday": local.strftime("%A"),
+        "timezone": name,
+        "utc": now.isoformat(),
+    }
+    return RunResult(content=(Text(text=msgspec.json.encode(answer).decode()),))
+
+
 def _engine_of(section: _Section) -> str:
     match section:
         case WebSearchSection(engine=engine):
@@ -272,5 +296,5 @@ def _engine_of(section: _Section) -> str:
             assert_never(section)
 
 
-def _least(most: int, stated: int | None) -> int:
-    return most if stated is None else min(most, stated)
+def _least(limit: int, own_limit: int | None) -> int:
+    return limit if own_limit is None else min(limit, own_limit)

@@ -1,4 +1,4 @@
-"""The web_fetch tool: reads one page or document at a known address as text."""
+"""The web_fetch tool, which returns the text of a web page or document at a known URL."""
 
 import asyncio
 import codecs
@@ -18,12 +18,13 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.files.media_types import detect_media_type
 from tollgate.core.server_tools import URL_LINE, RunResult, Source
+from tollgate.http1.egress import Fetched
 from tollgate.routing.tool_sections import WebFetchSection
 from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.known_urls import KnownUrls
-from tollgate.tools.ports.base import FetchedPage, PageFetcher, PageLimits, RunFailure
+from tollgate.tools.ports.base import PageFetcher, PageLimits, RunFailure
 
-# Pages of a document that are read, from the first; the text is truncated as well.
+# Maximum number of pages that are read from a document.
 _PAGES_MAX: Final = 50
 _LEFT_OUT: Final = "\n[The rest of the page is left out.]"
 _PDF: Final = "application/pdf"
@@ -31,8 +32,8 @@ _WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN: Final = frozenset(
     {"application/json", "application/ld+json", "application/xml", "application/yaml"}
 )
-# The encodings of web pages, as Python names them; any other is read as UTF-8. Servers must not be
-# able to select any codec of Python: `punycode` takes more than a minute for 1 MB.
+# Encodings of web pages by their Python names; UTF-8 replaces all others. Servers must not select
+# arbitrary Python codecs: `punycode` takes more than a minute for 1 MB.
 # https://encoding.spec.whatwg.org/#names-and-labels (2026-11-22)
 _UTF_8: Final = "utf-8"
 _CHARSETS: Final = frozenset(
@@ -48,7 +49,7 @@ _CHARSETS: Final = frozenset(
 
 
 class WebFetch(Struct, frozen=True, kw_only=True):
-    """Fetches pages from public addresses, and has a reader extract the text of HTML and PDF."""
+    """Fetches pages from public addresses; a reader extracts the text of HTML and PDF."""
 
     section: WebFetchSection
     fetcher: PageFetcher
@@ -62,11 +63,11 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         domains: DomainRules,
         timeout_s: float,
     ) -> RunResult:
-        """Return the text of a page; raise RunFailure if it must not or cannot be read."""
+        """Return the text of a page; raise RunFailure if the page must not or cannot be read."""
         url = _url(arguments, known, domains)
         limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
         try:
-            # The time limit includes reading: a hostile page may keep a reader busy for long.
+            # The time limit includes reading, because a hostile page may keep a reader busy.
             async with asyncio.timeout(timeout_s):
                 page = await self.fetcher.fetch_page(url, limits)
                 title, text = await self._read(page)
@@ -77,33 +78,33 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         title = cut(" ".join(title.split()), TITLE_BYTES_MAX)
         known.note((page.url,))
         known.note_text(text)
-        shown = f"{URL_LINE}{page.url}\nTitle: {title}\n\n{text}"
+        answer = f"{URL_LINE}{page.url}\nTitle: {title}\n\n{text}"
         source = Source(url=page.url, title=title, text=text)
-        return RunResult(content=(Text(text=shown),), sources=(source,))
+        return RunResult(content=(Text(text=answer),), sources=(source,))
 
-    async def _read(self, page: FetchedPage) -> tuple[str, str]:
-        """Return the title and the text of a page."""
+    async def _read(self, page: Fetched) -> tuple[str, str]:
+        """Return the title and text of a page."""
         claimed, charset = _claimed(page.claimed_type)
-        found = detect_media_type(page.content, claimed)
+        media_type = detect_media_type(page.content, claimed)
         is_plain = claimed.startswith("text/") or claimed in _PLAIN
-        if found != _PDF and claimed not in _WEB_PAGES:
+        if media_type != _PDF and claimed not in _WEB_PAGES:
             if not is_plain or b"\0" in page.content[:1024]:
                 raise RunFailure(
                     "unsupported_content_type", f"the type of the page is {claimed or 'unknown'}"
                 )
             return "", _decode(page.content, charset)
         if self.reader is None:
-            raise RunFailure("unsupported_content_type", "only plain text can be read here")
-        type_ = _PDF if found == _PDF else "text/html"
+            raise RunFailure("unsupported_content_type", "only plain text can be read")
+        type_ = _PDF if media_type == _PDF else "text/html"
         task = ReadingTask(pages_max=_PAGES_MAX, cuts=True, address=page.url)
         try:
-            read = await self.reader.read(page.content, type_, task)
+            document = await self.reader.read(page.content, type_, task)
         except UnreadableDocument as unreadable:
             words = f"the page cannot be read: {unreadable.fault.value}"
             raise RunFailure("url_not_accessible", words) from unreadable
         except ReaderUnavailable as failure:
             raise RunFailure("unavailable", "pages cannot be read at the moment") from failure
-        return read.title, "\n\n".join(each.text for each in read.pages)
+        return document.title, "\n\n".join(document_page.text for document_page in document.pages)
 
 
 def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules) -> str:
@@ -117,19 +118,19 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
     host = host_of(url)
     if host is None:
         raise RunFailure("invalid_input", "`url` must begin with http:// or https://")
-    named = known.find(url)
-    if named is None:
-        words = "only addresses of the conversation and of earlier results can be read"
+    known_url = known.find(url)
+    if known_url is None:
+        words = "only addresses in the conversation or in earlier results can be read"
         raise RunFailure("url_not_in_prior_context", words)
     if not domains.admits(host):
         raise RunFailure("url_not_allowed", "this domain is not allowed")
-    return named
+    return known_url
 
 
 def _claimed(header: str | None) -> tuple[str, str]:
-    """Return the media type and charset that a server claims, in lower case."""
+    """Return the media type and charset from a Content-Type header, in lower case."""
     message = Message()
-    # `email` cannot parse a header with other than ASCII characters.
+    # `email` can parse only headers in ASCII.
     plain = (header or "")[:200].encode("ascii", errors="replace").decode()
     message["content-type"] = plain.replace("\n", " ").replace("\r", " ")
     type_ = message.get_content_type() if header else ""
@@ -145,8 +146,8 @@ def _decode(content: bytes, charset: str) -> str:
 
 
 def _shorten(text: str, bytes_max: int) -> str:
-    """Return a text within `bytes_max`; a truncated one ends with a note."""
-    shown = cut(text, bytes_max)
-    if shown == text:
+    """Truncate a text to `bytes_max` bytes, which include a note about the truncation."""
+    shortened = cut(text, bytes_max)
+    if shortened == text:
         return text
     return cut(text, bytes_max - len(_LEFT_OUT)) + _LEFT_OUT

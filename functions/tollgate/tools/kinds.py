@@ -1,4 +1,4 @@
-"""The only table of server tools: each as the model sees it, and the maximum size of results."""
+"""The only table of server tools, with their descriptions for models and their size limits."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,20 +9,20 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import JsonObject, Tool
 
-# Excerpt of one search result; engines return some hundred words.
+# Maximum size of the excerpt in a search result; engines return some hundred words.
 EXCERPT_BYTES_MAX: Final = 1_500
 TITLE_BYTES_MAX: Final = 200
-# Longer addresses are neither shown nor fetched: every byte of a result is held as input of all
-# further calls of the model, and a long address could smuggle data out. Anthropic's limit is 250
+# Longer addresses are neither shown nor fetched. Each byte of a result adds to the hold for all
+# further calls to the model, and a long address could smuggle data out. Anthropic's limit is 250
 # characters.
 URL_BYTES_MAX: Final = 1_000
 IMAGE_PROMPT_CHARACTERS_MAX: Final = 4_000
-# Number, labels and date around a page or a result; the text of a failure is shorter.
+# Maximum size of the number, labels and date of a page or result, and of a failure's text.
 _FRAME_BYTES: Final = 200
 
 
 class ToolKind(Struct, frozen=True, kw_only=True):
-    """A tool as the model sees it; its name is its id."""
+    """The declaration of a tool for the model; the tool's name is its id."""
 
     description: str
     parameters: JsonObject
@@ -78,12 +78,12 @@ def declare_kind(id_: ServerToolId) -> Tool:
 
 
 def result_bytes_max(pages: int = 0, *, bytes_per_text: int = EXCERPT_BYTES_MAX) -> int:
-    """Return the maximum size of a run's text with `pages` pages or results."""
+    """Return the maximum size of the text from a run with `pages` pages or results."""
     page = bytes_per_text + TITLE_BYTES_MAX + URL_BYTES_MAX + _FRAME_BYTES
     return pages * page + _FRAME_BYTES
 
 
 def cut(text: str, bytes_max: int) -> str:
-    """Return the beginning of a text, of at most `bytes_max` bytes."""
+    """Return a text, truncated to `bytes_max` bytes."""
     encoded = text.encode("utf-8", errors="replace")
     return encoded[:bytes_max].decode("utf-8", errors="ignore")

@@ -1,4 +1,4 @@
-"""The image tool: runs one image model of the catalog; the model's costs are the run's fees."""
+"""The image tool, which runs an image model from the catalog and charges the model's costs."""
 
 from collections.abc import Mapping
 
@@ -19,18 +19,18 @@ async def paint_picture(
     principal: Principal,
     timeout_s: float,
 ) -> RunReport:
-    """Return a report with a picture; raise RunFailure if none can be made."""
+    """Return a report with a picture; raise RunFailure if no picture can be made."""
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise RunFailure("invalid_input", "`prompt` must be a text that is not empty")
+        raise RunFailure("invalid_input", "`prompt` must be a string that is not empty")
     if len(prompt) > IMAGE_PROMPT_CHARACTERS_MAX:
         words = f"`prompt` has more than {IMAGE_PROMPT_CHARACTERS_MAX} characters"
         raise RunFailure("invalid_input", words)
     work = picture_work(section, prompt)
     painted = await painter.paint(work, principal, timeout_s=timeout_s)
-    shown = Text(text="The picture was made and is shown to the user.")
+    answer = Text(text="The picture was made and is shown to the user.")
     return RunReport(
-        result=RunResult(content=(shown,)),
+        result=RunResult(content=(answer,)),
         engine=section.model,
         fees=painted.fees,
         made=painted.images,
@@ -38,7 +38,7 @@ async def paint_picture(
 
 
 def picture_work(section: ImageSection, prompt: str) -> ImageRequest:
-    """Return the request for one picture; without a prompt, for the longest prompt allowed."""
+    """Return the request for one picture; an empty prompt stands for the longest one allowed."""
     return ImageRequest(
         model=section.model,
         prompt=prompt or "\U0001f5bc" * IMAGE_PROMPT_CHARACTERS_MAX,

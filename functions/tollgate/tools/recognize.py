@@ -1,4 +1,4 @@
-"""Recognition of scanned pages by the engine that routing.yaml names."""
+"""Recognizes the text of scanned pages by the OCR engine that routing.yaml names."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,19 +10,25 @@ from msgspec.structs import replace
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.content import InlineMedia
 from tollgate.core.documents.reading import DocumentPage, RecognitionFailed
-from tollgate.routing.plugin_sections import OcrSection
+from tollgate.routing.plugin_sections import OcrEngine, OcrSection
 from tollgate.stores.ports.base import SecretStore
-from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
-from tollgate.tools.engines.recognizers import RECOGNIZERS
+from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan, find_access
+from tollgate.tools.engines.mistral_ocr import MISTRAL_OCR
+from tollgate.tools.engines.textract import TEXTRACT
 from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 
-# A dense page has about 10 KB of text; positions of pictures and links add some more.
+# Maximum size of a reply per page: about 10 KB of text, with the positions of pictures and links.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
 _REPLY_BYTES_MAX: Final = 32_000_000
-# Size of a reply that has the position of each word of a page, some hundred bytes per word.
+# Maximum size of a reply with the position of each word of a page, some hundred bytes per word.
 _LINES_BYTES_MAX: Final = 8_000_000
-# Concurrent requests for one document, if each page has its own request.
+# Maximum number of concurrent requests for one document, if each page has its own request.
 _AT_A_TIME_MAX: Final = 4
+# The only table of OCR engines: the codec of each `ocr.engine` in routing.yaml.
+RECOGNIZERS: Final[Mapping[OcrEngine, RecognitionCodec]] = {
+    "mistral": MISTRAL_OCR,
+    "textract": TEXTRACT,
+}
 
 
 class EngineRecognizer(Struct, frozen=True, kw_only=True):
@@ -32,14 +38,14 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
     calls: EngineCalls
     secrets: SecretStore
     region: str
-    """Default region, for engines with an address in each region."""
+    """Default AWS region."""
     signer: Callable[[str, str], Signer]
-    """Returns a signer of the gateway's AWS role for a service and a region."""
+    """Returns a signer with the gateway's AWS role, for a service and a region."""
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each page; raise RecognitionFailed if the engine leaves out a page."""
+        """Return the text of each page; raise RecognitionFailed if the engine omits a page."""
         codec = RECOGNIZERS[self.section.engine]
         scan = Scan(
             model=self.section.model or "",
@@ -59,7 +65,7 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
         return {page: texts[page] for page in scan.pages}
 
     async def _exchange(self, codec: RecognitionCodec, scan: Scan) -> Mapping[int, str]:
-        """Send the requests of a recognition, several at a time, and decode their replies."""
+        """Send the requests for a document, several at a time, and decode the replies."""
         requests = codec.encode(scan, await self._access())
         size_max = min(_REPLY_BYTES_PER_PAGE * (len(scan.pages) + 1), _REPLY_BYTES_MAX)
         if len(requests) > 1:
@@ -99,9 +105,4 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
         if address is None:
             # "Amazon Textract endpoints and quotas", AWS General Reference (2026-11-22).
             address = f"https://{service.aws_service}.{self._region}.amazonaws.com"
-        if self.section.key is None:
-            return EngineAccess(base_url=address, key=None)
-        key = ((await self.secrets.read(self.section.key.reference)) or "").strip()
-        if not key or not (key.isascii() and key.isprintable()):
-            raise RunFailure("unavailable", "the engine's key is missing or invalid")
-        return EngineAccess(base_url=address, key=key)
+        return await find_access(address, self.section.key, self.secrets)

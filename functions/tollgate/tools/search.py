@@ -1,4 +1,4 @@
-"""The web_search tool: calls an engine, and keeps the results within limits and allowed domains."""
+"""The web_search tool, which calls an engine and limits the results in size and by domain."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -11,14 +11,26 @@ from tollgate.core.content import Text
 from tollgate.core.server_tools import URL_LINE, RunResult, Source, UserLocation
 from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
 from tollgate.stores.ports.base import SecretStore
-from tollgate.tools.engines.codec import EngineAccess, Search
-from tollgate.tools.engines.table import ENGINES
+from tollgate.tools.engines.brave import BRAVE
+from tollgate.tools.engines.codec import Search, SearchCodec, find_access
+from tollgate.tools.engines.exa import EXA
+from tollgate.tools.engines.firecrawl import FIRECRAWL
+from tollgate.tools.engines.searxng import SEARXNG
+from tollgate.tools.engines.tavily import TAVILY
 from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.ports.base import EngineCalls, RunFailure
 
-# Enough for twenty results of several thousand characters.
+# Maximum size of a reply, enough for twenty results of several thousand characters.
 _REPLY_BYTES_MAX: Final = 2_000_000
 _DATE_BYTES_MAX: Final = 40
+# The only table of search engines: the codec of each `engine` in routing.yaml.
+ENGINES: Final[Mapping[SearchEngine, SearchCodec]] = {
+    "brave": BRAVE,
+    "exa": EXA,
+    "firecrawl": FIRECRAWL,
+    "searxng": SEARXNG,
+    "tavily": TAVILY,
+}
 
 
 class WebSearch(Struct, frozen=True, kw_only=True):
@@ -38,38 +50,30 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         location: UserLocation | None,
         timeout_s: float,
     ) -> RunResult:
-        """Return the results; raise RunFailure if the search cannot be made."""
+        """Return the results; raise RunFailure if the search fails."""
         codec = ENGINES[self.engine]
         query = _query(arguments, codec.query_characters_max)
         if domains.admits_none:
             return _result(())
         search = Search(query=query, results_max=results_max, domains=domains, location=location)
+        access = await find_access(self.section.address or "", self.section.key, self.secrets)
         body = await self.calls.exchange(
             self.engine,
-            codec.encode(search, await self._access()),
+            codec.encode(search, access),
             bytes_max=_REPLY_BYTES_MAX,
             timeout_s=timeout_s,
         )
-        # Results are filtered here as well, because some engines support no domains, or fewer.
-        admitted = [each for each in codec.decode(body) if _is_admitted(each, domains)]
-        by_url = {each.url: each for each in reversed(admitted)}
-        best_first = [each for each in admitted if by_url[each.url] is each]
+        # Results are filtered here too, because some engines do not support all domain rules.
+        admitted = [source for source in codec.decode(body) if _is_admitted(source, domains)]
+        by_url = {source.url: source for source in reversed(admitted)}
+        best_first = [source for source in admitted if by_url[source.url] is source]
         return _result(tuple(map(_within_limits, best_first[:results_max])))
-
-    async def _access(self) -> EngineAccess:
-        section = self.section
-        key = None
-        if section.key is not None:
-            key = ((await self.secrets.read(section.key.reference)) or "").strip()
-            if not key or not (key.isascii() and key.isprintable()):
-                raise RunFailure("unavailable", "the search engine's key is missing or invalid")
-        return EngineAccess(base_url=section.address or "", key=key)
 
 
 def _query(arguments: Mapping[str, object], characters_max: int) -> str:
     query = arguments.get("query")
     if not isinstance(query, str) or not query.strip():
-        raise RunFailure("invalid_input", "`query` must be a text that is not empty")
+        raise RunFailure("invalid_input", "`query` must be a string that is not empty")
     if len(query) > characters_max:
         raise RunFailure("query_too_long", f"`query` has more than {characters_max} characters")
     return " ".join(query.split())

@@ -1,12 +1,14 @@
-"""The only table of routes, with the callers that each route serves."""
+"""The only table of routes and their permitted callers, and the authentication of callers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
 
+from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
+from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
 
 
@@ -16,18 +18,18 @@ class Access(Struct, frozen=True, kw_only=True):
     roles: frozenset[Role] = frozenset()
     """Roles that are served. A route without roles serves everybody and reads no key."""
     own: frozenset[Role] = frozenset()
-    """Roles, among `roles`, whose members reach only their own objects."""
+    """The subset of `roles` whose members reach only their own objects."""
     operator: bool = False
-    """True if only callers of the operator's workspace are served."""
+    """True if only callers from the operator's workspace are served."""
     keyless: bool = False
-    """True if callers without a key are served, too."""
+    """True if callers without a key are also served."""
     notes_use: bool = True
     """True if a call is recorded as the last use of the key."""
 
     def is_limited(self, principal: Principal) -> bool:
         """Return whether a caller reaches only its member's own objects on the route.
 
-        A key without a member belongs to the workspace, and reaches all that the workspace has.
+        A key without a member belongs to the workspace, and reaches all objects of the workspace.
         """
         return principal.member_id is not None and principal.role in self.own
 
@@ -56,7 +58,7 @@ _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
 # Everybody who signs in sees and ends their own sessions.
 _OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "viewer"})
-# A member's key shows what the member may see; a key without a member shows the whole workspace.
+# A member's key reaches the member's objects; a key without a member, the whole workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
@@ -79,7 +81,7 @@ _CATALOG: Final = Access(roles=_EVERYBODY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
 _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 
-# Routes of the sign-in app: for members who have signed in, and for programs that have not yet.
+# Routes of the sign-in app for members who have signed in.
 _SIGNED_IN: Final = Access(roles=frozenset(get_args(MemberRole)), notes_use=False)
 
 # Access by method and path. A route that is missing here cannot be declared.
@@ -185,3 +187,41 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/metrics"): _SIGNED_IN,
     ("POST", "/v1/traces"): _SIGNED_IN,
 }
+
+
+def has_key(headers: Mapping[str, str]) -> bool:
+    """Return whether a request has a key, valid or not."""
+    return "authorization" in headers or "x-api-key" in headers
+
+
+async def authenticate(
+    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[Role]
+) -> Principal:
+    """Return the caller whose key is in the `Authorization: Bearer` header or in `x-api-key`.
+
+    Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
+    if the key's role is not in `roles`.
+    """
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if not scheme:
+        # Anthropic's clients send the key in `x-api-key`.
+        scheme, secret = "bearer", headers.get("x-api-key", "")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise AccessError(
+            ErrorCode.INVALID_API_KEY,
+            "Send your API key as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
+        )
+    principal = await keys.authenticate(secret.strip())
+    if principal.role not in roles:
+        raise permission_denied(_explain_refusal(principal, roles))
+    return principal
+
+
+def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
+    """Return a message that names the roles of members, or of keys, that the route serves."""
+    kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
+    needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
+    if not needed:
+        other = "key" if principal.session else "session of a member who has signed in"
+        return f"This needs a {other}, not a {kind} of role {principal.role}."
+    return f"This needs a {kind} of role {needed}, not {principal.role}."

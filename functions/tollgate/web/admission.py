@@ -1,4 +1,4 @@
-"""Routes that authenticate the caller, by the access table, before they read a body."""
+"""Routes that authenticate the caller by the access table before they read a body."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final
@@ -69,7 +69,7 @@ Caller = Annotated[Principal, Depends(_caller)]
 
 
 def _own_of(principal: Principal, access: Access) -> Own:
-    """Return the part of its workspace that a caller reaches on a route."""
+    """Return the part of the workspace that a caller reaches on a route."""
     if not access.is_limited(principal):
         return Own(workspace_id=principal.workspace_id)
     return Own(

@@ -1,4 +1,4 @@
-"""The buffered application: keys, credits, records, models and health."""
+"""The buffered application, which serves all routes except the metered ones."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Match
 
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.core.errors import GatewayError, MethodNotAllowed, RequestError, invalid_request
 from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES
@@ -61,10 +61,7 @@ def api_app(
             Middleware(CanonicalPath),
             cors(limits),
             Middleware(HeadAsGet),
-            Middleware(
-                ErrorBoundary,
-                journal=services.journal,
-            ),
+            Middleware(ErrorBoundary, journal=services.journal),
             Middleware(IncludeTopic, topics=topics),
         ],
     )
@@ -89,7 +86,7 @@ def _generate_document(app: FastAPI) -> None:
 
 
 def _render_errors(app: FastAPI) -> None:
-    """Render every error, also of FastAPI and Starlette, in the envelope of the client's format."""
+    """Render every error, including FastAPI's and Starlette's, in the client format's envelope."""
 
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
@@ -126,12 +123,12 @@ def _render_errors(app: FastAPI) -> None:
                     f"{method} {path} is not served.", _methods_at(app, request)
                 )
             case _:
-                refusal = RequestError(ErrorCode.INVALID_REQUEST, str(error.detail))
+                refusal = invalid_request(str(error.detail))
         return reply(request, refusal)
 
 
 def _is_of_anthropic(request: Request) -> bool:
-    """Return whether a client uses Anthropic's format: its SDKs always send a version."""
+    """Return whether a client uses Anthropic's format; Anthropic's SDKs always send a version."""
     named = request.scope["path"].startswith(MESSAGES.path)
     return named or ANTHROPIC_VERSION in request.headers
 
@@ -152,8 +149,8 @@ def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
 def _invalid_request(first: ErrorDetails) -> RequestError:
     """Return the error of the first invalid field; its `loc` begins with `body` or `query`."""
     if first["type"] == "json_invalid":
-        return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
+        return invalid_request("The body is not valid JSON.")
     place = first["loc"][1:]
     if not place:
-        return RequestError(ErrorCode.INVALID_REQUEST, f"The {first['loc'][0]} cannot be read.")
+        return invalid_request(f"The {first['loc'][0]} cannot be read.")
     return field_error(first, place)

@@ -1,4 +1,4 @@
-"""The streaming application: metered routes, each a call of `generate`."""
+"""The streaming application, which serves the metered routes."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -14,14 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
-from tollgate.core.errors import (
-    ErrorCode,
-    GatewayError,
-    InternalError,
-    RequestError,
-)
+from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -36,11 +31,9 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.format_row import IngressFormat
-from tollgate.ingress.formats import FORMATS, RESPONSES
-from tollgate.web.generation.entrance import Entrance, FormatEndpoint
+from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
+from tollgate.web.generation.entrance import Entrance, FormatEndpoint, Gateways, RequestServices
 from tollgate.web.generation.idempotency import claim_of, generate_once
-from tollgate.web.generation.request_services import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
@@ -59,8 +52,8 @@ def chat_app(
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
-    stores the content of keys that opt in, `responses` the responses that later requests may name;
-    without them nothing is stored.
+    stores the content of keys that opt in, and `responses` stores the responses that later requests
+    may name.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -73,7 +66,7 @@ def chat_app(
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A router without an application around it is enough: each endpoint handles all its failures.
+    # A bare router is enough, because each endpoint handles all its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -97,14 +90,14 @@ class _ByPath:
 
 
 async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a path that is not metered, in the envelope of the api routes."""
+    """Refuse an unknown path, in the envelope of the api routes."""
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)
 
 
 class _LazyCounting:
-    """An endpoint that counts tokens, imported with the first request for a count."""
+    """An endpoint that counts tokens, imported at the first request for a count."""
 
     def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
         self._format = format_
@@ -185,7 +178,7 @@ class MeteredEndpoint(FormatEndpoint):
         )
         claim = claim_of(headers, call, path=scope["path"], body=body)
         if claim is not None and parsed.episode_id is None:
-            # A replayed answer belongs to the episode of the first request: store its id with it.
+            # The episode id is stored with the answer, since a replay belongs to the same episode.
             named = replace(parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
@@ -197,9 +190,8 @@ class MeteredEndpoint(FormatEndpoint):
             await generate(gateway, call, sink)
             return
         if self._answers is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "Idempotency-Key needs stored replies, and this deployment stores none.",
+            raise invalid_request(
+                "Idempotency-Key needs stored replies, and this deployment stores none."
             )
         await generate_once(
             gateway,
@@ -222,7 +214,7 @@ class MeteredEndpoint(FormatEndpoint):
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
-        """Return a wrapper of the reply's sink that stores the response, None without one."""
+        """Return a wrapper for the reply's sink that stores the response; None to store nothing."""
         call, days = admitted.call, admitted.call.principal.response_days
         responses, input_ = self._entrance.responses, call.parsed.stored_input
         if responses is None or days is None or input_ is None:
@@ -271,7 +263,7 @@ def _platform_ids(scope: Scope) -> PlatformIds:
 def _routed(admitted: _Admitted) -> Routed | None:
     """Return the routing of a request that was refused before any attempt.
 
-    None unless the caller requested it with x-tollgate-metadata.
+    Returns None unless the caller requested the routing with x-tollgate-metadata.
     """
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:

@@ -10,7 +10,7 @@ from tollgate.web.services import Services
 
 
 class Health(BaseModel):
-    """State of the service."""
+    """The state of the service."""
 
     status: Literal["ok"] = "ok"
     catalog_sha: str = Field(description="SHA of the live catalog")
@@ -22,12 +22,12 @@ def health_routes(services: Services) -> APIRouter:
 
     @router.get("/live")
     async def live() -> Health:
-        """Reply without the store: the process runs."""
+        """Report that the process runs, without access to the store."""
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 
     @router.get("/ready")
     async def ready() -> Health:
-        """Reply after a read of the store: the process can serve."""
+        """Report that the process can serve requests, after a read from the store."""
         # No record has this id; the read raises service_unavailable if the store cannot be reached.
         await services.generations.get("-", services.ids.new_id())
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)

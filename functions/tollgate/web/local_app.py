@@ -1,14 +1,24 @@
-"""One server for the chat app and the api app, which API Gateway joins in a deployment."""
+"""The app of a single server, which also replaces API Gateway, and S3 if there is no bucket."""
 
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tollgate.core.errors import GatewayError
 from tollgate.core.files.stored import LOCAL_UPLOADS
+from tollgate.core.ids import IdSource
+from tollgate.stores.ports.administration import SignedContents
+from tollgate.web.http.cors import WebLimits, cors
+from tollgate.web.http.error_boundary import error_response
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
+from tollgate.web.http.request_id import RequestIds
 from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 
 class LocalApp:
-    """Sends paths of the streaming function to the chat app, and all others to the api app.
+    """Sends requests for streaming paths to the chat app, and all others to the api app.
 
     `uploads` receives contents at signed addresses if there is no bucket. `login` is the sign-in
     app.
@@ -41,3 +51,24 @@ class LocalApp:
 
 def _is_upload(scope: Scope) -> bool:
     return scope["type"] == "http" and str(scope["path"]).startswith(LOCAL_UPLOADS)
+
+
+def local_uploads_app(uploads: SignedContents, limits: WebLimits, ids: IdSource) -> ASGIApp:
+    """Return the app that receives file contents at signed addresses, for servers without a bucket.
+
+    The app stands in for S3, so that its route is not part of the API.
+    """
+
+    async def receive(request: Request) -> Response:
+        try:
+            await uploads.receive(
+                request.path_params["token"],
+                request.headers.get("content-type", ""),
+                request.stream(),
+            )
+        except GatewayError as refused:
+            return error_response(refused, request.scope)
+        return Response()
+
+    route = Route(f"{LOCAL_UPLOADS}{{token}}", receive, methods=["PUT"])
+    return Router(routes=[route], middleware=[Middleware(RequestIds, ids=ids), cors(limits)])

@@ -9,8 +9,14 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tollgate.core.files.media_types import FORM
-from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
-from tollgate.ingress.formats import ANTHROPIC_VERSION, FORMATS, MESSAGES
+from tollgate.ingress.formats import (
+    ANTHROPIC_VERSION,
+    FORMATS,
+    MESSAGES,
+    FormatModels,
+    IngressFormat,
+    TokenCounting,
+)
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.sign_in.session_shapes import (
@@ -27,7 +33,7 @@ _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _TEXT: Final = {"schema": {"type": "string"}}
 _REF: Final = "#/components/schemas/{model}"
-# FastAPI's reply to invalid input; the gateway replies with its own error envelope instead.
+# FastAPI documents this status for invalid input; the gateway replies with its own envelope.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
 
@@ -70,11 +76,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             access = ACCESS[method.upper(), path]
             # An empty requirement at the end makes the key optional.
             is_optional = access.keyless or not access.roles
-            operation["security"] = [
-                {_KEY: []},
-                {_KEY_HEADER: []},
-                *([{}] if is_optional else []),
-            ]
+            operation["security"] = [{_KEY: []}, {_KEY_HEADER: []}, *([{}] if is_optional else [])]
     document["components"]["securitySchemes"] = {
         _KEY: {"type": "http", "scheme": "bearer"},
         _KEY_HEADER: {"type": "apiKey", "in": "header", "name": "x-api-key"},
@@ -179,8 +181,7 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 def _format_schemas() -> dict[str, Any]:
     """Return the schemas of all formats, and of the envelope of the api routes, by name.
 
-    They are built in one call, because models of several formats share names and each needs its
-    own.
+    The schemas are built in one call, so that models with the same name get different schema names.
     """
     wanted: list[tuple[type[BaseModel], Any]] = [
         (ErrorEnvelope, "serialization"),

@@ -13,9 +13,9 @@ class Own(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     member_id: str | None = None
-    """None reaches everything."""
+    """None if the caller reaches the whole workspace."""
     team_id: str | None = None
-    """Team of the member, None for a member without one."""
+    """The team of the member; None for a member without a team."""
 
     @property
     def is_all(self) -> bool:

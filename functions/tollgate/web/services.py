@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.files.stored import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -36,8 +36,7 @@ from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
-from tollgate.web.access import Access
-from tollgate.web.auth import authenticate, has_key
+from tollgate.web.access import Access, authenticate, has_key
 from tollgate.web.own import Own
 
 
@@ -72,7 +71,7 @@ class Services(Struct, frozen=True, kw_only=True):
     uploads: UploadStore | None
     """Uploads in parts; None in a deployment without a bucket or a folder."""
     named_files: FileReader | None
-    """Uploaded files as requests name them."""
+    """A reader of the uploaded files that requests name."""
     answers: AnswerStore | None
     """Stored replies for Idempotency-Key; None in a deployment without a bucket or a folder."""
     catalogs: Catalogs
@@ -94,7 +93,7 @@ class Services(Struct, frozen=True, kw_only=True):
     async def find_key_id(self, key: str | None, own: Own) -> str | None:
         """Return the id of the key that a query names by name or id; None if `key` is None.
 
-        Raises RequestError if the caller may reach no such key, or if several keys have the name.
+        Raises RequestError if the caller reaches no such key, or if several keys have the name.
         """
         if key is None:
             return None
@@ -121,15 +120,11 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return a workspace; raise RequestError(not_found) if there is none with this id."""
         workspace = await self.workspaces.get(workspace_id)
         if workspace is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
-                f"There is no workspace {workspace_id!r}.",
-                param="workspace_id",
-            )
+            raise not_found(f"There is no workspace {workspace_id!r}.", "workspace_id")
         return workspace
 
     async def with_expiry(self, new: NewFile) -> NewFile:
-        """Return a file to store; without a stated expiry, it gets the workspace's default."""
+        """Return a file to store, with the workspace's default expiry unless it states another."""
         if new.expires_after_s is not None:
             return new
         workspace = await self.workspaces.get(new.workspace_id)
@@ -163,20 +158,13 @@ class Services(Struct, frozen=True, kw_only=True):
     def check_operator(self, principal: Principal) -> None:
         """Raise AccessError(permission_denied) unless a key belongs to the operator's workspace."""
         if not self.is_operator(principal):
-            raise AccessError(
-                ErrorCode.PERMISSION_DENIED,
-                f"This needs a key of the workspace {self.operator_workspace}.",
-            )
+            raise permission_denied(f"This needs a key of the workspace {self.operator_workspace}.")
 
     def check_days(self, days: Mapping[str, int | None]) -> None:
         """Raise RequestError if a setting would store content and the deployment has no bucket.
 
-        `days` are the values of such settings by name.
+        `days` has the values of the settings that store content, by name.
         """
         for name, number in days.items():
             if number is not None and self.contents is None:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    "This deployment has no bucket for content.",
-                    param=name,
-                )
+                raise invalid_request("This deployment has no bucket for content.", name)

@@ -14,8 +14,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerialize
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
 # A datetime with a time zone; the bounds keep the year valid in every other time zone.
 Moment = Annotated[
-    AwareDatetime,
-    Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),
+    AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC))
 ]
 Unreadable = Annotated[list[str], Field(description="corrupt stored items, which this page skips")]
 PositiveUsd = Annotated[Decimal, Field(gt=0, le=1_000_000, decimal_places=9)]

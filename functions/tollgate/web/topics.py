@@ -1,4 +1,4 @@
-"""Modules of routes by the first step of their paths, each imported with its first request.
+"""Route modules by the first step of their paths, each imported at its first request.
 
 A process on Lambda starts for one request, and building the models and routes of all topics would
 take longer than the rest of its start.
@@ -27,7 +27,7 @@ class Topic(Struct, frozen=True):
     """True if a body may be as large as on metered routes: `body_bytes_max`."""
 
 
-# The order is that of the OpenAPI document.
+# The OpenAPI document has the routes in this order.
 TOPICS: Final = (
     Topic((DottedName("tollgate.web.keys.key_routes:key_routes"),), frozenset({"key", "keys"})),
     Topic(
@@ -80,7 +80,7 @@ TOPICS: Final = (
     Topic(
         (
             DottedName("tollgate.web.pages.page_routes:page_routes"),
-            DottedName("tollgate.web.pages.reference_routes:reference_routes"),
+            DottedName("tollgate.web.pages.page_routes:reference_routes"),
         ),
         frozenset({PAGES}),
     ),

@@ -1,5 +1,4 @@
-"""Creates a gateway from settings and a catalog: the only importer of concrete classes.
+"""Creates a gateway from settings and a catalog; no other package imports concrete classes.
 
-Each module wires what one kind of function needs, so that no function imports parts that only
-others use.
+Modules are small, so that no function imports code that only other functions use.
 """

@@ -22,10 +22,10 @@ from tollgate.wiring.stores import Stores
 
 
 class Administration(Struct, frozen=True, kw_only=True):
-    """The stores that administer keys, workspaces and credit, and aggregate usage."""
+    """The stores for the administration of keys, people, workspaces, credit and activity."""
 
     operator_workspace: str
-    """The workspace whose management keys administer all workspaces."""
+    """Workspace whose management keys may administer all workspaces."""
     keys: DynamoKeyStore
     workspaces: Workspaces
     credits: DynamoCreditStore
@@ -41,7 +41,7 @@ class Administration(Struct, frozen=True, kw_only=True):
 
 
 def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
-    """Return the administration of the tables behind `stores`."""
+    """Return the administration stores over the tables of `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)

@@ -1,4 +1,4 @@
-"""Clients of AWS according to the settings: for real services, or for emulators."""
+"""Creates clients for AWS services or emulators, as the settings state."""
 
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
@@ -28,7 +28,7 @@ def aws_json(
     *,
     timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
-    """Return the client of a service in the settings' region."""
+    """Return the client of a service, in the region that the settings name."""
     if endpoint_url is None:
         # Real services use https: load the TLS context while the function starts, not in a request.
         tls_context()
@@ -43,8 +43,16 @@ def aws_json(
     )
 
 
+def wire_secrets(settings: Settings, clock: Clock) -> AwsJson | None:
+    """Return the client of Secrets Manager; None if the function has no credentials for it."""
+    url = settings.secretsmanager_endpoint_url
+    if url or settings.aws_access_key_id or rotating_credentials(settings):
+        return aws_json(settings, "secretsmanager", url, clock)
+    return None
+
+
 def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
-    """Return the store of objects, a folder or a bucket; None if the settings name neither."""
+    """Return the store of objects in a folder or bucket; None if the settings name neither."""
     if settings.objects_folder is not None:
         return FolderObjects(settings.objects_folder)
     if settings.objects_bucket is None:
@@ -58,7 +66,7 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 
 def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
-    """Return a signer for the function's role; emulators accept any signature."""
+    """Return a signer with the function's credentials; emulators accept any signature."""
     region = region or settings.aws_region
     rotating = rotating_credentials(settings)
     if rotating is not None:
@@ -68,7 +76,7 @@ def signer(settings: Settings, service: str, clock: Clock, region: str | None = 
 
 
 def credentials(settings: Settings) -> Credentials | None:
-    """Return the credentials of the function; None if there are none."""
+    """Return the credentials of the function, or None."""
     rotating = rotating_credentials(settings)
     if rotating is not None:
         return rotating.current()
@@ -81,13 +89,13 @@ def credentials(settings: Settings) -> Credentials | None:
 
 @cache
 def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
-    """Return the shared source of temporary credentials; None if the credentials are fixed."""
+    """Return the shared source of temporary credentials; None if the settings name no source."""
     url = settings.container_credentials_url
     if url is None and settings.container_credentials_path is not None:
         url = _ECS_URL + settings.container_credentials_path
     if url is None:
         return None
-    # Imported here because most functions never use it.
+    # Imported here because most functions never use the module.
     from tollgate.aws.container_credentials import CredentialsEndpoint, RotatingCredentials
 
     endpoint = CredentialsEndpoint(
@@ -99,7 +107,7 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
 
 
 def _renewed(rotating: "RotatingCredentials") -> Credentials:
-    found = rotating.current()
-    if found is None:
+    credentials_now = rotating.current()
+    if credentials_now is None:
         raise StoreUnavailable("AWS credentials are missing at the moment", maybe_applied=False)
-    return found
+    return credentials_now

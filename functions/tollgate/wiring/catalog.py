@@ -1,4 +1,4 @@
-"""Wires the catalog follower: it serves the published catalog, and the bundled one until then."""
+"""Wires the catalog follower, which loads each catalog that is published."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,8 +21,7 @@ def wire_catalog_follower(
     clock: Clock,
     journal: Journal,
 ) -> CatalogFollower[_Built]:
-    """Return the follower of the published catalog, which starts with the bundled one."""
-    # The build checked the file with the same code, so models are decoded only when requests name
-    # them.
+    """Return the catalog follower, which starts with the catalog in the package."""
+    # The build has checked the file, so each model can be decoded with its first request.
     bundled = Catalog.from_build(settings.catalog_file.read_bytes())
     return CatalogFollower(publications, bundled, make, clock=clock, journal=journal)

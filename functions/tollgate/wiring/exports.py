@@ -1,4 +1,4 @@
-"""Wires the export of closed days, in a module of its own because most deployments have none."""
+"""Wires the export of closed days, which most deployments do not use."""
 
 from msgspec import Struct
 
@@ -11,14 +11,14 @@ from tollgate.wiring.stores import Stores
 
 
 class Exports(Struct, frozen=True, kw_only=True):
-    """The closed days, and their export."""
+    """The store of closed days, and their export."""
 
     days: ClosedDays
     export: DayExport
 
 
 def wire_exports(settings: Settings, stores: Stores, clock: Clock) -> Exports | None:
-    """Return the export; None in a deployment without a bucket or a folder."""
+    """Return the export; None in a deployment without a bucket or folder."""
     if stores.objects is None:
         return None
     days = ClosedDays(stores.client, stores.tables, stores.generations, stores.objects, clock=clock)

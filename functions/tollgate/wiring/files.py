@@ -17,12 +17,12 @@ from tollgate.wiring.stores import Stores
 
 
 class Files(Struct, frozen=True, kw_only=True):
-    """The store of files, and the store of uploads in parts."""
+    """The stores of files and of uploads in parts."""
 
     store: DynamoFileStore
     uploads: DynamoUploadStore
     local: LocalUploads | None
-    """Uploads to this host by signed URLs; None if uploads go to a bucket."""
+    """Uploads to this host by signed URLs; None if clients upload to a bucket."""
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -30,7 +30,7 @@ class Files(Struct, frozen=True, kw_only=True):
 
 
 def wire_files(settings: Settings, stores: Stores, clock: Clock) -> Files | None:
-    """Return the store of files; None if the settings name neither a bucket nor a folder."""
+    """Return the stores of files; None if the settings name neither a bucket nor a folder."""
     ids = IdSource(clock)
     local = None
     if settings.objects_folder is not None:
@@ -56,12 +56,12 @@ def _contents(settings: Settings, clock: Clock, local: LocalUploads | None) -> F
         return FolderFiles(settings.objects_folder, local)
     if settings.objects_bucket is None:
         return None
-    # Temporary credentials are found and renewed by the AWS library.
-    own = credentials(settings) if settings.aws_access_key_id else None
+    # Without fixed credentials, the AWS library finds and renews temporary credentials.
+    fixed = credentials(settings) if settings.aws_access_key_id else None
     return BucketFiles(
         settings.objects_bucket,
         settings.aws_region,
         clock=clock,
-        credentials=own,
+        credentials=fixed,
         endpoint_url=settings.s3_endpoint_url,
     )

@@ -1,7 +1,11 @@
-"""Wires generations: providers, the gateway of a catalog, and the app of the metered routes."""
+"""Wires generations: providers, the gateway for a catalog, and the app with the metered routes."""
 
 import asyncio
+import os
+import random
+import ssl
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,8 +30,8 @@ from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
@@ -37,15 +41,17 @@ from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
-from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.generation.entrance import Gateways, RequestServices
 from tollgate.web.http.cors import WebLimits
-from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
+from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_secrets
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
+_SEED_BYTES: Final = 32
+
 
 class Upstream(Struct, frozen=True, kw_only=True):
-    """The connections to providers, and the store of the providers' keys."""
+    """The connections to providers, and the store of their keys."""
 
     registry: Registry
     pool: HttpPool
@@ -55,15 +61,13 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return, for each provider, where its credentials are missing; None if they are
-        complete.
-        """
+        """Return where each provider's missing credentials belong, None if none are missing."""
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return, for each tool or plugin whose key is missing, where the key should be."""
+        """Return where missing keys belong, by tool or plugin."""
         search, pdf = catalog.tools.section.web_search, catalog.pdf
         keys = {
             "web_search": search.key if search else None,
@@ -88,13 +92,33 @@ class Upstream(Struct, frozen=True, kw_only=True):
             await self.secrets.close()
 
 
+class FunctionSnapshot(Struct, frozen=True):
+    """Implements `lambda_runtime.loop.Snapshot` for the streaming function."""
+
+    settings: Settings
+    stores: Stores
+    upstream: Upstream
+
+    async def before(self) -> None:
+        await self.stores.aclose()
+        await self.upstream.aclose()
+
+    async def after(self) -> None:
+        # Copies of a snapshot share the random generators that libraries keep in memory. Ids and
+        # secrets come from the kernel, which never gives two copies the same bytes. "Handling
+        # uniqueness with Lambda SnapStart", AWS Lambda developer guide (2026-11-21)
+        random.seed()
+        ssl.RAND_add(os.urandom(_SEED_BYTES), _SEED_BYTES)
+        credentials = rotating_credentials(self.settings)
+        if credentials is not None:
+            credentials.forget()
+            await credentials.renew()
+
+
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
-    """Return the connections to providers; transports and codecs are created at their first use."""
+    """Return the connections to providers; the first use creates each transport and codec."""
     pool = HttpPool()
-    endpoint_url = settings.secretsmanager_endpoint_url
-    secrets = None
-    if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
-        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+    secrets = wire_secrets(settings, clock)
     keys = AwsSecretStore(
         secrets,
         environment_variable,
@@ -130,14 +154,14 @@ def wire_gateway(
     journal: Journal,
     reader: DocumentReader | None = None,
 ) -> Gateway:
-    """Return the gateway of one catalog.
+    """Return the gateway for one catalog.
 
-    Without a reader, documents are passed to models unread, and fetching HTML or PDF pages fails.
+    Without a reader, models get documents unread, and HTML and PDF pages cannot be fetched.
     """
     defaults = catalog.defaults
     if reader is None:
-        # Without a reader, models that cannot read documents must not be planned for requests with
-        # one.
+        # Without a reader, requests with documents must not be planned for models that cannot read
+        # documents.
         catalog = replace(catalog, plugins=UnreadPlugins(NO_SECTION))
     planner, fetcher = Planner(catalog), PublicFetcher(Egress())
     providers = CatalogProviders(catalog, upstream.registry)
@@ -173,28 +197,23 @@ def wire_gateway(
     )
 
 
-class _LaterRecognizer:
-    """Implements `core.documents.reading.TextRecognizer` with the OCR engine of a catalog.
+class _LaterRecognizer(Struct, frozen=True):
+    """Implements `core.documents.reading.TextRecognizer` with the OCR engine of a catalog."""
 
-    The recognizer is imported with the first scan.
-    """
-
-    def __init__(self, catalog: Catalog, upstream: Upstream) -> None:
-        self._catalog = catalog
-        self._upstream = upstream
+    catalog: Catalog
+    upstream: Upstream
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each page; raise RecognitionFailed if a page is left out."""
-        # Imported with the first document that needs recognition.
+        """Return the text of each page; raise RecognitionFailed if the engine omits a page."""
+        # Imported with the first document that needs OCR.
         from tollgate.tools.io.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
-        pdf = self._catalog.pdf
+        pdf, upstream = self.catalog.pdf, self.upstream
         if pdf is None or pdf.ocr is None:
             raise RecognitionFailed("no OCR engine is configured")
-        upstream = self._upstream
         engine = EngineRecognizer(
             section=pdf.ocr,
             calls=PooledEngineCalls(upstream.pool),
@@ -206,9 +225,9 @@ class _LaterRecognizer:
 
 
 class _LaterTools(Struct, frozen=True, kw_only=True):
-    """Implements `ServerTools`; the tools are imported with the first request for one.
+    """Implements `ServerTools`, and imports the tools with the first request for a server tool.
 
-    Most processes run no tools, and their start should not pay for the import.
+    Most processes run no tools, so their start should not include the import.
     """
 
     catalog: Catalog
@@ -222,14 +241,14 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request; `route` is the name of its route, if it uses one."""
+        """Return the tools for one request; `route` is the name of its route, None without one."""
         # Imported with the first request for a server tool.
-        from tollgate.wiring.tools import WiredTools
+        from tollgate.wiring.tools import wire_tools
 
-        tools = WiredTools(
-            catalog=self.catalog,
-            planner=self.planner,
-            providers=self.providers,
+        tools = wire_tools(
+            self.catalog,
+            self.planner,
+            self.providers,
             pool=self.upstream.pool,
             secrets=self.upstream.keys,
             fetcher=self.fetcher,
@@ -240,7 +259,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
 
 
 class _InvokedDocuments:
-    """Implements `DocumentReader` with the reader function; imported at the first use."""
+    """Implements `DocumentReader` by the reader function, whose client is imported on first use."""
 
     def __init__(self, function: str, settings: Settings, stores: Stores, clock: Clock) -> None:
         self._function = function
@@ -268,7 +287,7 @@ class _InvokedDocuments:
 
 
 def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> DocumentReader | None:
-    """Return the reader that invokes a function; None if the settings name none."""
+    """Return the reader that invokes a function; None if the settings name no function."""
     if settings.reader_function is None:
         return None
     return _InvokedDocuments(settings.reader_function, settings, stores, clock)
@@ -277,10 +296,10 @@ def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> Doc
 def wire_chat_app(
     stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
 ) -> ASGIApp:
-    """Return the app of the metered routes."""
+    """Return the app with the metered routes."""
     ids = IdSource(clock)
     ingresses = Ingresses(ids)
-    # Most requests use this format, so it is imported during the start.
+    # Most requests use this format, so the start imports its modules.
     _ = ingresses[CHAT_COMPLETIONS.name]
     front = RequestServices(
         keys=stores.keys,

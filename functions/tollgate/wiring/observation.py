@@ -1,22 +1,25 @@
-"""Wires the journal: always a log, and spans to a collector if the settings name one."""
+"""Wires the journal, the hooks for requests and the limits on callers, for all HTTP functions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct, field
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.secret import SecretReference
 from tollgate.engine.gateway import Journal
 from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import LogJournal
-from tollgate.settings import Settings
-from tollgate.wiring.aws import rotating_credentials
+from tollgate.settings import Settings, environment_variable
+from tollgate.web.http.cors import WebLimits
+from tollgate.wiring.aws import aws_json, rotating_credentials
 
 _Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A journal, the hooks that flush the journal after each reply, and those that close it."""
+    """A journal, with hooks that flush it after each reply and hooks that close it at the end."""
 
     journal: Journal
     after: tuple[_Hook, ...] = ()
@@ -28,27 +31,61 @@ class Observation(Struct, frozen=True, kw_only=True):
             await hook()
 
 
-def wire_observation(
-    settings: Settings, clock: Clock, journal: Journal | None = None
-) -> Observation:
-    """Return the journal, over the log or over another journal."""
-    inner = journal or LogJournal(EmbeddedMetrics(settings.metrics_namespace, clock))
+def wire_observation(settings: Settings, clock: Clock) -> Observation:
+    """Return the journal: a log, and spans to a collector if the settings name one."""
+    log = LogJournal(EmbeddedMetrics(settings.metrics_namespace, clock))
     if settings.otlp_endpoint_url is None:
-        return Observation(journal=inner)
+        return Observation(journal=log)
     # Imported here because most functions have no collector.
-    from tollgate.wiring.telemetry import wire_collector
+    from tollgate.observability.otlp import OtlpCollector, SpanJournal
+    from tollgate.stores.aws.secrets import AwsSecretStore
 
-    collector, spans = wire_collector(settings, clock, inner)
+    client = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
+    secrets = AwsSecretStore(client, environment_variable, clock)
+    name = settings.otlp_headers_secret
+    headers = SecretReference(secret=name) if name else None
+    collector = OtlpCollector(settings.otlp_endpoint_url, secrets, headers)
+    spans = SpanJournal(log, collector, clock, IdSource(clock))
     return Observation(journal=spans, after=(spans.flush,), closing=(collector.close,))
 
 
 def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
-    """Wrap the app in hooks for each request; return the app unchanged if there are none."""
+    """Return the app with hooks for each request, or unchanged if there are no hooks."""
     credentials = rotating_credentials(settings)
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    # Imported only if requests renew credentials or flush spans.
-    from tollgate.web.http.request_hooks import RequestHooks
+    return _RequestHooks(app, before=before, after=observation.after)
 
-    return RequestHooks(app, before=before, after=observation.after)
+
+class _RequestHooks:
+    """Middleware that runs hooks around each request.
+
+    The `after` hooks begin when the last byte has been sent, so that no client waits for them.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, before: Sequence[_Hook] = (), after: Sequence[_Hook] = ()
+    ) -> None:
+        self._app = app
+        self._before = before
+        self._after = after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        for hook in self._before:
+            await hook()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            for hook in self._after:
+                await hook()
+
+
+def wire_web_limits(settings: Settings) -> WebLimits:
+    """Return the limits on callers that the settings state."""
+    return WebLimits(
+        allowed_origins=settings.allowed_origins, body_bytes_max=settings.body_bytes_max
+    )

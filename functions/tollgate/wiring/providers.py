@@ -1,7 +1,7 @@
-"""Creates providers from the rows of routing.yaml: a format and a transport, looked up by name.
+"""Creates providers from the entries in routing.yaml, which name a format and a transport.
 
-A transport is imported with the first row that names it: without an AWS provider, no AWS code is
-imported.
+A transport's module is imported with the first entry that names the transport. Without an AWS
+provider, no AWS code is imported.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,15 +14,19 @@ from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
 from tollgate.providers.ports.base import Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
-from tollgate.providers.transports.authorization import AWS_IDENTITY, GOOGLE_FILE, secret_of
-from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.authorization import (
+    AWS_IDENTITY,
+    GOOGLE_FILE,
+    ProviderServices,
+    secret_of,
+)
 from tollgate.routing.planning.catalog import Catalog
 
 _Entry = TypeVar("_Entry")
 
 
 class RowError(ValueError):
-    """A provider row names an unknown format or transport, or lacks a field of its transport."""
+    """A provider entry names an unknown format or transport, or lacks a field."""
 
 
 TRANSPORTS: Final[
@@ -41,14 +45,14 @@ TRANSPORTS: Final[
 
 
 class Registry:
-    """Creates the provider of each row, once."""
+    """Creates the provider for each entry, once."""
 
     def __init__(self, services: ProviderServices) -> None:
         self._services = services
         self._providers: dict[ProviderRow, Provider] = {}
 
     def provider(self, row: ProviderRow) -> Provider:
-        """Return the provider of a row; raise RowError if the row is invalid."""
+        """Return the provider for an entry; raise RowError if the entry is invalid."""
         provider = self._providers.get(row)
         if provider is None:
             wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
@@ -63,7 +67,7 @@ class Registry:
         return provider
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
-        """Return where a row's credentials are missing; None if they are there or not needed."""
+        """Return where a provider's missing credentials belong, None if none are missing."""
         if row.transport in AWS_TRANSPORTS:
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:
@@ -97,11 +101,11 @@ class CatalogProviders(Struct, frozen=True):
     catalog: Catalog
     registry: Registry
     _found: dict[str, Provider] = field(default_factory=dict)
-    """Providers by slug: a lookup by row would hash every field of the row, at every request."""
+    """Providers by slug, because a lookup by row would hash every field for every request."""
 
     def provider(self, slug: str) -> Provider:
         """Return the provider; raise KeyError if the catalog has none with this slug."""
-        found = self._found.get(slug)
-        if found is None:
-            found = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
-        return found
+        provider = self._found.get(slug)
+        if provider is None:
+            provider = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
+        return provider

@@ -6,18 +6,17 @@ import msgspec
 from msgspec.structs import replace
 
 from tollgate.core.clock import SystemClock
-from tollgate.core.documents.messages import ReadFault, ReadingReply, ReadingRequest
-from tollgate.core.documents.reading import DocumentFault
-from tollgate.reading.perform import perform
+from tollgate.core.documents.reading import DocumentFault, ReadFault, ReadingReply, ReadingRequest
+from tollgate.reading.read import perform
 from tollgate.settings import Settings
 from tollgate.wiring.aws import wire_objects
 
-# Time to load up to 64 MiB from a bucket in the same region.
+# Time limit for loading up to 64 MiB from a bucket in the same region.
 _READ_TIMEOUT_S = 20.0
 
 
 async def perform_invoked(event: Mapping[str, object], settings: Settings) -> object:
-    """Return the reply to an invocation, in types that JSON can encode."""
+    """Return the reply to an invocation, as values for JSON."""
     request = msgspec.convert(event, ReadingRequest)
     reply: ReadingReply
     if request.key is None:

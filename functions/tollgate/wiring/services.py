@@ -1,4 +1,4 @@
-"""Wires the services of the api routes; stores that other functions share are passed in."""
+"""Wires the services of the API routes over stores that are passed in."""
 
 from collections.abc import Callable
 
@@ -19,12 +19,11 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
-    make_tools: Callable[[Catalog], ServerTools],
     files: Files | None,
     clock: Clock,
     journal: Journal,
 ) -> Services:
-    """Return the services of the api routes."""
+    """Return the services for the API routes."""
     ids = IdSource(clock)
     formats = Ingresses(ids)
     return Services(
@@ -53,5 +52,17 @@ def wire_services(
         journal=journal,
         clock=clock,
         operator_workspace=administration.operator_workspace,
-        make_tools=make_tools,
+        make_tools=wire_explained_tools(clock),
     )
+
+
+def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
+    """Return a function that creates a catalog's tools for explanations."""
+
+    def make(catalog: Catalog) -> ServerTools:
+        # Imported with the first explanation of a request with tools.
+        from tollgate.wiring.tools import wire_unrun_tools
+
+        return wire_unrun_tools(catalog, clock)
+
+    return make

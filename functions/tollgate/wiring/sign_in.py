@@ -1,4 +1,4 @@
-"""Wires sign-in; nothing is created if no issuer is configured."""
+"""Wires sign-in, if an issuer is configured."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -14,7 +14,7 @@ from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.sign_in.codes import DynamoCodeStore
 from tollgate.web.sign_in.sign_in_services import Login, LoginServices
 from tollgate.wiring.administration import Administration
-from tollgate.wiring.aws import aws_json, rotating_credentials
+from tollgate.wiring.aws import wire_secrets
 from tollgate.wiring.stores import Stores
 
 
@@ -51,13 +51,13 @@ def _wire_login(
         sign_in = read_sign_in(settings.sign_in_file.read_bytes())
     except (OSError, InvalidSignIn) as unusable:
         raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
-    endpoint_url, secrets = settings.secretsmanager_endpoint_url, None
-    if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
-        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
-    named = sign_in.client_secret
-    # The sign-in file may name any variable, except those that platforms set.
-    variables = KeyVariables((named.env,) if named is not None and named.env else ())
-    secret_store = AwsSecretStore(secrets, environment_variable, clock, variables=variables)
+
+    secret = sign_in.client_secret
+    # The sign-in file may name any environment variable that the platform does not set.
+    variables = KeyVariables((secret.env,) if secret is not None and secret.env else ())
+    secret_store = AwsSecretStore(
+        wire_secrets(settings, clock), environment_variable, clock, variables=variables
+    )
     issuer = Issuer(sign_in, fetch_from_issuer, secret_store, clock=clock)
     codes = DynamoCodeStore(stores.client, stores.tables.core, clock)
     people = People(sign_in, administration.members)

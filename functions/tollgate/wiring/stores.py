@@ -1,4 +1,4 @@
-"""The stores that every function uses, over one DynamoDB client."""
+"""Wires the stores that every function uses, over one DynamoDB client."""
 
 from msgspec import Struct
 
@@ -42,10 +42,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     publications: PublicationStore
 
     async def create_tables(self) -> None:
-        """Create missing tables, for hosts without a template that creates them.
-
-        Raises LedgerError with the reason of the store.
-        """
+        """Create missing tables on hosts without a template; raise LedgerError on failure."""
         try:
             await create_tables(self.client, self.tables)
         except StoreUnavailable as unavailable:
@@ -59,7 +56,7 @@ class Stores(Struct, frozen=True, kw_only=True):
 
 
 def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
-    """Return the stores of the tables in the settings; `timeout_s` limits each of their calls."""
+    """Return the stores over the tables in the settings; `timeout_s` limits each call."""
     client = aws_json(
         settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
     )

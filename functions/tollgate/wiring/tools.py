@@ -1,58 +1,65 @@
-"""Wires the tools that the gateway runs for models; imported with the first request for one."""
-
-from msgspec import Struct
+"""Wires the tools that the gateway runs for models; imported with the first such request."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
-from tollgate.core.principal import Principal
-from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import ProviderDirectory
 from tollgate.engine.work.painter import CatalogPainter
+from tollgate.providers.ports.base import Provider
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.configured import ConfiguredTools, ToolServices
 from tollgate.tools.io.engine_calls import PooledEngineCalls
-from tollgate.tools.io.public_fetcher import PublicFetcher
-from tollgate.tools.ports.base import RequestTools
+from tollgate.tools.ports.base import PageFetcher, ServerTools
 
 
-class WiredTools(Struct, frozen=True, kw_only=True):
-    """Implements `tools.ports.base.ServerTools` for one catalog."""
+class _NoProviders:
+    """Implements `engine.gateway.ProviderDirectory` for explanations, which call no provider."""
 
-    catalog: Catalog
-    planner: Planner
-    providers: ProviderDirectory
-    pool: HttpPool
-    secrets: SecretStore
-    fetcher: PublicFetcher
-    reader: DocumentReader | None
-    clock: Clock
+    def provider(self, slug: str) -> Provider:
+        raise KeyError(slug)
 
-    def open(
-        self, request: GenerationRequest, *, route: str | None, principal: Principal
-    ) -> RequestTools:
-        """Return the tools of one request; `route` is the name of its route, if it uses one."""
-        painter = CatalogPainter(
-            planner=self.planner,
-            providers=self.providers,
-            clock=self.clock,
-            ids=IdSource(self.clock),
-            when_s=self.clock.now_s(),
-        )
-        services = ToolServices(
-            calls=PooledEngineCalls(self.pool),
-            pages=self.fetcher,
-            reader=self.reader,
-            secrets=self.secrets,
-            clock=self.clock,
-        )
-        configured = ConfiguredTools(
-            section=self.catalog.tools.section,
-            routes=self.catalog.routes,
-            painter=painter,
-            services=services,
-        )
-        return configured.open(request, route=route, principal=principal)
+
+def wire_tools(
+    catalog: Catalog,
+    planner: Planner,
+    providers: ProviderDirectory,
+    *,
+    pool: HttpPool,
+    secrets: SecretStore,
+    fetcher: PageFetcher,
+    reader: DocumentReader | None,
+    clock: Clock,
+) -> ServerTools:
+    """Return a catalog's tools."""
+    services = ToolServices(
+        calls=PooledEngineCalls(pool), pages=fetcher, reader=reader, secrets=secrets, clock=clock
+    )
+    return _configure(catalog, planner, providers, services, clock=clock)
+
+
+def wire_unrun_tools(catalog: Catalog, clock: Clock) -> ServerTools:
+    """Return a catalog's tools for explanations, which show the tools' limits and run no tool."""
+    return _configure(catalog, Planner(catalog), _NoProviders(), None, clock=clock)
+
+
+def _configure(
+    catalog: Catalog,
+    planner: Planner,
+    providers: ProviderDirectory,
+    services: ToolServices | None,
+    *,
+    clock: Clock,
+) -> ServerTools:
+    painter = CatalogPainter(
+        planner=planner,
+        providers=providers,
+        clock=clock,
+        ids=IdSource(clock),
+        when_s=clock.now_s(),
+    )
+    return ConfiguredTools(
+        section=catalog.tools.section, routes=catalog.routes, painter=painter, services=services
+    )

@@ -1,4 +1,4 @@
-"""Wires scheduled work: the sweeper, maintenance of workspaces and budgets, the audit."""
+"""Wires the scheduled work: the sweeper, the maintenance, the audit and webhooks."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ from tollgate.wiring.stores import Stores
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
-    """The scheduled work on the tables."""
+    """The scheduled work on all workspaces."""
 
     sweeper: Sweeper
     maintenance: WorkspaceMaintenance
@@ -38,12 +38,12 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     secrets: AwsJson
 
     async def aclose(self) -> None:
-        """Close the connections that only the upkeep uses."""
+        """Close the connections that only scheduled work uses."""
         await self.secrets.close()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
-    """Return the upkeep of the tables behind `stores`."""
+    """Return the scheduled work over the tables of `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
@@ -95,7 +95,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
 
 
 def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:
-    """Return the channels of budget alerts that the settings name."""
+    """Return the channels for budget alerts that the settings name."""
     channels: list[AlertChannel] = []
     if settings.alert_topic_arn:
         url = settings.sns_endpoint_url or f"https://sns.{settings.aws_region}.amazonaws.com"

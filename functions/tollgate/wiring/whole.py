@@ -1,25 +1,30 @@
-"""Wires all routes in one process, for hosts other than Lambda."""
+"""Wires all routes and the reader of documents for hosts other than Lambda."""
 
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
+from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
+from tollgate.reading.child_reader import ChildReader
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.web.files.local_uploads import local_uploads_app
-from tollgate.web.generation.request_services import Gateways
-from tollgate.web.local_app import LocalApp
+from tollgate.web.generation.entrance import Gateways
+from tollgate.web.local_app import LocalApp, local_uploads_app
 from tollgate.web.services import Catalogs
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import wire_chat_app
-from tollgate.wiring.limits import wire_web_limits
+from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
+
+
+def wire_local_reader() -> DocumentReader:
+    """Return a reader that starts a process for each document."""
+    return ChildReader()
 
 
 def wire_whole_app(
@@ -32,14 +37,13 @@ def wire_whole_app(
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """Return the app of both functions, joined as API Gateway joins them."""
+    """Return one app with the routes of all functions, as behind API Gateway."""
     limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
     services = wire_services(
         stores,
         administration,
         catalogs,
-        make_tools=wire_explained_tools(clock),
         files=files,
         clock=clock,
         journal=journal,

@@ -21,8 +21,8 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.providers.ports.base import Provider, ProviderRow, Target, Timeouts
 from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.wiring.providers import Registry
 
 KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")

@@ -55,7 +55,7 @@ about 30,000 prompt tokens, 60,031 at most; drawn by 6a840baf5d8c3ff2
    model       endpoint      costs at most
 -  acme/small  openai/small  $0.00280       takes 8000 tokens
 
-Refused: The request has 20010 tokens or more by its size: acme/small takes 8000 tokens. \
+Refused: The request has at least 20010 tokens by its size: acme/small takes 8000 tokens. \
 (context_length_exceeded)
 """
 
@@ -187,7 +187,7 @@ def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
     ("arguments", "status", "said"),
     [
         (("smrt",), 1, "There is no model, alias or route named smrt. Did you mean smart?"),
-        (("test/echo",), 1, "left out; --dev keeps it"),
+        (("test/echo",), 1, "left out; --dev keeps them"),
         (("smart", "--simulate", "429"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "700@openai"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "429@nobody"), 1, "429@nobody matches no endpoint of the plan"),

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from tests.gateways import House, house
 from tests.scripted import Scripted, answers, counts, refuses, says
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
 

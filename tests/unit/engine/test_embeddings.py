@@ -227,9 +227,9 @@ async def test_c81_indexes_decide_the_order() -> None:
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"dimensions": 3}, "dimensions", "makes vectors of 2 or 4 numbers"),
-        ({"model": "acme/chat"}, "model", "is of the kind chat, which POST /chat/completions"),
-        ({"input": [[1], [2]]}, "input", "takes no token_ids"),
+        ({"dimensions": 3}, "dimensions", "makes vectors with 2 or 4 dimensions"),
+        ({"model": "acme/chat"}, "model", "is of kind chat (POST /chat/completions)"),
+        ({"input": [[1], [2]]}, "input", "does not take token_ids"),
         ({"input": "x" * 700}, "input", "takes 100 tokens"),
         ({"input": ["a", ""]}, "input[1]", "must not be empty"),
         ({"input": ["a"] * 2_049}, "input", "at most 2048 entries"),
@@ -260,7 +260,7 @@ async def test_c81_a_chat_request_for_vectors_is_refused_by_name() -> None:
         body=b'{"model": "acme/vec", "messages": [{"role": "user", "content": "Hi"}]}',
     )
     assert (reply.status, reply.error["param"]) == (400, "model")
-    assert "acme/vec is of the kind embedding, which POST /embeddings" in reply.error["message"]
+    assert "acme/vec is of kind embedding (POST /embeddings)" in reply.error["message"]
 
 
 async def test_c81_no_model_of_another_space_stands_in() -> None:

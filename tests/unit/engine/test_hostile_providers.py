@@ -35,7 +35,7 @@ async def test_c82_a_stream_of_pictures_without_end_is_left() -> None:
     reply = await draw(home, stream=True, n=1, provider={"only": ["near"]})
     assert (reply.status, reply.json["error"]["message"]) == (
         502,
-        "The provider near sent more pictures than were requested.",
+        "The provider near sent more pictures than requested.",
     )
 
 

@@ -97,14 +97,14 @@ async def test_another_endpoint_paints_where_the_first_one_fails() -> None:
 
 async def test_no_picture_is_a_failed_tool() -> None:
     home = await home_of_painters(refuses(400))
-    with pytest.raises(RunFailure, match="no picture could be made") as failure:
+    with pytest.raises(RunFailure, match="no image could be generated") as failure:
         await painted(home)
     assert failure.value.fault == "unavailable"
 
 
 async def test_a_picture_that_takes_too_long_is_a_failed_tool() -> None:
     home = await home_of_painters([Silence(500), whole()])
-    with pytest.raises(RunFailure, match="not made in time"):
+    with pytest.raises(RunFailure, match="not generated in time"):
         await painted(home, timeout_s=5)
 
 

@@ -18,9 +18,9 @@ from tests.scripted_tools import QUERY, ScriptedTools, asks
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
-from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.documents.reading import (
     DocumentFault,
+    DocumentOptions,
     ReadDocument,
     ReaderUnavailable,
     ReadingTask,
@@ -174,7 +174,7 @@ async def test_a_scan_is_shown_to_a_model_that_sees_and_refused_for_one_that_doe
         (
             documents.pdf(["p"] * 21),
             "document_too_large",
-            "report.pdf has 21 pages, and at most 20",
+            "report.pdf has 21 pages; the limit is 20",
         ),
     ],
 )

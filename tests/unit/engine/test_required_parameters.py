@@ -62,7 +62,7 @@ async def test_c13_without_the_requirement_the_first_endpoint_says_what_it_left_
 @pytest.mark.parametrize(
     ("near", "far", "param", "said"),
     [
-        (("seed", "stop"), ("stop",), "seed", "near does not take seed, stop"),
+        (("seed", "stop"), ("stop",), "seed", "near does not support seed, stop"),
         (GUIDED, ("seed",), "guided_grammar", "It knows no grammar."),
     ],
 )

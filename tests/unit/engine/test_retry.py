@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.engine.retry import Again, Next, RetryDecision, Situation, Stop, decide
-from tollgate.routing.chains import NEXT_ON_DEFAULT
-from tollgate.routing.planning.plan import Retry
+from tollgate.routing.chains import NEXT_ON_DEFAULT, RetrySection
 
-RETRY = Retry(retries_max=2, backoff_min_s=0.25, backoff_max_s=4.0)
+RETRY = RetrySection(retries_max=2, backoff_min_s=0.25, backoff_max_s=4.0)
 LAST = Situation(tries=1, another_left=False, remaining_s=100, next_on=frozenset(NEXT_ON_DEFAULT))
 CHAIN = replace(LAST, another_left=True)
 PASSING = {

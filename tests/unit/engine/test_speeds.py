@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from tests.gateways import House, RecordedReply, house, request_body
 from tests.scripted import FOREVER, Scripted, Silence, Step, answers, counts, ends, refuses, says
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.engine.generate import generate
 
 NEAR, FAR = "near/large-1", "far/L"

@@ -31,7 +31,7 @@ from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.routing.explanation_shapes import explain_plan
-from tollgate.wiring.explained_tools import wire_explained_tools
+from tollgate.wiring.services import wire_explained_tools
 
 LEFT_OUT = replace(SEARCH, left_out_as="tools[]:web_search")
 SEARCHING = asks(("web_search", QUERY))

@@ -240,7 +240,7 @@ async def test_c82_what_one_endpoint_lacks_another_has() -> None:
     reply = await write_down(home, model="acme/ear", **fields)
     assert reply.error["param"] == "timestamp_granularities"
     reply = await write_down(home, path=TRANSLATIONS.path, model="acme/ear")
-    assert reply.error["message"].startswith("acme/ear takes no translation")
+    assert reply.error["message"].startswith("acme/ear does not take translation")
     assert home.near.requests == []
 
 

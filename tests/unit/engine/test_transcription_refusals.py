@@ -87,6 +87,6 @@ async def test_c8_c43_c82_a_large_body_names_a_way_that_works() -> None:
         headers={"authorization": f"Bearer {home.secret}"},
         body=SOUND,
     )
-    assert (large.status, "url in place of file" in large.error["message"]) == (413, True)
+    assert (large.status, "url instead of file" in large.error["message"]) == (413, True)
     reply = await write_down(home, file=SOUND + bytes(26_000_000))
     assert (reply.status, reply.error["param"]) == (413, "file")

@@ -20,7 +20,7 @@ from tollgate.ingress.form_body import (
     Form,
     parse_form,
 )
-from tollgate.ingress.shared.wire.preferences import ProviderPreferences
+from tollgate.ingress.shared.wire.request_fields import ProviderPreferences
 from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.validation import validate_texts
 

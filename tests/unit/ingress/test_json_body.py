@@ -15,7 +15,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.validation import decode_object
 
 # Texts, numbers and words at the edges of what JSON is.
 EDGES = [

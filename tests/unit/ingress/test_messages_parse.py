@@ -301,7 +301,7 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
             {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
             (
                 "tools[0].type must be 'custom', the type of a tool that the caller runs, such as "
-                "'bash_20250124', or that the gateway runs, such as 'web_search_20250305', not "
+                "'bash_20250124', or the type of a server tool, such as 'web_search_20250305', not "
                 "'code_execution_20250825'."
             ),
         ),
@@ -309,7 +309,7 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
             {"messages": [HI, {"role": "assistant", "content": [{"type": "novelty"}]}]},
             (
                 "messages[1].content[0].type must be 'text', 'thinking', 'redacted_thinking', "
-                "'tool_use' or the type of a block of a tool that Anthropic ran, not 'novelty'."
+                "'tool_use' or the block type of a tool that Anthropic ran, not 'novelty'."
             ),
         ),
     ],

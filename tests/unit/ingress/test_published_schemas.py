@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from tests.clocks import FixedClock
 from tests.references import published_schema
 from tests.strategies import event_streams, usages
 from tests.unit.ingress.test_stream_equals_whole import both
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.events import Started, StreamEvent
+from tollgate.core.ids import IdSource
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ServedBy
@@ -26,7 +28,7 @@ from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletionFailure,
 )
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.work.embeddings.format import EmbeddingsRenderer, parse_embeddings
+from tollgate.ingress.work.embeddings.format import Embeddings, EmbeddingsRenderer
 from tollgate.ingress.work.embeddings.models import EmbeddingsReply
 
 
@@ -71,7 +73,7 @@ def test_c6_the_models_make_schemas(model: type[BaseModel]) -> None:
 def test_c81_embeddings_validate_against_openais_schema(encoding: str) -> None:
     validator = Draft202012Validator(published_schema("openai.embeddings.response"))
     body = {"model": "acme/vec", "input": ["a", "b"], "encoding_format": encoding}
-    call = parse_embeddings(json.dumps(body).encode())
+    call = Embeddings(IdSource(FixedClock())).parse(json.dumps(body).encode())
     served = ServedBy(generation_id="g", created_s=0, model="acme/vec", provider="near")
     response = GenerationResponse(
         started=Started(),

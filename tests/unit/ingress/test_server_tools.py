@@ -13,7 +13,7 @@ from tests.unit.ingress.requests import WEATHER, body, refusal, understood
 from tests.unit.ingress.responses_samples import ASKED
 from tests.unit.ingress.responses_samples import FORMAT as RESPONSES
 from tests.unit.ingress.test_messages_render import FORMAT as MESSAGES
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.errors import RequestError
 from tollgate.core.request import ToolChoice
 from tollgate.core.server_tools import ServerTool, UserLocation

@@ -12,15 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.audio import SpeechCreateParams
 
+from tests.clocks import FixedClock
 from tests.strategies import usages
 from tests.unit.ingress.samples import SERVED, record
 from tests.unit.ingress.test_parse_anything import json_values
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.events import Output
+from tollgate.core.ids import IdSource
 from tollgate.core.usage import Usage
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.work.speech.format import SoundRenderer, SpeechEventsRenderer, parse_speech
+from tollgate.ingress.work.speech.format import SoundRenderer, Speech, SpeechEventsRenderer
 from tollgate.ingress.work.speech.models import SpeechBody, SpeechEvent, SpeechFailure
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The connection broke.")
@@ -37,7 +39,7 @@ requests = st.fixed_dictionaries(
 def test_c6_c82_any_json_is_understood_or_refused(request: Any) -> None:
     refused = None
     try:
-        parse_speech(json.dumps(request).encode())
+        Speech(IdSource(FixedClock())).parse(json.dumps(request).encode())
     except RequestError as error:
         refused = error
     assert refused is None or refused.code is ErrorCode.INVALID_REQUEST
@@ -58,7 +60,7 @@ def test_c6_c82_events_are_as_published_and_have_the_bytes(
     for event in (*events, done):
         SpeechEvent.model_validate(event)
     assert b"".join(b64decode(event["audio"]) for event in events) == b"".join(pieces)
-    assert b"".join(map(SoundRenderer().feed, outputs)) == b"".join(pieces)
+    assert b"".join(map(SoundRenderer(CALL, SERVED).feed, outputs)) == b"".join(pieces)
     [failed] = read(renderer.fail(BROKEN, record(usage=usage)))
     SpeechFailure.model_validate(failed)
 

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from tests.unit.lambda_runtime.peer import PATIENCE_S, Peer, Post, chunks, next_reply
-from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, Receive, Scope, Send
 from tollgate.lambda_runtime.loop import run_loop
 
 # Synthetic, after the example in the API Gateway guide, "Input format of a Lambda function for
@@ -37,7 +38,7 @@ EVENT: dict[str, Any] = {
     "isBase64Encoded": False,
 }
 POST = next_reply(json.dumps(EVENT).encode())
-START: AsgiMessage = {"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]}
+START: Message = {"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]}
 
 
 class HandClock:
@@ -65,7 +66,7 @@ class HandClock:
                 wake.set()
 
 
-def body(octets: bytes, *, more: bool = False) -> AsgiMessage:
+def body(octets: bytes, *, more: bool = False) -> Message:
     return {"type": "http.response.body", "body": octets, "more_body": more}
 
 

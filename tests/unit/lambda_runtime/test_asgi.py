@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 from mangum import Mangum
+from starlette.types import Scope
 
 from tests.unit.lambda_runtime.serving import EVENT
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.clock import DEADLINE_EXTENSION
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.lambda_runtime.asgi import (
-    DEADLINE_EXTENSION,
     PRELUDE_BYTES_MAX,
     EventError,
     PreludeTooLong,
-    Scope,
     encode_prelude,
     read_http_request,
 )

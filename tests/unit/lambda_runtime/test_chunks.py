@@ -1,6 +1,6 @@
 """Chunks of a body as the Runtime API takes them."""
 
-from tollgate.lambda_runtime.chunks import encode_chunk, encode_last_chunk
+from tollgate.lambda_runtime.runtime_api import encode_chunk, encode_last_chunk
 
 
 def test_an_empty_chunk_is_not_written_because_it_would_end_the_body() -> None:

@@ -5,6 +5,8 @@ Keeps C34.
 
 import asyncio
 
+from starlette.types import Receive, Scope, Send
+
 from tests.unit.lambda_runtime.peer import PATIENCE_S, Peer
 from tests.unit.lambda_runtime.serving import (
     POST,
@@ -17,7 +19,6 @@ from tests.unit.lambda_runtime.serving import (
     until,
     with_lifespan,
 )
-from tollgate.lambda_runtime.asgi import Receive, Scope, Send
 
 
 class Lingering:

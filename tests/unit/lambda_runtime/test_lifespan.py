@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.unit.lambda_runtime.peer import Peer
 from tests.unit.lambda_runtime.serving import POST, hello, serving, with_lifespan
-from tollgate.lambda_runtime.asgi import ASGIApp, Receive, Scope, Send
 from tollgate.lambda_runtime.loop import report_init_error, run_loop
 
 

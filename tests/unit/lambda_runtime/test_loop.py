@@ -9,6 +9,7 @@ import json
 import logging
 
 import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.unit.lambda_runtime.peer import PATIENCE_S, Peer, next_reply
 from tests.unit.lambda_runtime.serving import (
@@ -24,7 +25,6 @@ from tests.unit.lambda_runtime.serving import (
     until,
     with_lifespan,
 )
-from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, Receive, Scope, Send
 from tollgate.lambda_runtime.loop import run_loop
 from tollgate.lambda_runtime.runtime_api import RuntimeApiError
 
@@ -171,7 +171,7 @@ async def test_headers_that_do_not_fit_the_prelude_give_500() -> None:
     ],
 )
 async def test_messages_out_of_order_are_an_error_of_the_application(
-    messages: list[AsgiMessage],
+    messages: list[Message],
 ) -> None:
     raised = asyncio.Event()
 

@@ -17,10 +17,10 @@ from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
 from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
 from tollgate.providers.ports.base import ProviderRow, Target
 from tollgate.providers.simulator.simulator import Simulator
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.http_sse import HttpSse
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
 from tollgate.wiring.providers import Registry, RowError
 

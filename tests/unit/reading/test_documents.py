@@ -6,13 +6,19 @@ import random
 import pytest
 
 from tests import documents
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingRequest
-from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import (
+    DocumentFault,
+    ReadBatch,
+    ReadFault,
+    ReadingRequest,
+    ReadingTask,
+    UnreadableDocument,
+)
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.reading import office, opened
-from tollgate.reading.perform import perform
 from tollgate.reading.png import encode_png
+from tollgate.reading.read import perform
 
 
 def read_document(content: bytes, media_type: str, task: ReadingTask) -> ReadBatch:

@@ -11,10 +11,9 @@ from tests.unit.routing.test_routing_yaml import as_editors_read
 from tollgate.cli.catalog.evidence import gather_evidence
 from tollgate.cli.catalog.verdicts import judge_file
 from tollgate.routing.file.document import read_document
-from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.permissions import compile_permissions
-from tollgate.routing.routing_file import Routing
+from tollgate.routing.routing_file import Routing, json_schema_text
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))

@@ -13,10 +13,9 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.file.compile import canonical_json
-from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.routing_file import Routing, RoutingFile
+from tollgate.routing.routing_file import Routing, RoutingFile, json_schema_text
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection
 from tollgate.wiring.providers import TRANSPORTS

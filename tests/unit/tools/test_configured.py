@@ -15,8 +15,9 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.errors import ErrorCode, LedgerError, UpstreamError
 from tollgate.core.records.generation import Fee
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool, UserLocation
+from tollgate.http1.egress import Fetched
 from tollgate.routing.chains import RouteSection
-from tollgate.tools.ports.base import FetchedPage, RunFailure, RunReport
+from tollgate.tools.ports.base import RunFailure, RunReport
 
 SEARCH = ServerTool(id="web_search")
 FETCH = ServerTool(id="web_fetch")
@@ -28,8 +29,8 @@ def found(*urls: str, text: str = "An excerpt.") -> bytes:
     return json.dumps({"results": results}).encode()
 
 
-def page(url: str, text: str, type_: str | None = "text/plain; charset=utf-8") -> FetchedPage:
-    return FetchedPage(url=url, content=text.encode(), claimed_type=type_)
+def page(url: str, text: str, type_: str | None = "text/plain; charset=utf-8") -> Fetched:
+    return Fetched(url=url, content=text.encode(), claimed_type=type_)
 
 
 async def searched(box: Toolbox, tool: ServerTool = SEARCH, query: object = "q") -> RunReport:
@@ -229,7 +230,7 @@ async def test_c73_a_page_of_the_conversation_is_read_and_paid_for() -> None:
 )
 async def test_a_page_is_read_by_its_type(type_: str, content: bytes, shown: str) -> None:
     url = "https://a.example/page"
-    answer = FetchedPage(url=url, content=content, claimed_type=type_)
+    answer = Fetched(url=url, content=content, claimed_type=type_)
     report = await fetched(Toolbox(FETCH, said=url, pages={url: answer}), url)
     assert text_of(report.result).endswith(f"\n\n{shown}")
 
@@ -240,7 +241,7 @@ async def test_a_page_is_read_by_its_type(type_: str, content: bytes, shown: str
 )
 async def test_other_types_are_told_to_the_model(type_: str | None, content: bytes) -> None:
     url = "https://a.example/page"
-    answer = FetchedPage(url=url, content=content, claimed_type=type_)
+    answer = Fetched(url=url, content=content, claimed_type=type_)
     report = await fetched(Toolbox(FETCH, said=url, pages={url: answer}), url)
     assert (report.result.error, report.fees) == ("unsupported_content_type", ())
 

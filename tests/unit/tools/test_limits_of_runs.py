@@ -8,15 +8,16 @@ import json
 from tests.unit.tools.toolboxes import SECTION, Toolbox, text_of
 from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import ServerTool
-from tollgate.tools.ports.base import FetchedPage, PageLimits, RunReport
+from tollgate.http1.egress import Fetched
+from tollgate.tools.ports.base import PageLimits, RunReport
 
 URL = "https://a.example/page"
 FETCH = ServerTool(id="web_fetch", blocked_domains=("b.example",))
 SEARCH = ServerTool(id="web_search")
 
 
-def page(content: bytes, type_: str) -> FetchedPage:
-    return FetchedPage(url=URL, content=content, claimed_type=type_)
+def page(content: bytes, type_: str) -> Fetched:
+    return Fetched(url=URL, content=content, claimed_type=type_)
 
 
 async def fetched(box: Toolbox, url: str = URL, remaining_s: float = 60) -> RunReport:

@@ -13,8 +13,8 @@ from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import Source, UserLocation
 from tollgate.routing.tool_sections import ENGINE_HOSTS, SearchEngine
 from tollgate.tools.engines.codec import EngineAccess, Search
-from tollgate.tools.engines.table import ENGINES
 from tollgate.tools.ports.base import EngineRequest, RunFailure
+from tollgate.tools.search import ENGINES
 
 KEY = "secret-key"
 SEARCH = Search(

@@ -15,12 +15,12 @@ from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.core.work.images import ImageRequest
+from tollgate.http1.egress import Fetched
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.tool_sections import ServerToolsSection
 from tollgate.tools.configured import ConfiguredTools, ToolServices
 from tollgate.tools.ports.base import (
     EngineRequest,
-    FetchedPage,
     PageLimits,
     Painted,
     RequestTools,
@@ -60,12 +60,12 @@ class ScriptedEngine:
 class ScriptedPages:
     """Pages by address, without a network."""
 
-    def __init__(self, pages: Mapping[str, FetchedPage]) -> None:
+    def __init__(self, pages: Mapping[str, Fetched]) -> None:
         self.fetched: list[str] = []
         self.limits: list[PageLimits] = []
         self._pages = pages
 
-    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+    async def fetch_page(self, url: str, limits: PageLimits) -> Fetched:
         self.fetched.append(url)
         self.limits.append(limits)
         if url not in self._pages:
@@ -126,7 +126,7 @@ class Toolbox:
         section: Mapping[str, Any] = SECTION,
         said: str = "",
         answers: Sequence[bytes | Exception] = (),
-        pages: Mapping[str, FetchedPage] | None = None,
+        pages: Mapping[str, Fetched] | None = None,
         route: RouteSection | None = None,
         key: str = KEY,
         reads: bool = True,

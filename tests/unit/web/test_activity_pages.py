@@ -17,8 +17,8 @@ from tests.asgi import Exchange
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.records.activity import ActivityRow, ActivityStream
 from tollgate.core.usage import Usage
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
-from tollgate.web.records import activity_pages
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.records import activity_routes
 
 SINCE = "2026-11-01T00:00:00Z"
 UNTIL = "2026-12-01T00:00:00Z"
@@ -243,8 +243,8 @@ async def test_c67_what_is_no_page_of_activity_is_400(query: dict[str, Any]) -> 
 async def test_c67_more_sums_or_rows_than_one_request_has_are_refused_and_not_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(activity_pages, "GROUPS_MAX", 3)
-    monkeypatch.setattr(activity_pages, "ROWS_READ_MAX", 4)
+    monkeypatch.setattr(activity_routes, "GROUPS_MAX", 3)
+    monkeypatch.setattr(activity_routes, "ROWS_READ_MAX", 4)
     many, few = await serving(month(1, 4)), await serving(month(1, 3))
     refused = await asked(many, by="key")
     assert (refused.status, refused.error["param"]) == (400, "by")

@@ -11,8 +11,7 @@ from tests.asgi import request
 from tests.unit.web.routes import ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
-from tollgate.ingress.format_row import IngressFormat
-from tollgate.ingress.formats import FORMATS
+from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.web.api_app import api_app
 
 

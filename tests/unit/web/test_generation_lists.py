@@ -107,7 +107,7 @@ async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: st
         assert reply.status == 200
     else:
         assert (reply.status, reply.error["param"]) == (400, name)
-        assert (name != "since") or "must be a moment such as 2026-" in reply.error["message"]
+        assert (name != "since") or "must be a time such as 2026-" in reply.error["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/generations", "/v1/activity"])

@@ -14,8 +14,7 @@ from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
 from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of

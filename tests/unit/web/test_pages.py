@@ -10,7 +10,7 @@ import pytest
 
 from tests.asgi import Exchange
 from tests.unit.web.test_api_app import api
-from tollgate.web.pages import reference_routes as reference
+from tollgate.web.pages import page_routes as reference
 from tollgate.web.pages.page_routes import FOLDER, PAGE_HEADERS
 
 BYTES_MAX = 100_000

@@ -2,7 +2,7 @@
 
 from tests.asgi import request
 from tests.gateways import Always, House, house, request_body
-from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION
+from tollgate.core.tracing import PLATFORM_IDS_EXTENSION
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 

@@ -30,8 +30,7 @@ from tests.unit.web.test_chat_app import PATH, app_of
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.errors import AccessError
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
-from tollgate.web.access import ACCESS, Access
-from tollgate.web.auth import authenticate
+from tollgate.web.access import ACCESS, Access, authenticate
 
 ALL = {*get_args(KeyRole), *get_args(MemberRole)}
 MANAGERS = {"management", "owner", "admin"}

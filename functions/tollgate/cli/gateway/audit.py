@@ -8,7 +8,6 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
-from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
 
 _ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.audit_routes:AuditObject")
@@ -17,17 +16,17 @@ _PAGE: Final = 1000
 
 
 @click.command()
-@click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; 30d by default.")
+@click.option("--since", metavar="AGO", help="7d, 12h, a day or a timestamp; 30d by default.")
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
-@click.option("--actor", metavar="WHO", help="Id or name of a key, member, ARN, or process.")
+@click.option("--actor", metavar="WHO", help="Id or name of a key, member or process, or an ARN.")
 @click.option("--target", metavar="WHAT", help="Key, team, member, entry, workspace or sha.")
 @click.option(
     "--workspace", metavar="ID", help="Workspace, for the operator; all workspaces by default."
 )
 @calls_gateway
 def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
-    """List changes of keys, people, credit, workspaces and catalogs, latest first."""
-    query = with_moments(selection, SystemClock().now_s())
+    """List changes to keys, people, credit, workspaces and catalogs, latest first."""
+    query = with_moments(selection)
     found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 
@@ -45,9 +44,9 @@ def _row(entry: Any) -> dict[str, str]:
 
 
 def _actor(entry: Any) -> str:
-    """Return the member that made a change, followed by the key unless the member was signed in."""
+    """Return the member that made a change, and the key unless the member was signed in."""
     key: str = entry["actor_name"] or entry["actor"]
-    # A gateway older than members does not send this field.
+    # Old gateways do not send this field.
     member: str | None = entry.get("actor_member_id")
     if member is None:
         return key
@@ -55,7 +54,7 @@ def _actor(entry: Any) -> str:
 
 
 def _explain(before: dict[str, str], after: dict[str, str]) -> str:
-    """Return the changed fields, such as `limits.day 5 → 10`; `–` stands for no value."""
+    """Return the changed fields, such as `limits.day 5 → 10`; `–` means no value."""
     names = sorted({*before, *after})
     if not before:
         return ", ".join(f"{name} {after[name]}" for name in names)

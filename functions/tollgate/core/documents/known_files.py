@@ -1,4 +1,5 @@
-"""Documents that were read before: sent with an answer, and taken back to save reading them again.
+"""Documents that the gateway has read before. It sends their pages with an answer, and clients
+return them so that the documents need not be read again.
 
 A page is a text that begins with its number; a page without text is followed by its picture.
 """
@@ -16,9 +17,9 @@ _PAGE: Final = re.compile(r"Page (\d{1,6}):\n")
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
-    """A document by the hash of its bytes, with its pages as they were read before.
+    """The pages that were read from a document, with the hash of the document's bytes.
 
-    The caller may have forged the pages, so they are only used for a file of the same request.
+    The caller may have forged the pages, so they are used only for a file in the same request.
     """
 
     sha256: str
@@ -41,7 +42,7 @@ def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
 
 
 def parse_pages(parts: Iterable[Text | InlineMedia]) -> tuple[DocumentPage, ...]:
-    """Return the pages in parts of `show_pages`; a text without a number is the next page."""
+    """Return the pages in parts from `show_pages`; a text without a number is the next page."""
     pages: list[DocumentPage] = []
     for part in parts:
         match part:

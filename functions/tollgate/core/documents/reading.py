@@ -1,7 +1,7 @@
-"""Documents that the gateway reads for a model: what to read, and what a reader returns.
+"""Documents that the gateway reads for a model: options, tasks, and what a reader returns.
 
-A reader runs outside the gateway's process, so that a document that crashes it or exhausts its
-memory costs only one request.
+A reader runs outside the gateway's process, so that a document that crashes the reader or exhausts
+its memory fails only one request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,36 @@ from msgspec import Struct
 
 from tollgate.core.content import InlineMedia
 
-# The largest document that is read.
+# The size limit of a document to read.
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-# The most text of all pages of one document.
+# The size limit of the text on all pages of one document.
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
+
+
+# A page is read as text alone, or as text and a picture of the page.
+DocumentEngine = Literal["text", "images"]
+
+
+class DocumentOptions(Struct, frozen=True, kw_only=True):
+    """A caller's options for reading documents; None leaves an option to routing.yaml."""
+
+    engine: DocumentEngine | Literal["native", "ocr"] | None = None
+    """`native` leaves documents to models that read them; with other engines the gateway reads them
+    even for such a model.
+
+    `ocr` transcribes every page by OCR, even if the file has text.
+    """
+    pages_max: int | None = None
+    """The number of pages to read, from the start of each document."""
+    field: str = ""
+    """The request field that contains the options."""
 
 
 class ReadingTask(Struct, frozen=True, kw_only=True):
     """The part of a document to read, and the form in which its pages are returned."""
 
     pages_max: int = 100
-    """More pages are an error, unless `cuts` is set."""
+    """The maximum number of pages; more pages are an error unless `cuts` is set."""
     cuts: bool = False
     """True drops the pages after `pages_max`."""
     pictures: Literal["none", "textless", "all"] = "none"
@@ -93,16 +112,55 @@ class DocumentReader(Protocol):
 
 
 class RecognitionFailed(Exception):
-    """Raised if pages were not recognized; the message quotes neither the key nor the reply."""
+    """Raised if OCR of pages failed; the message contains neither the key nor the reply."""
 
 
 class TextRecognizer(Protocol):
-    """A paid service that recognizes the text of scanned pages."""
+    """A paid OCR service that transcribes scanned pages."""
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each of these pages of a document, by its number, as Markdown.
+        """Return the text of each given page of a document as Markdown, by page number.
 
         Raises RecognitionFailed.
         """
+
+
+class ReadingRequest(Struct, frozen=True, kw_only=True):
+    """A task, with the document itself or the key of the object that holds it."""
+
+    media_type: str
+    task: ReadingTask
+    content: bytes = b""
+    key: str | None = None
+    """The key of the object with the document, in the function's bucket."""
+    first: int = 1
+    """The number of the first page in the batch."""
+    bytes_max: int
+    """The size limit of the batch in bytes; a batch has at least one page, however large."""
+
+
+class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
+    """Pages of a document; `next_page` is the first page of the next batch, None after the last."""
+
+    pages: tuple[DocumentPage, ...]
+    pages_total: int
+    title: str = ""
+    next_page: int | None = None
+
+
+class ReadFault(Struct, frozen=True, kw_only=True, tag="fault"):
+    """The reason why a document cannot be read."""
+
+    fault: DocumentFault
+    amount: int = 0
+    most: int = 0
+
+    @property
+    def error(self) -> UnreadableDocument:
+        """The exception for the fault."""
+        return UnreadableDocument(self.fault, amount=self.amount, most=self.most)
+
+
+ReadingReply = ReadBatch | ReadFault

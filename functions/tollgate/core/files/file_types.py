@@ -1,4 +1,4 @@
-"""The media type of an uploaded file: its first bytes decide, and a stated type must agree."""
+"""The media type of an uploaded file, detected from its first bytes; a stated type must agree."""
 
 import mimetypes
 from typing import Final
@@ -30,7 +30,7 @@ _SAME: Final = {
     "video/ogg": "audio/ogg",
     "video/webm": "audio/webm",
 }
-# Texts whose types do not begin with `text/`; a type that ends in `+json` or `+xml` is a text too.
+# Text types that neither begin with `text/` nor end in `+json` or `+xml`.
 _TEXTS: Final = frozenset(
     {
         "application/javascript",
@@ -52,7 +52,7 @@ _TEXTS: Final = frozenset(
         "application/yaml",
     }
 )
-# Extensions that the standard library's own table lacks or leaves to the machine.
+# Extensions that the standard library's table lacks, or whose types depend on the machine.
 _BY_EXTENSION: Final = {
     ".flac": "audio/flac",
     ".jsonl": "application/jsonl",
@@ -65,7 +65,8 @@ _BY_EXTENSION: Final = {
     ".yml": "application/yaml",
 }
 _TABLE: Final = mimetypes.MimeTypes()
-# A UTF-8 character has at most four bytes, of which the end of the head may cut off three.
+# A UTF-8 character has up to four bytes, so up to three bytes of an incomplete character may be at
+# the end of the head.
 _CUT_MAX: Final = 3
 
 
@@ -105,12 +106,12 @@ def read_media_type(
 
 
 def guess_media_type(filename: str) -> str:
-    """Return the media type of a name's extension; `application/octet-stream` if it is unknown."""
+    """Return the media type for a name's extension; `application/octet-stream` if it is unknown."""
     return _claim(filename, None) or _ANY
 
 
 def is_text_type(type_: str) -> bool:
-    """Return whether a media type is that of a text."""
+    """Return whether a media type is a text type."""
     return type_.startswith("text/") or type_ in _TEXTS or type_.endswith(("+json", "+xml"))
 
 
@@ -135,8 +136,7 @@ def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
 
 
 def _sound(head: bytes) -> str | None:
-    """Return the type of a recording that can be transcribed, but is never a part of a
-    conversation.
+    """Return the type of a recording that can be transcribed, but cannot be part of a conversation.
 
     Sources: RFC 3533, RFC 9639 and ISO/IEC 14496-12.
     """

@@ -16,7 +16,7 @@ DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.do
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# A container's signature does not show its content: a stated type that fits is believed.
+# A container's signature does not identify its content, so a stated type that fits is trusted.
 _IN_CONTAINER: Final = {
     DOCX: _ZIP,
     XLSX: _ZIP,
@@ -26,7 +26,7 @@ _IN_CONTAINER: Final = {
 _TEXTS: Final = frozenset(
     {"application/json", "text/csv", "text/html", "text/markdown", "text/plain", "text/xml"}
 )
-# A PDF may have bytes of another kind before its header (ISO 32000-2, annex H).
+# A PDF may have other bytes before its header (ISO 32000-2, annex H).
 _PDF_HEADER_WITHIN: Final = 1024
 
 
@@ -43,7 +43,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
-    """Return the media type of the content; None if it is of no known type.
+    """Return the media type of the content; None if the type is unknown.
 
     The claimed type decides only between types that look alike: texts, and documents in the same
     container.
@@ -65,7 +65,7 @@ def is_form(content_type: str) -> bool:
 
 
 def kind_of(type_: str) -> MediaKind:
-    """Return the kind of part that holds content of a media type."""
+    """Return the kind of message part for content of a media type."""
     match type_.partition("/")[0]:
         case "image":
             return "image"

@@ -16,7 +16,7 @@ _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 # JPEG markers without a length: TEM and the restarts.
 _BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 _SEGMENTS_MAX: Final = 4_096
-# The limit exists because a small file may state a size that exhausts its reader's memory.
+# A small file may state a size that exhausts the memory of a process that decodes it.
 PIXELS_MAX: Final = 50_000_000
 
 

@@ -1,4 +1,4 @@
-"""Uploaded files: their metadata, and how much a key and its workspace may store."""
+"""Metadata of uploaded files, and the storage limits of keys and workspaces."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     """An id with the prefix `file-`; later files have higher ids."""
     workspace_id: str
     key_id: str
-    """The key that uploaded the file and whose storage the file uses."""
+    """The key that uploaded the file, and to whose storage limit the file counts."""
     member_id: str | None = None
     """The member that the key belonged to at the upload; None for a key without a member."""
     filename: str
@@ -43,7 +43,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     awaited_until_s: int | None = None
     """The Unix second until which the content may arrive; None once it has arrived."""
     parts: Mapping[str, int] | None = None
-    """The size of each uploaded part by its id; None unless an upload in parts is going on."""
+    """The size of each uploaded part by its id; None unless an upload in parts is in progress."""
 
     def is_expired(self, now_s: float) -> bool:
         """Return whether the file has expired, or its content did not arrive in time."""
@@ -52,7 +52,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
 
 class FoundFile(Struct, frozen=True, kw_only=True):
-    """A file whose content has arrived, as a request needs it; `place` is the content's key."""
+    """A completely uploaded file that a request names; `place` is the key of its content."""
 
     place: str
     filename: str
@@ -75,7 +75,7 @@ class NewFile(Struct, frozen=True, kw_only=True):
 
 
 class FileDownload(Struct, frozen=True, kw_only=True):
-    """The place from which a file's content is sent; exactly one field is set."""
+    """The source of a file's content for a download; exactly one field is set."""
 
     url: str | None = None
     """A URL that needs no key and is valid for minutes."""
@@ -105,7 +105,7 @@ class SignedUpload(Struct, frozen=True, kw_only=True):
 
 
 class FileCap(Struct, frozen=True, kw_only=True):
-    """The most files, and bytes of files, that a workspace or a key may store."""
+    """The maximum number of files, and of their bytes, that a workspace or a key may store."""
 
     files_max: int
     bytes_max: int
@@ -115,7 +115,7 @@ class FileCaps(Struct, frozen=True, kw_only=True):
     """The limits on uploaded files."""
 
     file_bytes_max: int
-    """The most bytes of one file."""
+    """The size limit of one file."""
     workspace: FileCap
     key: FileCap
 
@@ -138,7 +138,7 @@ def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
 
 
 def clean_filename(name: str) -> str:
-    """Return the last part of a client's path without hidden characters, cut to 255 characters."""
+    """Return the file name in a client's path without hidden characters, cut to 255 characters."""
     base = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()
     if shown in ("", ".", ".."):

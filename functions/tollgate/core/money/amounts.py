@@ -1,4 +1,4 @@
-"""Money: integer nano-dollars inside, exact decimals at the edges, one rounding rule."""
+"""Amounts of money: integer nano-dollars, with exact decimals in input and output."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
@@ -25,14 +25,15 @@ def usd(amount_nano_usd: int) -> Decimal:
 
 def usd_text(amount_nano_usd: int) -> str:
     """Format nano-dollars as exact dollars without trailing zeros: `0.00031`."""
-    return _plain(usd(amount_nano_usd))
+    return plain_text(usd(amount_nano_usd))
 
 
 def credits_text(amount_nano_usd: int, credits_per_usd: Decimal) -> str:
     """Format nano-dollars as credits, in the notation of `usd_text`."""
-    return _plain(usd(amount_nano_usd) * credits_per_usd)
+    return plain_text(usd(amount_nano_usd) * credits_per_usd)
 
 
-def _plain(amount: Decimal) -> str:
+def plain_text(amount: Decimal) -> str:
+    """Format a number without exponent and trailing zeros: `0.00031`."""
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

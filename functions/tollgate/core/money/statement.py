@@ -1,4 +1,4 @@
-"""A statement: the money of a workspace in one UTC month, which adds up to the nano-dollar."""
+"""Statements: the money of a workspace in one UTC month, exact to the nano-dollar."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request
 from tollgate.core.records.activity import ROWS_READ_MAX
 
 _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
@@ -25,7 +25,7 @@ class Month(Struct, frozen=True, kw_only=True):
 
 
 class UsageGroup(Struct, frozen=True, kw_only=True):
-    """The dimensions of a statement's line; None in one that is unknown or summed over."""
+    """The dimensions of a statement line; None for a dimension that is unknown or summed over."""
 
     team: str | None = None
     member: str | None = None
@@ -34,14 +34,14 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, labels: Mapping[str, str], model: str | None, provider: str | None) -> "UsageGroup":
-        """Return a generation's group by the labels of its key, not by those of the caller."""
+        """Return the group of a generation, by the labels of its key and not of its caller."""
         return cls(
             team=labels.get("team"), member=labels.get("member"), model=model, provider=provider
         )
 
 
 class StatementLine(Struct, frozen=True, kw_only=True):
-    """The usage of one group in the month, and the refunds of such usage made in the month."""
+    """The usage of one group in a month, and the refunds to the group in that month."""
 
     group: UsageGroup
     requests: int = 0
@@ -93,13 +93,13 @@ class Statement(Struct, frozen=True, kw_only=True):
     live_days: tuple[str, ...] = ()
     """Days before the end of the month whose usage is counted from their records."""
     partial_days: tuple[str, ...] = ()
-    """Live days of which not every record was counted."""
+    """Live days on which some records were not counted."""
     missing_days: tuple[str, ...] = ()
     """Days whose usage is unknown."""
     summed: tuple[str, ...] = ()
     """Fields summed over because there were too many lines: `member`, then `team`…"""
     made_s: int = 0
-    """The Unix second at which the statement was made."""
+    """The Unix second at which the statement was created."""
 
     @property
     def usage_nano_usd(self) -> int:
@@ -113,25 +113,22 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def read_month(text: str, now_s: float) -> Month:
-    """Return the month that a text names; raise RequestError for invalid or future ones."""
+    """Return the month that a text names; raise RequestError for an invalid or future month."""
     named = _MONTH.fullmatch(text)
     if named is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "Write a month as 2026-11.", param="month")
+        raise invalid_request("Write a month as 2026-11.", "month")
     year, month = int(named[1]), int(named[2])
     since = datetime(year, month, 1, tzinfo=UTC)
     until = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
     if since.timestamp() > now_s:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{text} has not begun in UTC.", param="month"
-        )
+        raise invalid_request(f"{text} has not begun in UTC.", "month")
     return Month(name=text, since_s=int(since.timestamp()), until_s=int(until.timestamp()))
 
 
 def too_many_rows(month: Month) -> RequestError:
-    """Return the refusal of a month that has too much activity for one statement."""
-    return RequestError(
-        ErrorCode.INVALID_REQUEST,
+    """Return the refusal for a month with too much activity for one statement."""
+    return invalid_request(
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "
         "`tollgate spend --since --until` adds up some days at a time.",
-        param="month",
+        "month",
     )

@@ -1,4 +1,4 @@
-"""A filter of generations, and sums of generations by day, model, provider and key."""
+"""A filter for generations, and sums of generations by day, model, provider and key."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from datetime import UTC, datetime
@@ -16,20 +16,21 @@ from tollgate.core.usage import Usage
 TEAM_LABEL: Final = "team"
 MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
-# The most rows read for one reply: 20,000 are read per second, and API Gateway allows 29 s.
+# The maximum number of rows read for one reply: 20,000 are read per second, and API Gateway allows
+# 29 s.
 ROWS_READ_MAX: Final = 400_000
-# Replaces a label's value when a day has too many; no caller can state this value.
+# Replaces new label values once a day has too many; no caller can state this value.
 OTHERS: Final = "(others)"
-# Separates a key's id from its callers' labels in the place of a row; no id contains it.
+# Separates a key's id from its callers' labels in a row's sort key; no id contains `~`.
 BEFORE_STATED: Final = "~"
 _Stated = tuple[tuple[str, str], ...]
 _Owners = tuple[str, str]
-# Model, provider, key, callers' labels, and the owners if they are known.
+# A tuple of model, provider, key, callers' labels, and the owners if they are known.
 _Place = tuple[str, str, str, _Stated, _Owners | None]
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):
-    """Selects generations made in [since_s, until_s), in Unix seconds; None selects all."""
+    """Selects generations created in [since_s, until_s), in Unix seconds; None selects all."""
 
     since_s: int
     until_s: int
@@ -41,7 +42,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
     cost_min_nano_usd: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     member_id: str | None = None
-    """The member that the key belonged to; a label that a caller stated does not count."""
+    """The member that the key belonged to; labels that callers stated are ignored."""
 
     def accepts(self, record: GenerationRecord) -> bool:
         """Return whether the filter selects a record; the record's time is not checked."""
@@ -71,7 +72,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     day: str
     """The day as `2026-11-21`."""
     model: str | None
-    """None for generations that no attempt served; the same holds for `provider`."""
+    """None, like `provider`, for generations that no attempt served."""
     provider: str | None
     key_id: str
     key_label: str = ""
@@ -91,7 +92,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     def matches(self, wanted: GenerationFilter) -> bool:
         """Return whether a filter's model, provider, key and labels select the row.
 
-        A row knows the model that served, but not the model that was requested.
+        A row has the model that served, but not the requested model.
         """
         return (
             wanted.model in (None, self.model)
@@ -108,11 +109,11 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The row's sort key among the rows of a workspace, oldest day first; it is unique.
+        """The row's unique sort key among the rows of a workspace, oldest day first.
 
-        It consists of day, model, provider and API key, followed by the callers' labels: these come
-        after the API key because older code reads them as a part of the key. If a key was moved,
-        the row of its earlier team and member ends in their hash.
+        The sort key consists of day, model, provider and API key, followed by the callers' labels,
+        which older code reads as part of the API key. If a key was moved, the row of its earlier
+        team and member ends with a hash of both.
         """
         day = self.day.replace("-", "")
         place = f"{day}#{self.model or '-'}#{self.provider or '-'}#{self.key_id or '-'}"
@@ -128,7 +129,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class KnownDays(Struct, frozen=True, kw_only=True):
-    """Days, as `2026-11-21`, by how much is known of them."""
+    """Days, as `2026-11-21`, by the state of their figures."""
 
     closed_days: tuple[str, ...] = ()
     """Days whose sums are stored and final."""
@@ -137,19 +138,19 @@ class KnownDays(Struct, frozen=True, kw_only=True):
     partial_days: tuple[str, ...] = ()
     """Live days with corrupt records, or with more records than a live count reads."""
     missing_days: tuple[str, ...] = ()
-    """Days without stored sums whose records have expired: nothing is known of them."""
+    """Days whose records expired before sums were stored, so that their figures are unknown."""
     last_record_s: int | None = None
     """The Unix second of the latest record of the live days; None without any."""
 
 
 class Activity(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are sorted by their places."""
+    """The sums of some days; rows are sorted by `place`."""
 
     rows: tuple[ActivityRow, ...]
 
 
 class ActivityStream(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are streamed in the order of their places."""
+    """The sums of some days; rows are streamed in the order of `place`."""
 
     rows: AsyncGenerator[ActivityRow, None]
 
@@ -190,11 +191,11 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
 
 
 class DaySummary:
-    """Sums the records of one day, which are added oldest first, without keeping them.
+    """Sums the records of one day, which are added oldest first, without storing them.
 
-    Callers choose the names of their sessions, so that the number of label sets of a day must be
-    bounded. The record of a killed process has no labels: it is counted for the last known team and
-    member of its key.
+    The number of label sets on a day is bounded, because callers choose the names of their
+    sessions. The record of a killed process has no labels, and is counted for the last known team
+    and member of its key.
     """
 
     def __init__(self, day: str) -> None:
@@ -231,13 +232,13 @@ class DaySummary:
                 stated=stated,
                 moved=owners is not None and owners != last,
             )
-            same = rows.get(row_place)
-            rows[row_place] = row if same is None else _add_rows(same, row)
+            earlier_row = rows.get(row_place)
+            rows[row_place] = row if earlier_row is None else _add_rows(earlier_row, row)
         return tuple(rows[place] for place in sorted(rows))
 
 
 class _Sum:
-    """The sums of the generations of one place, with the labels of the last one."""
+    """The sums of the generations with one place, with the labels of the last generation."""
 
     def __init__(self, *, model: str | None, provider: str | None) -> None:
         self._model = model
@@ -291,17 +292,16 @@ def _owners(labels: Mapping[str, str]) -> _Owners:
 
 
 class _LabelSets:
-    """The sets of callers' labels of a day: CALLER_LABELS_MAX, and as many that contain OTHERS."""
+    """The sets of callers' labels on a day: CALLER_LABELS_MAX, and as many again with OTHERS."""
 
     def __init__(self) -> None:
         self._sets: set[_Stated] = set()
         self._values: set[tuple[str, str]] = set()
 
     def admit(self, stated: _Stated) -> _Stated:
-        """Return the set under which a record is counted; beyond the bound, new values become
-        OTHERS.
+        """Return the label set of a record; beyond the limit, OTHERS replaces new values.
 
-        Values that are known stay: a known developer keeps a separate row even on a day with too
+        Known values stay, so that a known developer keeps a separate row even on a day with too
         many sessions.
         """
         if stated and stated not in self._sets and len(self._sets) >= CALLER_LABELS_MAX:

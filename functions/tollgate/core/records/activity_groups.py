@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.core.records.activity import ActivityRow
 from tollgate.core.usage import Usage
 
-# The built-in dimensions; any other name is that of a label.
+# The built-in dimensions; any other name is the name of a label.
 _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "day": lambda row: row.day,
     "model": lambda row: row.model,
@@ -19,7 +19,7 @@ GroupPlace = tuple[str, ...]
 
 
 class ActivityGroups:
-    """Sums rows that are equal in all requested dimensions; keeps the sums and no rows.
+    """Sums rows that are equal in all requested dimensions, without storing the rows.
 
     Rows must be added oldest day first, so that all groups of a key have its latest name.
     """
@@ -48,7 +48,9 @@ class ActivityGroups:
             self._key_labels[row.key_id] = row.key_label
 
     def rows(self, after: GroupPlace = ()) -> Iterator[tuple[GroupPlace, ActivityRow]]:
-        """Yield the groups after a place, in sorted order, as rows with only the groups' fields."""
+        """Yield the groups after a place, in sorted order, each as a row with only the group's
+        fields.
+        """
         for place in sorted(place for place in self._sums if place > after):
             yield place, self._row(place)
 

@@ -1,4 +1,4 @@
-"""Entries of the audit log: one for each change of a key, of credit, a workspace or a catalog."""
+"""Entries of the audit log, one for each change to a key, credit, a workspace or a catalog."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -9,7 +9,7 @@ ActorKind = Literal["key", "session", "aws", "process"]
 
 
 class Actor(Struct, frozen=True, kw_only=True):
-    """The cause of a change: a key, a signed-in member, an AWS identity, or Tollgate itself."""
+    """The actor of a change: a key, a signed-in member, an AWS identity, or Tollgate itself."""
 
     kind: ActorKind
     id: str
@@ -50,7 +50,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
-    """Selects entries made in [since_s, until_s), in Unix seconds."""
+    """Selects entries written in [since_s, until_s), in Unix seconds."""
 
     since_s: int
     until_s: int

@@ -1,7 +1,7 @@
-"""The record of one generation: its request, the endpoint that served it, its cost and why.
+"""The record of one generation: its request, routing, attempts, usage and cost.
 
-Fields that have their default value are not stored, and a read fills them in: a default must never
-change. DynamoDB bills writes by the kilobyte, and a record fits into one.
+A field with its default value is not stored, since DynamoDB bills writes by the kilobyte and a
+record fits into one. Reads fill in the default, which must therefore never change.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
-# `bounded`: the provider reported more than can have been used, so the bound is billed.
+# `bounded`: the provider reported more usage than is possible, so the upper bound is billed.
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
 
@@ -57,7 +57,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The provider's HTTP status, if the attempt failed."""
     duration_ms: int
     operator_cost_nano_usd: int = 0
-    """The operator's cost, with runs of tools, if the provider failed after reporting usage."""
+    """The operator's cost, including tool runs, if the provider failed after reporting usage."""
     provider_words: str = ""
     """The provider's message about a failure, without secrets and parts of the prompt."""
 
@@ -81,7 +81,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The bounds of all rounds of one generation, which the hold covers."""
+    """Upper bounds on the rounds of one generation, which the hold covers."""
 
     rounds_max: int
     result_tokens: int
@@ -89,7 +89,7 @@ class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fees_nano_usd: int
     """The fees of all runs together."""
     provider_searches_max: int = 0
-    """The most searches that a provider runs by itself, each at its endpoint's price."""
+    """The maximum number of searches that a provider runs itself, at its endpoint's price."""
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
 
     estimate: int
     most: int
-    """The upper bound, with which costs are computed."""
+    """The upper bound, from which costs are computed."""
 
 
 class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -110,7 +110,7 @@ class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pages: int = 0
     """The pages of PDFs that are charged."""
     recognized: int = 0
-    """The most pages of PDFs whose text is recognized, at the fee for that."""
+    """The maximum number of PDF pages that OCR transcribes for a fee."""
     always: bool = False
     """True if the documents are read for every endpoint."""
 
@@ -165,7 +165,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored account of one generation; never contains any of the prompt or answer."""
+    """The stored record of one generation, which contains no text of the prompt or answer."""
 
     id: str
     created_s: int
@@ -176,14 +176,14 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalog_sha: str
     trace: RoutingTrace
     model: str | None = None
-    """None if no attempt served; the same holds for `provider`."""
+    """None, like `provider`, if no attempt served."""
     provider: str | None = None
     upstream_model: str | None = None
     upstream_id: str | None = None
     finish: Finish | None = None
     raw_finish: str | None = None
     withheld_calls: int = 0
-    """The number of tool calls that were withheld: the caller wanted at most one in each choice."""
+    """The number of tool calls withheld because the caller wanted at most one in each choice."""
     service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -194,7 +194,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shard: int = 0
     """The wallet shard that pays. A hold of this id on another shard is a duplicate write."""
     slices: Mapping[AboveKey, int] = field(default_factory=dict)
-    """The slices of member and team that pay, if not the first; a check like that of `shard`."""
+    """The slices of member and team that pay, if not 0; like `shard`, they expose duplicates."""
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
     """The usage of each round if there are several; `usage` is their sum."""
@@ -214,10 +214,10 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     caller_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller stated about itself, in fields that routing.yaml names."""
     api_gateway_request_id: str | None = None
-    """Like `lambda_request_id` None outside AWS and if the sweeper wrote the record."""
+    """None outside AWS or if the sweeper wrote the record, like `lambda_request_id`."""
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
-    """The names of options that had no effect, or another effect, at the last endpoint."""
+    """The names of options that had no effect, or a different one, at the last endpoint."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

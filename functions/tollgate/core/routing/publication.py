@@ -12,7 +12,7 @@ _SHARES: Final = 100
 
 
 class Publication(Struct, frozen=True, kw_only=True):
-    """The pointer to the published catalogs, each by its sha."""
+    """The shas of the published catalogs, the live one and a candidate."""
 
     live: str
     revision: int
@@ -30,11 +30,11 @@ class Publication(Struct, frozen=True, kw_only=True):
     """The share of keys that the candidate serves."""
 
     def sha_for(self, key_id: str | None) -> str:
-        """Return the sha of the catalog that serves a key; a caller without a key gets the live
-        one.
+        """Return the sha of the catalog that serves a key; callers without a key get the live
+        catalog.
 
-        A key that gets the candidate keeps it while the percentage grows; another candidate is
-        tried by other keys.
+        A key that gets the candidate keeps it while the percentage grows. Each candidate is tried
+        by a different set of keys.
         """
         if self.candidate is None or key_id is None:
             return self.live
@@ -112,7 +112,7 @@ class Publications(PublishedCatalogs, Protocol):
         """Store a compiled catalog under its sha, and return the sha."""
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make this the latest publication; its revision must be the previous one plus 1.
+        """Make a publication the latest one; its revision must be the previous revision plus 1.
 
         `entry` is written to the audit log in the same step.
 

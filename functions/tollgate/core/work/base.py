@@ -1,6 +1,6 @@
-"""Work on inputs: a request that one result answers, unlike the streamed answer of a conversation.
+"""Work on inputs: requests that are answered by a single result, unlike a conversation.
 
-Each kind of such work is a subclass of `InputWork` with its own inputs and options.
+Each kind of work is a subclass of `InputWork` with its own inputs and options.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from tollgate.core.work.pictures import Picture
 
 
 class InputWork(Struct, frozen=True, kw_only=True):
-    """The requested model, and what the engine and the planner read of every kind of inputs."""
+    """A request for work on inputs, with the properties that the engine and the planner read."""
 
     kind: ClassVar[WorkKind]
     answers: ClassVar[int] = 1
@@ -35,7 +35,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     stream: bool = False
-    """True if the caller wants the result piece by piece, where the provider can send it so."""
+    """True if the caller wants the result streamed, where the provider can stream it."""
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def units_max(self) -> Units:
-        """The most units of the work, for which money is held; larger reports are not believed."""
+        """The upper bound of the units, for which money is held; larger reports are not trusted."""
         return self.units
 
     def likely_output_tokens(self, output_bytes: int) -> int:
@@ -77,12 +77,12 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def output_tokens_max(self) -> int | None:
-        """The most output tokens of the work."""
+        """The upper bound of the output tokens."""
         return self.units_max.output_tokens
 
     @property
     def picture(self) -> Picture | None:
-        """The form of the requested pictures; None for work that makes none."""
+        """The size and quality of the requested pictures; None for work without pictures."""
         return None
 
     @property
@@ -97,7 +97,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def names_files(self) -> bool:
-        """True if an input is an uploaded file, named by its id."""
+        """True if an input refers to an uploaded file by its id."""
         return bool(self.files)
 
     @property

@@ -7,13 +7,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.content import FileReference, Image, InlineMedia
+from tollgate.core.errors import invalid_request
 from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
-from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
+from tollgate.core.work.pictures import (
+    READ_TOKENS_LIKELY,
+    READ_TOKENS_MAX,
+    Picture,
+    inline_picture,
+    picture_urls,
+)
 
 MASK_TYPE: Final = "image/png"
 
@@ -24,9 +30,9 @@ Delivery = Literal["b64_json", "url"]
 Style = Literal["vivid", "natural"]
 Fidelity = Literal["low", "high"]
 
-# The tokens of one generated picture. The most known are 13,400, for 3840x2160 at high quality by
-# gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about qualities
-# above high, so two and four times as many are held for them.
+# The tokens of one generated picture. The highest known count is 13,400, for 3840x2160 at high
+# quality from gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about
+# higher qualities, so two and four times as many tokens are held for `xhigh` and `max`.
 _TOKENS_MADE_MAX: Final = 16_384
 _TOKENS_MADE_LIKELY: Final = 1_700
 _TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
@@ -54,11 +60,11 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     output_compression: int | None = None
     style: Style | None = None
     fidelity: Fidelity | None = None
-    """The closeness to the faces and features of `images`."""
+    """The fidelity to faces and features in `images`."""
     delivery: Delivery | None = None
-    """In the reply, or behind a URL of the provider; None for the provider's default."""
+    """The picture itself, or a URL at the provider; None for the provider's default."""
     partial_images: int = 0
-    """The most previews in a stream."""
+    """The maximum number of previews in a stream."""
 
     @property
     @override
@@ -88,11 +94,11 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
         return self._units(READ_TOKENS_MAX, _TOKENS_MADE_MAX * times)
 
     def _units(self, tokens_read: int, tokens_made: int) -> Units:
-        made = tokens_made + self.partial_images * _PARTIAL_TOKENS
+        tokens_per_picture = tokens_made + self.partial_images * _PARTIAL_TOKENS
         return Units(
             images=self.count,
             media_tokens=self.count * len(self.pictures_read) * tokens_read,
-            output_tokens=self.count * made,
+            output_tokens=self.count * tokens_per_picture,
         )
 
     @override
@@ -116,8 +122,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def addresses(self) -> frozenset[str]:
-        sources = (image.source for image in self.pictures_read)
-        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+        return picture_urls(self.pictures_read)
 
     @property
     @override
@@ -127,18 +132,14 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
     @override
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        mask = None if self.mask is None else _inline(self.mask, found)
+        mask = None if self.mask is None else inline_picture(self.mask, found)
         match mask:
             case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
                 named = self.mask is not None and isinstance(self.mask.source, FileReference)
                 field = "mask.file_id" if named else "mask.image_url"
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"{field} must lead to a PNG picture.",
-                    param=field,
-                )
+                raise invalid_request(f"{field} must lead to a PNG picture.", field)
             case _:
-                images = tuple(_inline(image, found) for image in self.images)
+                images = tuple(inline_picture(image, found) for image in self.images)
                 return replace(self, images=images, mask=mask)
 
     def split(self, count_max: int) -> tuple[Self, ...]:
@@ -148,16 +149,8 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
         return (self,) if len(counts) == 1 else tuple(replace(self, count=n) for n in counts)
 
 
-def _inline(image: Image, found: Mapping[str, InlineMedia]) -> Image:
-    match image.source:
-        case MediaUrl(url=name) | FileReference(id=name) if name in found:
-            return replace(image, source=found[name])
-        case _:
-            return image
-
-
 class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture of the result, or a preview; a piece of the result is its JSON."""
+    """A picture in the result, or a preview; its JSON is one piece of the result."""
 
     b64_json: str | None = None
     url: str | None = None
@@ -170,4 +163,4 @@ class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     quality: str | None = None
     background: str | None = None
     preview: int | None = None
-    """The number of a preview, counted from 0; None for a picture of the result."""
+    """The number of a preview, counted from 0; None for a picture in the result."""

@@ -1,4 +1,4 @@
-"""The one table of kinds of work, with the facts that other packages read about each kind."""
+"""The only table of the kinds of work, with the facts that other packages read."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -8,7 +8,7 @@ from msgspec import Struct
 # A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
 WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 
-# The keys that a price of every kind may have: two rates, and two notes on where they come from.
+# The keys that prices of all kinds may have: two rates, their source, and the date of a check.
 _COMMON: Final = frozenset({"input", "request", "source", "checked"})
 
 
@@ -30,11 +30,11 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
     rates_of_results: tuple[str, ...] = ()
     """Rates for the output; a price states at least one, and a free output has a rate of 0."""
     is_judged_by_guardrail: bool = False
-    """True if Bedrock serves the kind by a guardrail in place of a model."""
+    """True if Bedrock serves the kind with a guardrail instead of a model."""
 
     @property
     def field_with_media(self) -> str:
-        """The field that a refusal of an image or of sound names."""
+        """The field that is named in the refusal of an image or a recording."""
         return self.field_of_media or self.field_of_input
 
 

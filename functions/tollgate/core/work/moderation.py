@@ -6,12 +6,17 @@ from typing import ClassVar, Final, Self
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
+from tollgate.core.content import Image, InlineMedia, Text
 from tollgate.core.request import Modality
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
-from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
+from tollgate.core.work.pictures import (
+    READ_TOKENS_LIKELY,
+    READ_TOKENS_MAX,
+    inline_picture,
+    picture_urls,
+)
 
 # A unit that has begun is charged in full: https://aws.amazon.com/bedrock/pricing (2026-11-22).
 CHARACTERS_PER_TEXT_UNIT: Final = 1_000
@@ -53,15 +58,18 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def addresses(self) -> frozenset[str]:
-        sources = (picture.source for picture in self.pictures)
-        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+        return picture_urls(self.pictures)
 
     @override
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
         return replace(
             self,
             subjects=tuple(
-                tuple(_inline(part, found) for part in subject) for subject in self.subjects
+                tuple(
+                    inline_picture(part, found) if isinstance(part, Image) else part
+                    for part in subject
+                )
+                for subject in self.subjects
             ),
         )
 
@@ -95,11 +103,3 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
 
 def _text_units(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TEXT_UNIT)
-
-
-def _inline(part: Text | Image, found: Mapping[str, InlineMedia]) -> Text | Image:
-    match part:
-        case Image(source=MediaUrl(url=url)) if url in found:
-            return replace(part, source=found[url])
-        case _:
-            return part

@@ -1,12 +1,15 @@
-"""The form of requested pictures, which sets their price, and the size of pictures to read."""
+"""Pictures in requests: the requested form, tokens of pictures to read, and their sources."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-# Pictures that a model reads are billed by their pixels, about 1,500 tokens each whatever their
-# bytes. OpenAI's largest cost 6,144 tokens at high fidelity and 1,105 for tiles; Gemini's cost
-# 1,120.
+from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
+
+# Pictures that a model reads are billed by their pixels, about 1,500 tokens each. The highest known
+# counts are 6,144 (OpenAI, high fidelity), 1,105 (OpenAI, by tiles) and 1,120 (Gemini).
 READ_TOKENS_LIKELY: Final = 1_500
 READ_TOKENS_MAX: Final = 8_192
 
@@ -24,3 +27,17 @@ def sides(size: str) -> tuple[int, int] | None:
     width, _, height = size.partition("x")
     is_size = all(side.isascii() and side.isdigit() for side in (width, height))
     return (int(width), int(height)) if is_size else None
+
+
+def picture_urls(images: Iterable[Image]) -> frozenset[str]:
+    """Return the URLs among the sources of pictures."""
+    return frozenset(image.source.url for image in images if isinstance(image.source, MediaUrl))
+
+
+def inline_picture(image: Image, found: Mapping[str, InlineMedia]) -> Image:
+    """Return a picture with its content in place of a URL or file id that is in `found`."""
+    match image.source:
+        case MediaUrl(url=name) | FileReference(id=name) if name in found:
+            return replace(image, source=found[name])
+        case _:
+            return image

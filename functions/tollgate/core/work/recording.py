@@ -1,15 +1,15 @@
-"""Recorded speech: its bytes, their format, and its length."""
+"""Recordings of speech: bytes, format and length."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct
 
-# The formats and the size that OpenAI accepts; the limit of bytes is that of other providers too.
+# The formats and the size that OpenAI accepts. Other providers have the same size limit.
 # https://platform.openai.com/docs/guides/speech-to-text (2026-11-22)
 RecordingFormat = Literal["wav", "mp3", "mp4", "ogg", "flac", "webm"]
 RECORDING_BYTES_MAX: Final = 25 * 1024 * 1024
-# Longer than any real recording of that size: more can only be a false claim of its header.
+# No real recording of that size is longer; a higher number can only be a false header.
 RECORDING_SECONDS_MAX: Final = 100 * 3_600
 RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "wav": "audio/wav",
@@ -19,9 +19,9 @@ RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "flac": "audio/flac",
     "webm": "audio/webm",
 }
-# The lowest bit rate at which an encoder stores speech: layer III of MPEG-2 has no index below 8
-# kbit/s (ISO/IEC 13818-3), Opus none below 6 (RFC 6716, 2.1.1), AAC for speech starts at 8 (ISO/IEC
-# 14496-3), and FLAC keeps about half of 8,000 samples of 8 bits (RFC 9639).
+# The lowest bit rates at which encoders store speech: 8 kbit/s for layer III of MPEG-2 (ISO/IEC
+# 13818-3), 6 for Opus (RFC 6716, 2.1.1), 8 for AAC (ISO/IEC 14496-3), and for FLAC about half of
+# 8,000 samples of 8 bits (RFC 9639).
 _BITS_PER_SECOND_MIN: Final[Mapping[RecordingFormat, int]] = {
     "wav": 8_000,
     "mp3": 8_000,
@@ -38,11 +38,11 @@ class Recording(Struct, frozen=True, kw_only=True):
     content: bytes
     format: RecordingFormat
     seconds: int
-    """The length stated by its header, or estimated from its size."""
+    """The length stated in the header, or estimated from the size."""
     seconds_max: int
-    """The upper bound of its length, from its samples or bytes."""
+    """The upper bound of the length, from the number of samples or bytes."""
 
 
 def longest_s(size_bytes: int, format_: RecordingFormat) -> int:
-    """Return the most seconds that a recording of this size can have."""
+    """Return the maximum length in seconds of a recording of this size."""
     return -(-size_bytes * 8 // _BITS_PER_SECOND_MIN[format_])

@@ -9,11 +9,11 @@ from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 
 # Cohere bills one search for a query with up to 100 documents; a document of more than 500 tokens,
-# its query included, counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work
+# including the query, counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work
 # (2026-11-22)
 _DOCUMENTS_PER_SEARCH: Final = 100
 _TOKENS_PER_DOCUMENT: Final = 500
-# The least room for a document next to its query; a longer query is truncated.
+# The minimum number of tokens for a document next to the query; a longer query is truncated.
 _DOCUMENT_TOKENS_MIN: Final = 50
 
 

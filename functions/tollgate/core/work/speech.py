@@ -1,4 +1,4 @@
-"""A request to speak a text."""
+"""A request to turn a text into speech."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -11,15 +11,15 @@ from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 
-# 4,096 characters of English are 877 tokens and 268 s of speech at 20 tokens of sound a second,
-# which is 1.3 tokens a byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
+# 4,096 characters of English are 877 tokens and 268 s of speech at 20 audio tokens per second,
+# which is 1.3 tokens per byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
 _SOUND_TOKENS_PER_BYTE: Final = 1.3
 # The upper bound: a number in words is ten times as long as its digits, and instructions may ask
 # for slow speech.
 _SOUND_TOKENS_PER_BYTE_MAX: Final = 8
 _SOUND_TOKENS_MIN: Final = 256
-# By the size of samples for WAV and PCM, as measured at that source for MP3, and by usual bit rates
-# for the others.
+# Derived from the sample size for WAV and PCM, from the same source for MP3, and from usual bit
+# rates for the other formats.
 _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
     "mp3": 800,
     "opus": 300,
@@ -31,14 +31,14 @@ _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
 
 
 class SpeechRequest(InputWork, frozen=True, kw_only=True):
-    """A text, and how to speak it."""
+    """A text, and the voice and format in which it is spoken."""
 
     kind: ClassVar[WorkKind] = "speech"
 
     text: str
     voice: str
     is_own_voice: bool = False
-    """True if `voice` is the id of a custom voice that the caller's account made."""
+    """True if `voice` is the id of a custom voice that the caller's account created."""
     instructions: str | None = None
     sound: SoundFormat = "mp3"
     speed: float | None = None
@@ -63,8 +63,7 @@ class SpeechRequest(InputWork, frozen=True, kw_only=True):
     @override
     def units(self) -> Units:
         return Units(
-            characters=len(self.text),
-            output_tokens=self._sound_tokens(_SOUND_TOKENS_PER_BYTE),
+            characters=len(self.text), output_tokens=self._sound_tokens(_SOUND_TOKENS_PER_BYTE)
         )
 
     @property

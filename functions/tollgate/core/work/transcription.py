@@ -98,7 +98,7 @@ class TokenLogprob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Segment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A section of a transcript, timed in seconds, with the provider's measurements."""
+    """A section of a transcript, with its times in seconds and the provider's measurements."""
 
     id: int | str | None = None
     seek: int | None = None
@@ -114,7 +114,7 @@ class Segment(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Word(Struct, frozen=True, kw_only=True):
-    """One word of a transcript, timed in seconds."""
+    """One word of a transcript, with its times in seconds."""
 
     word: str
     start: float
@@ -122,7 +122,9 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The only piece of the result; fields that are None were not reported."""
+    """The transcript, which is the only piece of the result; None for fields that were not
+    reported.
+    """
 
     text: str
     language: str | None = None

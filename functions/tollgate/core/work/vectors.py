@@ -1,7 +1,7 @@
 """Vectors as JSON: an array of numbers, or the base64 of little-endian 32-bit floats.
 
-A vector stays in the bytes that its provider sent unless the caller wants the other form: parsing
-2,048 vectors of 3,072 numbers takes seconds.
+A vector is passed on as the provider sent it unless the caller wants the other encoding, because
+parsing 2,048 vectors of 3,072 numbers takes seconds.
 """
 
 import sys

@@ -1,1 +1,1 @@
-"""Documents of a request: read, recognized, and put in the form that an endpoint takes."""
+"""Documents in requests: extraction, OCR and conversion for each endpoint."""

@@ -1,4 +1,4 @@
-"""The forms of a request whose documents the gateway has read, as text and pictures of pages."""
+"""Rewrites requests so that extracted text and page images replace documents."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -27,34 +27,34 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.engine.documents.known_documents import KnownDocument, takes_pictures
-from tollgate.engine.documents.recognition import Recognition
+from tollgate.engine.documents.recognition import KnownDocument, Recognition, takes_pictures
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.document_fees import page_fees
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN, PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
-# The largest annotation about one document: a larger one would not fit into the next request.
-TOLD_BYTES_MAX: Final = 2_000_000
+# Limit on the extracted content of one document that is returned to the caller: more would not fit
+# into the caller's next request.
+RETURNED_BYTES_MAX: Final = 2_000_000
 _UNNAMED: Final = "document"
 # A printed page has about 3,000 bytes.
 _RECOGNIZED_TOKENS_TYPICAL: Final = 750
 
 
 class PageCounts(Struct, frozen=True, kw_only=True):
-    """The number of PDF pages in a form of a request, by how they are sent."""
+    """Number of PDF pages that an endpoint gets, by the form in which they are sent."""
 
     text: int = 0
     pictured: int = 0
     recognized: int = 0
-    """Pages whose text is recognized; they are not counted in the other fields."""
+    """Pages whose text comes from OCR; the other fields do not count them."""
 
 
 class DocumentForms:
-    """The forms of one request, by the files that an endpoint reads and whether it takes pictures.
+    """Versions of one request for endpoints that read different files or take images.
 
-    `always` replaces documents even for endpoints that read them. A recognition, if there is one,
-    supplies the text of scanned pages; it runs before the first attempt that needs it.
+    With `always`, documents are replaced even for endpoints that read them. `recognition` supplies
+    the text of scanned pages; OCR runs before the first attempt that needs it.
     """
 
     def __init__(
@@ -73,15 +73,12 @@ class DocumentForms:
         self._recognition = recognition
 
     async def recognize_for(self, target: Target) -> None:
-        """Find the text of the scanned pages that an endpoint needs, unless it is known.
-
-        Raises GatewayError if the service fails.
-        """
+        """Run OCR, once, if an endpoint needs it; raise GatewayError if the service fails."""
         if self._recognition is not None and self._is_recognized(target):
             await self._recognition.run()
 
     def request_for(self, target: Target) -> GenerationRequest:
-        """Return the request as an endpoint gets it."""
+        """Return the version of the request for an endpoint."""
         replaced = self._replaced(target)
         if not replaced:
             return self._request
@@ -98,7 +95,7 @@ class DocumentForms:
         )
 
     def pages_for(self, target: Target) -> PageCounts:
-        """Count the PDF pages that an endpoint gets; each document counts once."""
+        """Count the PDF pages that an endpoint gets; a repeated document counts once."""
         pages, recognized = list[DocumentPage](), 0
         for source in self._replaced(target):
             known, scanned = self._known[source], self._scanned(target, source)
@@ -109,7 +106,7 @@ class DocumentForms:
         return PageCounts(text=len(pages) - pictured, pictured=pictured, recognized=recognized)
 
     def sizes_for(self, target: Target) -> tuple[PromptSize, ...]:
-        """Return each prompt's size at an endpoint; text not yet recognized has its bound."""
+        """Return the prompts' sizes at an endpoint, including text that OCR may add."""
         sizes = PromptSize.of_each(self.request_for(target))
         if self._recognition is None:
             return sizes
@@ -140,7 +137,7 @@ class DocumentForms:
         )
 
     def newly_read(self, target: Target) -> tuple[KnownFile, ...]:
-        """Return the PDFs that were newly read for an endpoint, for the caller to send back."""
+        """Return the newly read PDFs, which the caller may send back to avoid a second fee."""
         return tuple(
             KnownFile(
                 sha256=known.sha256,
@@ -149,11 +146,13 @@ class DocumentForms:
                 pages_total=known.read.pages_total,
             )
             for known in self._replaced(target).values()
-            if known.media_type == PDF and known.is_new and _told_bytes(known) <= TOLD_BYTES_MAX
+            if known.media_type == PDF
+            and known.is_new
+            and _returned_bytes(known) <= RETURNED_BYTES_MAX
         )
 
     def shows(self, target: Target) -> bool:
-        """Return whether an endpoint gets some content of each document."""
+        """Return True if an endpoint gets some content from each document."""
         if self._is_recognized(target):
             return self._recognition is not None and self._recognition.fits
         return takes_pictures(target) or all(
@@ -164,7 +163,7 @@ class DocumentForms:
         return any(self._scanned(target, source) for source in self._replaced(target))
 
     def _scanned(self, target: Target, source: MediaSource) -> frozenset[int]:
-        """Return the numbers of the pages whose text is recognized for an endpoint."""
+        """Return the numbers of the pages whose text comes from OCR for an endpoint."""
         recognition = self._recognition
         if recognition is None or not recognition.serves(target):
             return frozenset()
@@ -182,7 +181,7 @@ class DocumentForms:
         }
 
     def _size(self, replaced: Mapping[MediaSource, KnownDocument], *, sees: bool) -> int:
-        """Return the size that the body would have with pages in place of the documents."""
+        """Return the size of the request body with pages in place of the documents."""
         size = self._request.size_bytes
         for message in chain.from_iterable(self._request.conversations):
             for part in message.content:
@@ -197,7 +196,7 @@ class DocumentForms:
         return max(0, size)
 
 
-def _told_bytes(known: KnownDocument) -> int:
+def _returned_bytes(known: KnownDocument) -> int:
     return sum(
         len(page.text.encode()) if page.text or page.picture is None else len(page.picture.base64)
         for page in known.read.pages
@@ -230,10 +229,10 @@ def _parts(
     if not isinstance(part, Document) or part.source not in replaced:
         yield part
         return
-    shown = list(_pages(part, replaced[part.source], sees=sees))
-    yield from shown[:-1]
-    # The document's cache mark moves to its last part, so that the prompt is cached up to there.
-    yield replace(shown[-1], cache=part.cache)
+    pages = list(_pages(part, replaced[part.source], sees=sees))
+    yield from pages[:-1]
+    # The cache mark moves to the last part, so that the prompt is cached up to that part.
+    yield replace(pages[-1], cache=part.cache)
 
 
 def _pages(part: Document, known: KnownDocument, *, sees: bool) -> Iterator[Text | Image]:
@@ -243,16 +242,16 @@ def _pages(part: Document, known: KnownDocument, *, sees: bool) -> Iterator[Text
         text = "\n\n".join(page.text for page in read.pages)
         yield Text(text=f"File {name}:\n\n{text}\n")
         return
-    shown = "" if len(read.pages) == read.pages_total else f", of which {len(read.pages)} follow"
-    waiting = f"File {name}, {_count(read.pages_total)}{shown}:\n"
+    note = "" if len(read.pages) == read.pages_total else f", of which {len(read.pages)} follow"
+    pending_text = f"File {name}, {_count(read.pages_total)}{note}:\n"
     for page in read.pages:
-        waiting += f"\nPage {page.number}:\n{_text(page, sees=sees)}\n"
+        pending_text += f"\nPage {page.number}:\n{_text(page, sees=sees)}\n"
         if sees and page.picture is not None:
-            yield Text(text=waiting)
+            yield Text(text=pending_text)
             yield Image(source=page.picture)
-            waiting = ""
-    if waiting:
-        yield Text(text=waiting)
+            pending_text = ""
+    if pending_text:
+        yield Text(text=pending_text)
 
 
 def _text(page: DocumentPage, *, sees: bool) -> str:

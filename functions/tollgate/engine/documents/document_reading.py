@@ -1,7 +1,4 @@
-"""Reads a request's documents for endpoints that cannot read them, before any money is held.
-
-The size of the hold follows from what was read, as with recordings (decision 153).
-"""
+"""Reads documents for endpoints that cannot, before the hold, which depends on their size."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,9 +10,9 @@ from msgspec.structs import replace
 
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
 from tollgate.core.documents.known_files import KnownFile
-from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.documents.reading import (
     DocumentFault,
+    DocumentOptions,
     DocumentReader,
     ReadDocument,
     ReaderUnavailable,
@@ -27,8 +24,7 @@ from tollgate.core.files.media_types import PDF, decode_base64
 from tollgate.core.records.generation import PromptTokens, ReadSize
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms
-from tollgate.engine.documents.known_documents import KnownDocument
-from tollgate.engine.documents.recognition import Recognition
+from tollgate.engine.documents.recognition import KnownDocument, Recognition
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Gateway
 from tollgate.providers.ports.base import Target
@@ -36,16 +32,17 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 
-# Limits of one request: documents in total, and documents read at the same time. A machine reads as
-# many at a time for all requests, and a document waits at most half a minute for its turn.
+# Maximum number of documents in a request, and of documents that one request reads at the same
+# time. The reader has the same limit for all requests together, and a document waits for its turn
+# for at most half a minute.
 DOCUMENTS_MAX: Final = 16
 _AT_A_TIME_MAX: Final = 4
 _FIELD: Final = "messages"
 _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
-    DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes, and at most {most:,} are read",
-    DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages, and at most {most:,} are read",
+    DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes; the limit is {most:,}",
+    DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages; the limit is {most:,}",
     DocumentFault.TOO_MUCH_TEXT: "has more than {most:,} bytes of text",
-    DocumentFault.TOO_LARGE_PICTURES: "has pages whose pictures are too large together; read fewer "
+    DocumentFault.TOO_LARGE_PICTURES: "has page images that are too large in total; read fewer "
     "pages, or use the engine text",
     DocumentFault.TOO_COMPLEX: "is too large when it is unpacked",
     DocumentFault.TOO_SLOW: "takes too long to read",
@@ -58,36 +55,34 @@ _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
 
 
 async def read_documents(
-    gateway: Gateway, wanted: PlanningRequest, plan: Plan, media: RequestMedia
+    gateway: Gateway, planning_request: PlanningRequest, plan: Plan, media: RequestMedia
 ) -> Plan:
-    """Return the plan for a request whose documents are read for the endpoints that cannot read
-    them.
+    """Read a request's documents if an endpoint needs that, and return the plan for their content.
 
-    `media` then holds the forms of the request. The plan is unchanged if every endpoint reads the
-    documents itself. Raises RequestError for a document that cannot be read.
+    Sets `media.forms` to the versions of the request. If every endpoint reads documents itself, the
+    plan is unchanged. Raises RequestError for a document that cannot be read.
     """
     request, section = media.request, gateway.planner.catalog.pdf
     reader = gateway.reader
     if not isinstance(request, GenerationRequest):
         return plan
+    _require_services(gateway, request.documents)
     if reader is None or section is None:
-        _require_no_reading(request.documents)
         return plan
-    _require_recognition(gateway, section, request.documents)
     documents = _documents(request)
     if request.leaves_documents or not documents:
         return plan
     targets = [attempt.target for attempt in plan.attempts]
-    reading = [target for target in targets if not reads_itself(target, request)]
-    if not reading:
+    reader_targets = [target for target in targets if not reads_itself(target, request)]
+    if not reader_targets:
         return plan
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
         raise RequestError(
             ErrorCode.DOCUMENT_TOO_LARGE,
-            f"{_FIELD}: at most {DOCUMENTS_MAX} documents of a request are read for a model.",
+            f"{_FIELD}: the gateway reads at most {DOCUMENTS_MAX} documents per request.",
             param=_FIELD,
         )
-    task = _task(section, request, reading)
+    task = _task(section, request, reader_targets)
     loaded = await media.load(documents)
     returned = {file.sha256: file for file in request.known_files}
     known = await _read_all(reader, documents, loaded, task=task, returned=returned)
@@ -98,57 +93,52 @@ async def read_documents(
     always = _is_demanded(request)
     recognition = _recognition(gateway, section, request, known)
     forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
-    planned = gateway.planner.plan(
-        _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
+    new_plan = gateway.planner.plan(
+        _measure(planning_request, forms, known, targets, always=always),
+        now_s=gateway.clock.now_s(),
     )
-    usable = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
-    if not usable:
-        raise _scanned(planned.attempts, recognition)
+    attempts = tuple(attempt for attempt in new_plan.attempts if forms.shows(attempt.target))
+    if not attempts:
+        raise _scanned(new_plan.attempts, recognition)
     media.forms = forms
-    return replace(planned, attempts=usable)
+    return replace(new_plan, attempts=attempts)
 
 
 def reads_itself(target: Target, request: GenerationRequest) -> bool:
-    """Return whether an endpoint gets the documents of a request as they are."""
+    """Return True if an endpoint gets the documents of a request unchanged."""
     if request.leaves_documents:
         return True
-    # The type behind a URL is not known before it is fetched; PDF is assumed, as most are.
-    stated = {_stated_type(part.source) for part in _documents(request)}
-    return not _is_demanded(request) and all(map(target.reads_file, stated))
+    # The type of a URL's content is unknown before it is fetched; most documents are PDFs.
+    media_types = {_stated_type(part.source) for part in _documents(request)}
+    return not _is_demanded(request) and all(map(target.reads_file, media_types))
 
 
 def _is_demanded(request: GenerationRequest) -> bool:
-    """Return whether the caller wants documents to be read for every endpoint."""
+    """Return True if the caller wants the gateway to read documents for every endpoint."""
     options = request.documents
     return options is not None and options.engine not in (None, "native")
-
-
-def _require_no_reading(options: DocumentOptions | None) -> None:
-    """Raise RequestError if the caller demands reading, which nothing here does."""
-    if options is not None and options.engine not in (None, "native"):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"{options.field} demands that documents are read, which this gateway does not do.",
-            param=options.field,
-        )
 
 
 def _recognizes_all(options: DocumentOptions | None) -> bool:
     return options is not None and options.engine == "ocr"
 
 
-def _require_recognition(
-    gateway: Gateway, section: PdfSection, options: DocumentOptions | None
-) -> None:
-    """Raise RequestError if the caller demands text recognition, and no service here does it."""
-    if not options or not _recognizes_all(options):
+def _require_services(gateway: Gateway, options: DocumentOptions | None) -> None:
+    """Raise RequestError if the caller asks for a reader or for OCR that this gateway lacks."""
+    section = gateway.planner.catalog.pdf
+    if options is None or options.engine in (None, "native"):
         return
-    if section.ocr is None or gateway.recognizer is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"{options.field} demands the recognition of scans, which this gateway does not do.",
-            param=options.field,
-        )
+    if gateway.reader is None or section is None:
+        required = "reading of documents"
+    elif options.engine == "ocr" and (section.ocr is None or gateway.recognizer is None):
+        required = "OCR"
+    else:
+        return
+    raise RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"{options.field} requires {required}, which this gateway does not offer.",
+        param=options.field,
+    )
 
 
 def _recognition(
@@ -157,7 +147,7 @@ def _recognition(
     request: GenerationRequest,
     known: Mapping[MediaSource, KnownDocument],
 ) -> Recognition | None:
-    """Return the recognition of pages without text; None if no service here does it."""
+    """Return the OCR task for pages without text; None if no OCR service is configured."""
     if section.ocr is None or gateway.recognizer is None:
         return None
     everywhere = _recognizes_all(request.documents)
@@ -180,15 +170,15 @@ def _stated_type(source: MediaSource) -> str:
 
 
 def _task(
-    section: PdfSection, request: GenerationRequest, reading: Sequence[Target]
+    section: PdfSection, request: GenerationRequest, targets: Sequence[Target]
 ) -> ReadingTask:
     options = request.documents
     engine = (options.engine if options else None) or section.engine
     limit = options.pages_max if options else None
-    sees = any("image" in target.input for target in reading)
+    sees = any("image" in target.input for target in targets)
     pictures: Literal["none", "textless", "all"] = "all" if engine == "images" else "textless"
     if engine == "ocr" or not sees:
-        # Some services recognize pictures, so that pages are drawn for them.
+        # Some OCR services take pictures instead of a file, so pages are rendered for these.
         draws = section.ocr is not None and section.ocr.service.reads_pictures
         drawn: Literal["textless", "all"] = "all" if engine == "ocr" else "textless"
         pictures = drawn if draws else "none"
@@ -207,7 +197,7 @@ async def _read_all(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
-    """Read each document once; a URL that turned out to be another kind of media is left out."""
+    """Read each distinct document once. A URL with another kind of media is left out."""
     parts = {part.source: part for part in documents if part.source in loaded}
     turns = asyncio.Semaphore(_AT_A_TIME_MAX)
 
@@ -233,11 +223,11 @@ async def _know(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> KnownDocument:
-    """Return a document with the pages of an earlier answer if they suffice; otherwise read it."""
+    """Return a document with the pages that the caller sent back, or else read the document."""
     found = sha256(decode_base64(content.base64)).hexdigest()
     file = returned.get(found)
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
-        # The earlier request wanted fewer pages than this one.
+        # The earlier request read fewer pages than this one needs.
         file = None
     read = file.read if file else await _read(reader, part, content, task)
     return KnownDocument(
@@ -259,7 +249,7 @@ async def _read(
         raise _refused(error, name, content.media_type) from error
     except ReaderUnavailable as error:
         raise LedgerError(
-            ErrorCode.SERVICE_UNAVAILABLE, "Documents cannot be read at the moment."
+            ErrorCode.SERVICE_UNAVAILABLE, "Documents cannot be read right now."
         ) from error
 
 
@@ -282,11 +272,11 @@ def _refused(error: UnreadableDocument, name: str, media_type: str) -> RequestEr
 
 def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> RequestError:
     if recognition is not None:
-        most = recognition.section.pages_max
+        limit = recognition.section.pages_max
         return RequestError(
             ErrorCode.DOCUMENT_TOO_LARGE,
-            f"{_FIELD}: {recognition.pages_total:,} pages have no text, and at most {most:,} are "
-            "recognized.",
+            f"{_FIELD}: {recognition.pages_total:,} pages have no text; the limit for OCR is "
+            f"{limit:,}.",
             param=_FIELD,
         )
     models = ", ".join(sorted({attempt.target.model for attempt in attempts}))
@@ -298,14 +288,14 @@ def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> Re
 
 
 def _measure(
-    wanted: PlanningRequest,
+    planning_request: PlanningRequest,
     forms: DocumentForms,
     known: Mapping[MediaSource, KnownDocument],
     targets: Sequence[Target],
     *,
     always: bool,
 ) -> PlanningRequest:
-    """Return the planner's input with the largest sizes that any endpoint gets."""
+    """Return the planner's input with the largest sizes over all endpoints."""
     measured = [forms.sizes_for(target) for target in targets]
     sizes = [size for each in measured for size in each]
     pages = [forms.pages_for(target) for target in targets]
@@ -316,10 +306,10 @@ def _measure(
         for same in zip(*measured, strict=True)
     )
     return replace(
-        wanted,
-        input_tokens=max(wanted.input_tokens, *(size.estimate for size in sizes)),
-        input_tokens_max=max(wanted.input_tokens_max, *(size.most for size in sizes)),
-        prompts=prompts if wanted.prompts else (),
+        planning_request,
+        input_tokens=max(planning_request.input_tokens, *(size.estimate for size in sizes)),
+        input_tokens_max=max(planning_request.input_tokens_max, *(size.most for size in sizes)),
+        prompts=prompts if planning_request.prompts else (),
         documents=ReadSize(
             types=tuple(sorted({each.media_type for each in known.values()})),
             tokens_min=min(size.least for size in sizes),

@@ -1,28 +1,71 @@
-"""The recognition of scanned pages, which costs the operator money: run once, after the hold."""
+"""Runs OCR on scanned pages once per request, after the hold because OCR costs money."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import MediaSource
-from tollgate.core.documents.reading import DocumentPage, RecognitionFailed, TextRecognizer
+from tollgate.core.content import InlineMedia, MediaSource
+from tollgate.core.documents.reading import (
+    DocumentPage,
+    ReadDocument,
+    RecognitionFailed,
+    TextRecognizer,
+)
 from tollgate.core.errors import ErrorCode, GatewayError
-from tollgate.engine.documents.known_documents import KnownDocument, takes_pictures
+from tollgate.core.files.media_types import PDF
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# Replaces an empty text, so that the page is not recognized again when the caller returns it.
+# Replaces empty text, so that the page is not sent to OCR again when the caller returns it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 
 
-class Recognition:
-    """The recognition of the pages without text in one request.
+class KnownDocument(Struct, frozen=True, kw_only=True):
+    """Document in a request, with its extracted pages."""
 
-    `everywhere` recognizes them even for models that take pictures.
-    """
+    content: InlineMedia
+    read: ReadDocument
+    sha256: str
+    name: str = ""
+    is_new: bool = True
+    """False if the caller sent back pages from an earlier answer, which are free."""
+
+    @property
+    def media_type(self) -> str:
+        """Media type of the content."""
+        return self.content.media_type
+
+    @property
+    def textless(self) -> frozenset[int]:
+        """Numbers of the PDF pages without text."""
+        if self.media_type != PDF:
+            return frozenset()
+        return frozenset(page.number for page in self.read.pages if not page.text)
+
+    def without_text(self) -> Self:
+        """Return the document, without text if it is a new PDF, so that OCR runs on all pages."""
+        if self.media_type != PDF or not self.is_new:
+            return self
+        pages = tuple(replace(page, text="") for page in self.read.pages)
+        return replace(self, read=replace(self.read, pages=pages))
+
+    @property
+    def has_text(self) -> bool:
+        """True if any page has text, so that a model without image input gets some content."""
+        return any(page.text for page in self.read.pages)
+
+
+def takes_pictures(target: Target) -> bool:
+    """Return True if an endpoint takes images."""
+    return "image" in target.input
+
+
+class Recognition:
+    """OCR for pages without text; with `everywhere`, also for models that take images."""
 
     def __init__(
         self,
@@ -35,30 +78,30 @@ class Recognition:
         self.section = section
         self.pages = {source: each.textless for source, each in known.items()}
         self.found: dict[MediaSource, KnownDocument] = {}
-        """The documents with recognized text; empty before `run`."""
+        """Documents with the text from OCR; empty before `run`."""
         self._recognizer = recognizer
         self._known = known
         self._everywhere = everywhere
 
     @property
     def pages_total(self) -> int:
-        """The number of pages to recognize."""
+        """Number of pages without text."""
         return sum(map(len, self.pages.values()))
 
     @property
     def fits(self) -> bool:
-        """True if there are no more pages than are recognized for one request."""
+        """True if the number of pages is within the limit for one request."""
         return self.pages_total <= self.section.pages_max
 
     def serves(self, target: Target) -> bool:
-        """Return whether an endpoint that the gateway reads for gets recognized text."""
+        """Return True if an endpoint gets text from OCR for documents that the gateway reads."""
         return self._everywhere or not takes_pictures(target)
 
     async def run(self) -> None:
-        """Find the text of all pages, unless it is known.
+        """Run OCR on all pages without text; a second call does nothing.
 
-        Raises GatewayError if the service fails, which ends the request: no endpoint is at fault,
-        so that a retry or fallback would not help, and recognized pages are paid for.
+        Raises GatewayError if the service fails, which ends the request. No endpoint is at fault,
+        so a retry or fallback would not help, and pages that OCR has finished must be paid for.
         """
         if self.found:
             return

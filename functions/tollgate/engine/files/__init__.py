@@ -1,1 +1,1 @@
-"""Media of a request behind URLs and in files."""
+"""Media in requests that are URLs or uploaded files."""

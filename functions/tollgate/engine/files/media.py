@@ -1,4 +1,4 @@
-"""Media behind URLs and in files, inlined for the providers that need their bytes."""
+"""Replaces URLs and files in requests by their bytes, for providers that need these."""
 
 import asyncio
 import base64
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 URLS_MAX: Final = 16
 TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
-# The formats of recordings that a conversation can contain.
+# Audio formats that a conversation can contain.
 SOUND_FORMATS: Final[Mapping[str, Literal["wav", "mp3", "webm"]]] = {
     "audio/wav": "wav",
     "audio/mpeg": "mp3",
@@ -56,15 +56,15 @@ def replace_parts(
     change: Callable[[UserContent], UserContent],
     refuse: Callable[[str], RequestError],
 ) -> GenerationRequest:
-    """Return a request with `change` applied to each text and media part; answers stay unchanged.
+    """Return a request with `change` applied to the parts of user and tool messages.
 
-    Raises `refuse(…)` if a part of a tool's result becomes a recording.
+    Raises `refuse(…)` if a part of a tool result becomes audio.
     """
 
     def change_result(part: ResultContent) -> ResultContent:
         changed = change(part)
         if isinstance(changed, Audio):
-            raise refuse("have audio in the result of a tool")
+            raise refuse("have audio in a tool result")
         return changed
 
     def change_message(message: Message) -> Message:
@@ -83,7 +83,7 @@ def replace_parts(
 
 
 async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
-    """Return the content of a file found before; raise RequestError if it was deleted."""
+    """Return a located file's content in base64; raise RequestError if the file was deleted."""
     content = await load_content(files, reference)
     return InlineMedia(
         media_type=reference.media_type or "",
@@ -92,7 +92,7 @@ async def load_file(files: FileReader | None, reference: FileReference) -> Inlin
 
 
 async def load_content(files: FileReader | None, reference: FileReference) -> bytes:
-    """Return the bytes of a file found before; raise RequestError if it was deleted."""
+    """Return a located file's bytes; raise RequestError if the file was deleted."""
     content = None
     if files is not None and reference.place is not None:
         content = await files.read(reference.place)
@@ -102,7 +102,7 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
 
 
 def unknown_file(reference: FileReference) -> RequestError:
-    """Return the refusal of an id that belongs to no file of the caller's workspace."""
+    """Return the error for a file id that does not exist in the caller's workspace."""
     field = reference.field
     return RequestError(
         ErrorCode.FILE_NOT_FOUND, f"There is no file with the id in {field}.", param=field
@@ -110,7 +110,7 @@ def unknown_file(reference: FileReference) -> RequestError:
 
 
 class RequestMedia:
-    """The media of one request; each URL is fetched once for all attempts, each file read once."""
+    """Media of one request; each URL or file is read once for all attempts."""
 
     def __init__(
         self, fetcher: MediaFetcher, request: Work, files: FileReader | None = None
@@ -121,13 +121,13 @@ class RequestMedia:
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
         self.forms: DocumentForms | None = None
-        """The forms with documents that the gateway has read; None if it has read none."""
+        """Versions of the request without documents; None if the gateway has read no document."""
 
     async def inline(self, target: Target) -> Work:
-        """Return the request with bytes in place of files, and of URLs that the endpoint does not
+        """Return the request with bytes in place of files and of URLs that the provider cannot
         fetch.
 
-        Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
+        Raises RequestError for a refused URL, or content of the wrong type.
         """
         request = self.request
         if isinstance(request, InputWork):
@@ -143,7 +143,7 @@ class RequestMedia:
         return replace_parts(request, partial(self._part, urls=urls), self._refused)
 
     def is_whole_for(self, target: Target) -> bool:
-        """Return whether a conversation can be sent as it came, with nothing to fetch or read."""
+        """Return True if a conversation needs no fetched URL and no file."""
         request = self.request
         if isinstance(request, InputWork) or self.forms is not None:
             return False
@@ -151,10 +151,7 @@ class RequestMedia:
         return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
-        """Return the content of documents by source; URLs with another kind of media are left out.
-
-        Raises RequestError as `inline` does.
-        """
+        """Return documents by source, without URLs of other media; raise RequestError."""
         sources = {part.source for part in documents}
         files = [source for source in sources if isinstance(source, FileReference)]
         await self._read_files(files)
@@ -175,7 +172,7 @@ class RequestMedia:
         return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # Forms for edits, and the bodies of other API families, have no field for a URL.
+        # Of the APIs for image edits, only `reference_images` has a field for a URL.
         has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
@@ -188,7 +185,7 @@ class RequestMedia:
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:
-            raise self._refused(f"have more than {URLS_MAX} URLs to fetch")
+            raise self._refused(f"have more than {URLS_MAX} URLs")
         missing = sorted(urls - self._fetched.keys())
         try:
             async with asyncio.TaskGroup() as group:
@@ -197,12 +194,12 @@ class RequestMedia:
             raise failures.exceptions[0] from failures
         self._fetched |= {url: task.result() for url, task in tasks.items()}
         if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
-            raise self._refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
+            raise self._refused(f"have URLs with more than {TOTAL_BYTES_MAX} bytes in total")
 
     async def _read_files(self, references: Collection[FileReference]) -> None:
-        """Read the files that no earlier attempt has read."""
+        """Read the files that were not read before."""
         if sum(each.size_bytes or 0 for each in references) > TOTAL_BYTES_MAX:
-            raise self._refused(f"have files of more than {TOTAL_BYTES_MAX} bytes together")
+            raise self._refused(f"have files with more than {TOTAL_BYTES_MAX} bytes in total")
         for reference in references:
             if reference.id not in self._read:
                 self._read[reference.id] = await load_file(self._files, reference)
@@ -217,8 +214,8 @@ class RequestMedia:
                     raise self._refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
-                named = replace(part, filename=part.filename or _filename_in(url))
-                return typed_by_content(named, self._inline(url))
+                document = replace(part, filename=part.filename or _filename_in(url))
+                return typed_by_content(document, self._inline(url))
             case Text() | Image() | Audio() | Document():
                 return part
             case _:
@@ -233,15 +230,15 @@ class RequestMedia:
             media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
         )
 
-    def _refused(self, what: str) -> RequestError:
+    def _refused(self, problem: str) -> RequestError:
         name = WORK_KINDS[self.request.kind].field_with_media
-        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
+        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {problem}.", param=name)
 
 
 def _missing(
     request: GenerationRequest, target: Target
 ) -> tuple[set[str], Collection[FileReference]]:
-    """Return the URLs and files whose bytes an endpoint needs."""
+    """Return the URLs and files that an endpoint needs as bytes."""
     media = [
         part
         for message in chain.from_iterable(request.conversations)
@@ -258,7 +255,7 @@ def _missing(
 
 
 def _filename_in(url: str) -> str | None:
-    """Return the last part of a URL's path if it looks like the name of a file."""
+    """Return the last part of a URL's path if it looks like a file name."""
     name = unquote(urlsplit(url).path).rpartition("/")[2]
     return name if "." in name and name.isprintable() and len(name) <= 255 else None
 
@@ -266,7 +263,7 @@ def _filename_in(url: str) -> str | None:
 def typed_by_content(
     part: Document, source: InlineMedia | FileReference
 ) -> Image | Audio | Document:
-    """Return a file as an image, audio or document part, depending on its content."""
+    """Return a file as an image, audio or document part, depending on its media type."""
     match source:
         case InlineMedia(media_type=type_) if type_ in SOUND_FORMATS:
             return Audio(source=source, format=SOUND_FORMATS[type_])

@@ -1,4 +1,4 @@
-"""Files and URLs that requests name, looked up before anything is planned or held."""
+"""Looks up the files and URLs in a request, before planning and before money is held."""
 
 import asyncio
 import base64
@@ -27,18 +27,14 @@ from tollgate.engine.files.media import (
 )
 from tollgate.engine.gateway import Call, FileReader, Gateway
 
-# Pictures in a text format, which no model reads as a picture.
+# Image formats that are text, which no model reads as an image.
 _TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
-# The most different files of one request; each of them is looked up.
+# Maximum number of different files in a request; each file costs one lookup.
 NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call with the media that its request refers to, from which the work's size is
-    measured.
-
-    This happens before any money is held, because the hold depends on that size.
-    """
+    """Return a call after loading the media on whose size the hold depends."""
     parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:
@@ -59,7 +55,7 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
 
 
 async def find_files_of(gateway: Gateway, call: Call) -> Call:
-    """Return a call with its files looked up, as `find_named_files` does."""
+    """Return a call whose files are looked up, and loaded for work other than chat."""
     request, workspace_id = call.parsed.request, call.principal.workspace_id
     found: Work
     if isinstance(request, GenerationRequest):
@@ -72,42 +68,42 @@ async def find_files_of(gateway: Gateway, call: Call) -> Call:
 async def find_named_files(
     files: FileReader | None, workspace_id: str, request: GenerationRequest
 ) -> GenerationRequest:
-    """Return a request whose files have their type, size and place, so that it can be measured.
+    """Return a request whose files have their type, size and storage key.
 
-    Recordings are read at once, because an audio part must contain its bytes. Raises RequestError
-    with the field that names an unknown file, or a file of the wrong kind.
+    Audio files are loaded at once, because an audio part must contain its bytes. Raises
+    RequestError for an unknown file or one of the wrong kind; `param` is the field that names it.
     """
-    named = {each.id: each for each in _references(request)}
-    if len(named) > NAMED_FILES_MAX:
+    references = {each.id: each for each in _references(request)}
+    if len(references) > NAMED_FILES_MAX:
         raise _refused(f"name more than {NAMED_FILES_MAX} files")
     if files is None:
-        raise unknown_file(next(iter(named.values())))
+        raise unknown_file(next(iter(references.values())))
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(_find(files, workspace_id, reference))
-                for reference in named.values()
+                for reference in references.values()
             ]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    found = dict(zip(named, (task.result() for task in tasks), strict=True))
+    found = dict(zip(references, (task.result() for task in tasks), strict=True))
     for id_, file in found.items():
         if _is_sound(file) and file.media_type not in SOUND_FORMATS:
-            raise _unheard(named[id_], file)
-    sounds = [_with_place(named[id_], file) for id_, file in found.items() if _is_sound(file)]
+            raise _unheard(references[id_], file)
+    sounds = [_with_place(references[id_], file) for id_, file in found.items() if _is_sound(file)]
     if sum(each.size_bytes or 0 for each in sounds) > TOTAL_BYTES_MAX:
-        raise _refused(f"have recordings of more than {TOTAL_BYTES_MAX} bytes together")
-    heard = {each.id: await load_file(files, each) for each in sounds}
-    changed = replace_parts(request, partial(_place, found=found, heard=heard), _refused)
-    # Recordings that were just read are measured as if they had come with the body.
-    more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
+        raise _refused(f"have audio files with more than {TOTAL_BYTES_MAX} bytes in total")
+    audio = {each.id: await load_file(files, each) for each in sounds}
+    changed = replace_parts(request, partial(_place, found=found, audio=audio), _refused)
+    # Audio files count as if their bytes had been in the request body.
+    more = sum(len(audio[each.id].base64) for each in _references(request) if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 
 
 async def _load_pictures(
     files: FileReader | None, workspace_id: str, references: Sequence[FileReference]
 ) -> dict[str, InlineMedia]:
-    """Return the pictures of work on inputs by the ids of their files."""
+    """Return the images of an image request by file id."""
     pictures: dict[str, InlineMedia] = {}
     room = TOTAL_BYTES_MAX
     for reference in references:
@@ -129,7 +125,7 @@ async def _load_pictures(
 async def load_named_file(
     files: FileReader | None, workspace_id: str, reference: FileReference, *, bytes_max: int
 ) -> bytes:
-    """Return the content of a file; raise RequestError if it is unknown or too large."""
+    """Return the content of a file; raise RequestError if the file is unknown or too large."""
     if files is None:
         raise unknown_file(reference)
     found = await _find(files, workspace_id, reference)
@@ -153,8 +149,8 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
     try:
         found = await files.find(workspace_id, reference.id)
     except RequestError as refused:
-        what = "names a file whose content is not what was announced"
-        words = f"{reference.field} {what}: {refused.message}"
+        problem = "names a file whose content differs from what was announced"
+        words = f"{reference.field} {problem}: {refused.message}"
         raise RequestError(refused.code, words, param=reference.field) from refused
     if found is None:
         raise unknown_file(reference)
@@ -162,23 +158,23 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
 
 
 def _place(
-    part: UserContent, found: Mapping[str, FoundFile], heard: Mapping[str, InlineMedia]
+    part: UserContent, found: Mapping[str, FoundFile], audio: Mapping[str, InlineMedia]
 ) -> UserContent:
-    """Return a part with its file's type, size and place, as the kind of part that it contains."""
+    """Return a part with its file's details, converted to the part type of the content."""
     match part:
         case Image(source=FileReference() as reference):
             file = found[reference.id]
             if kind_of(file.media_type) != "image":
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST,
-                    f"{reference.field} must be the id of a picture; that file is "
+                    f"{reference.field} must be the id of an image; that file is "
                     f"{file.media_type}.",
                     param=reference.field,
                 )
             return replace(part, source=_with_place(reference, file))
         case Document(source=FileReference() as reference):
             file = found[reference.id]
-            source = heard.get(reference.id) or _with_place(reference, file)
+            source = audio.get(reference.id) or _with_place(reference, file)
             return typed_by_content(replace(part, filename=part.filename or file.filename), source)
         case _:
             return part
@@ -197,11 +193,11 @@ def _is_sound(file: FoundFile) -> bool:
 def _unheard(reference: FileReference, file: FoundFile) -> RequestError:
     return RequestError(
         ErrorCode.INVALID_REQUEST,
-        f"{reference.field} must name a WAV, MP3 or WebM file if it names a recording; that file "
+        f"{reference.field} must name a WAV, MP3 or WebM file if it names audio; that file "
         f"is {file.media_type}.",
         param=reference.field,
     )
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {what}.", param="messages")
+def _refused(problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {problem}.", param="messages")

@@ -1,1 +1,1 @@
-"""Replies of a generation: sinks, kept answers, and the content log."""
+"""Replies of a generation: sinks, stored answers, and the content log."""

@@ -1,4 +1,4 @@
-"""Requests and answers, stored for some days for keys that opt in."""
+"""Stores requests and answers for some days, for keys that opt in."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ContentLog(Protocol):
-    """Stores content as JSON, each entry for its own number of days."""
+    """Store of requests and answers as JSON; each entry has its own retention in days."""
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
@@ -30,17 +30,17 @@ class ContentLog(Protocol):
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
     ) -> bytes | None:
-        """Return the content of a generation; None if none was stored or it has expired.
+        """Return the content of a generation; None if it was not stored or has expired.
 
-        `days` is the number of days for which it was most likely stored.
+        `days` is the most likely retention of the entry, which is tried first.
         """
 
 
 class ContentSink:
-    """Passes a generation on and stores its content, however it ends.
+    """Sink that forwards a generation and stores its content, however the generation ends.
 
-    `body` is the request as the caller sent it. A failure to store the content is only logged as a
-    warning, because the answer is already paid for.
+    `body` is the caller's request body. If the content cannot be stored, a warning is logged: the
+    answer is already paid for.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ContentSink:
             try:
                 yield
             finally:
-                # Before the last byte: the platform may freeze the process right after that byte.
+                # Stored before the last byte, after which the platform may freeze the process.
                 await self._keep(hold)
 
     async def begin(self, served: ServedBy) -> None:
@@ -66,8 +66,8 @@ class ContentSink:
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
         for choice, event in events:
-            # Results of other work than chat are not stored: they may be large, and would be held
-            # in memory.
+            # Results of other kinds of work may be large and would be held in memory, so they are
+            # not stored.
             if not isinstance(event, Output | Partial):
                 self._folds[choice].accept(event)
         await self._sink.send(events)
@@ -87,4 +87,4 @@ class ContentSink:
         try:
             await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
         except GatewayError as failure:
-            _log.warning("content of generation %s could not be kept: %s", hold.id, failure)
+            _log.warning("content of generation %s could not be stored: %s", hold.id, failure)

@@ -1,4 +1,4 @@
-"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same answer."""
+"""Stores answers by `Idempotency-Key`, so that a repeated request gets the same answer."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -32,49 +32,49 @@ from tollgate.stores.ports.base import Hold
 _log = logging.getLogger(__name__)
 
 REPLAY_HEADER: Final = "x-idempotent-replay"
-# The most bytes of pieces, previews and pictures, kept as base64: the store reads no object above
-# 64 MiB.
+# Maximum size in bytes of results, previews and images in a stored answer, in base64. The store
+# reads no object above 64 MiB.
 RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
 
 
 class AnswerStore(Protocol):
-    """Stores answers for a day."""
+    """Store of answers, which are deleted after a day."""
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the answer kept for this claim; None if this request must make the answer.
+        """Return the answer stored for this claim; None if the caller must generate the answer.
 
-        Raises RequestError: idempotency_conflict while another request makes the answer,
+        Raises RequestError: idempotency_conflict while another request generates the answer,
         idempotency_mismatch if the key was used with another body.
         """
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer of the request that holds the claim."""
+        """Store the answer of the request that holds the claim."""
 
     async def release(self, claim: Claim) -> None:
-        """Delete a claim, so that a repeated request makes a new answer."""
+        """Delete a claim, so that a repeated request generates a new answer."""
 
 
 class KeptAnswer(Struct, frozen=True, kw_only=True):
-    """A whole answer, from which a reply can be rendered again, streamed or not."""
+    """Whole answer, from which a reply can be rendered again, streamed or not."""
 
     served: ServedBy
     events: tuple[Chosen, ...]
-    """Every event, with the number of its choice."""
+    """Events of the answer, each with the index of its choice."""
     record: GenerationRecord
     episode_id: str | None
 
     def to_bytes(self) -> bytes:
-        """Encode the answer as JSON; each event and part carries its struct's tag as `type`."""
+        """Encode the answer as JSON; the field `type` names the struct of each event and part."""
         return msgspec.json.encode(self)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Decode a kept answer; raise ValueError if it is corrupt or of another version."""
+        """Decode a stored answer; raise ValueError if it is corrupt or has another version."""
         return msgspec.json.decode(content, type=cls)
 
 
 class KeepingSink:
-    """Passes a generation on and keeps it once it is complete; a failed generation is not kept."""
+    """Sink that forwards a generation, and stores it if it succeeds."""
 
     def __init__(
         self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
@@ -106,7 +106,7 @@ class KeepingSink:
         if self._served is None:
             raise RuntimeError("finish() before begin()")
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
-            _log.warning("answer %s is too large to be kept", record.id)
+            _log.warning("answer %s is too large to be stored", record.id)
             await self.release()
             await self._sink.finish(record)
             return
@@ -117,11 +117,11 @@ class KeepingSink:
             episode_id=self._episode_id,
         )
         try:
-            # Before the last byte: the platform may freeze the process right after that byte.
+            # Stored before the last byte, after which the platform may freeze the process.
             await self._answers.keep(self._claim, answer.to_bytes())
             self._decided = True
         except GatewayError as failure:
-            _log.warning("answer %s could not be kept: %s", record.id, failure)
+            _log.warning("answer %s could not be stored: %s", record.id, failure)
             await self.release()
         await self._sink.finish(record)
 
@@ -130,7 +130,7 @@ class KeepingSink:
         await self._sink.fail(error, record)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Add an event, merging consecutive deltas of a part; drop all events of a large answer."""
+        """Add an event, merging consecutive deltas; drop all events if the answer is too large."""
         self._result_bytes += _result_bytes(event)
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()
@@ -144,18 +144,20 @@ class KeepingSink:
                 self._events.append((choice, event))
 
     async def release(self) -> None:
-        """Delete the claim unless the answer was kept; a second call does nothing."""
+        """Delete the claim unless the answer was stored; a second call does nothing."""
         if self._decided:
             return
         self._decided = True
         try:
             await self._answers.release(self._claim)
         except GatewayError as failure:
-            _log.warning("claim of %s stays for now: %s", self._claim.request_id, failure)
+            _log.warning(
+                "claim of request %s could not be deleted: %s", self._claim.request_id, failure
+            )
 
 
 def _result_bytes(event: StreamEvent) -> int:
-    """Return the bytes of an event's content other than text."""
+    """Return the size in bytes of an event's content other than text."""
     match event:
         case Output(pieces=pieces):
             return sum(map(len, pieces))
@@ -176,9 +178,10 @@ async def replay(
     parsed: ParsedWork,
     request_id: str,
 ) -> None:
-    """Send a kept answer through the sinks of a live answer, streamed or whole as `parsed` states.
+    """Send a stored answer through the same sinks as a new answer.
 
-    Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
+    Nothing is held or billed. `parsed` states whether to stream. `request_id` is the id of the
+    repeated request, not of the billed one.
     """
     headers = {
         **request_headers(answer.record.id),
@@ -186,14 +189,14 @@ async def replay(
         REPLAY_HEADER: "true",
     }
     if not parsed.stream:
-        # The body states the cost of the first answer; this header states the cost of this reply.
+        # The body states the cost of the first reply; this header states the cost of this one.
         headers["x-credits-used"] = "0"
-    # The episode is the one in which the answer was first given.
+    # The reply states the episode of the first reply.
     parsed = replace(parsed, episode_id=answer.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(answer.served)
-    # One event at a time: a kept answer may have pictures of many megabytes, which must not be
-    # rendered at once.
+    # Events are sent one by one, because an answer may contain images of many megabytes, which must
+    # not be rendered at the same time.
     for chosen in answer.events:
         await sink.send((chosen,))
     await sink.finish(answer.record)

@@ -1,4 +1,4 @@
-"""The sink of a live or a replayed reply, in the form that its caller requested."""
+"""Builds the sink for a reply, streamed or whole, with one tool call or all."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -32,10 +32,10 @@ def reply_sink(
     headers: Headers = NO_HEADERS,
     around: Callable[[EventSink], EventSink] | None = None,
 ) -> EventSink:
-    """Return the sink for the reply that the caller wants: streamed or whole, with one call or all.
+    """Return the sink for the form of reply that the caller requested.
 
-    `headers` are known without a hold; `open` replaces them by those of its hold. `around` wraps a
-    sink around the reply, which then receives what the caller gets.
+    `headers` are used until `open` replaces them by the headers of the hold. `around` wraps the
+    sink in another one, which receives the same events as the caller.
     """
     sink: EventSink
     if parsed.stream:
@@ -59,10 +59,10 @@ def reply_sink(
 
 
 class SingleCallSink:
-    """Passes a generation on without the tool calls of a choice after its first.
+    """Sink that forwards only the first tool call of each choice.
 
-    The answers of every provider pass through it: some have no switch for single calls, others
-    ignore theirs.
+    Used whenever a caller requests single calls, because some providers lack that option and others
+    ignore it.
     """
 
     def __init__(self, sink: EventSink, answers: int) -> None:
@@ -89,16 +89,16 @@ class SingleCallSink:
 
 
 class FirstCall:
-    """Selects the events of one choice, and renumbers the remaining parts without gaps."""
+    """Filter for the events of one choice, which renumbers the remaining parts without gaps."""
 
     def __init__(self) -> None:
-        # The delivered index of each part; None for a withheld call.
+        # New index of each part; None for a withheld call.
         self._indexes: list[int | None] = []
         self._delivered = 0
         self._has_call = False
 
     def select(self, event: StreamEvent) -> StreamEvent | None:
-        """Return the event as it is delivered; None if it belongs to a withheld call."""
+        """Return the event with its new index; None if the event belongs to a withheld call."""
         match event:
             case PartDelta() | PartNote() | PartEnd():
                 index = self._indexes[event.index]

@@ -1,9 +1,11 @@
-"""Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
+"""Sinks that turn a generation's events into a streamed or a whole reply."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from decimal import Decimal
+from math import inf
 from typing import Final, Protocol
 
 from tollgate.core.clock import Clock
@@ -12,20 +14,23 @@ from tollgate.core.events import ChosenGroup, ungroup
 from tollgate.core.money.amounts import credits_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
+from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.engine.gateway import StreamTiming
-from tollgate.engine.replies.ending import ending_headers
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.ports.base import Hold
 
 Headers = Mapping[str, str]
 
+# The format of RFC 9110, 5.6.7. Names are in English because the process sets no locale.
+_HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
+
 
 class ClientGone(Exception):
-    """The client has disconnected."""
+    """Raised when the client has disconnected."""
 
 
 class ReplyWriter(Protocol):
-    """Writes an HTTP response; each method raises ClientGone if the client has disconnected."""
+    """Writer of an HTTP response; each method raises ClientGone if the client has disconnected."""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
@@ -37,33 +42,33 @@ class ReplyWriter(Protocol):
         """Send the last piece of the body."""
 
     async def abort(self) -> None:
-        """End an incomplete body in such a way that its reader cannot take it for a whole one."""
+        """Break off an incomplete body, so that the client cannot mistake it for a complete one."""
 
 
 class EventSink(Protocol):
-    """Receives one generation; exactly one of `finish` and `fail` comes last."""
+    """Receiver of one generation; the last call is either `finish` or `fail`."""
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
-        """Enter the time between the hold and the settlement."""
+        """Return a context that spans the time from the hold to the settlement."""
 
     async def begin(self, served: ServedBy) -> None:
-        """Accept the attempt that has committed."""
+        """Accept the details of the attempt that serves."""
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        """Accept the next events, which arrived together."""
+        """Accept the next events, all from the same read."""
 
     async def finish(self, record: GenerationRecord) -> None:
-        """End the reply: the stream is complete and settled."""
+        """End the reply of a successful, settled generation."""
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
-        """End the reply with an error: the generation failed and is settled."""
+        """End the reply of a failed, settled generation."""
 
 
 class SseSink:
-    """Streams events as they arrive; sends the status with the first frame or keep-alive.
+    """Sink that streams events as they arrive; the status is sent with the first write.
 
-    Events that arrived together are one write. A reply with its own media type, such as sound,
-    consists of content only: it has no keep-alives, and is aborted if the generation fails.
+    Events from the same read are one write. A reply with its own media type, such as audio,
+    contains content only: it has no keep-alives, and is aborted if the generation fails.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class SseSink:
         self._headers = dict(headers)
         self._status_sent = False
         self._is_writing = False
-        # Cleared while the guard writes.
+        # Cleared while `_guard_silence` writes.
         self._guard_has_written = asyncio.Event()
         self._guard_has_written.set()
         self._last_write_s = clock.monotonic_s()
@@ -151,7 +156,7 @@ class SseSink:
     async def _write(self, body: bytes) -> None:
         if not self._guard_has_written.is_set():
             await self._guard_has_written.wait()
-        # No lock: acquiring one costs a tenth of what sending a single event costs here.
+        # A lock would add a tenth to the cost of sending an event.
         self._is_writing = True
         try:
             await self._write_next(body)
@@ -170,44 +175,46 @@ class SseSink:
         return {**STREAM_HEADERS, "content-type": media_type} if media_type else STREAM_HEADERS
 
     async def _guard_silence(self) -> None:
-        """Send the status after a silence, then keep-alives: proxies drop idle connections."""
+        """Send the status and keep-alives in silences, because proxies drop idle connections."""
         while True:
             left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
             if left_s <= 0:
                 if not self._is_writing and (
                     self._status_sent or self._timing.early_commit_after_s > 0
                 ):
+                    begun = self._renderer is not None
                     self._guard_has_written.clear()
                     try:
-                        await self._write_next(self._sign_of_life())
+                        await self._write_next(
+                            self._ingress.keep_alive if begun else self._ingress.early_keep_alive
+                        )
                     except ClientGone:
-                        # The next write of the answer also raises ClientGone.
+                        # The next write of the answer raises ClientGone, too.
                         return
                     finally:
                         self._guard_has_written.set()
                 left_s = self._silence_max_s()
-            # Once the status is sent, which may happen meanwhile, less silence is allowed.
+            # The limit is shorter once the status is sent, which may happen during this sleep.
             await self._clock.sleep(min(left_s, self._timing.keep_alive_s))
-
-    def _sign_of_life(self) -> bytes:
-        begun = self._renderer is not None
-        return self._ingress.keep_alive if begun else self._ingress.early_keep_alive
 
     def _silence_max_s(self) -> float:
         early_s = self._timing.early_commit_after_s
         return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
 
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
-        """Cancel the guard, but not in the middle of a write."""
+        """Cancel the guard task after any write that it has started."""
         try:
             await self._guard_has_written.wait()
         finally:
-            _cancel(guard)
+            # Only a running task is cancelled, so that the exception of a failed one is still
+            # logged.
+            if not guard.done():
+                guard.cancel()
             await asyncio.wait({guard})
 
 
 class CollectSink:
-    """Folds the events and replies once the generation is settled."""
+    """Sink that collects the events and replies once the generation is settled."""
 
     def __init__(
         self,
@@ -265,12 +272,6 @@ def _routed(parsed: ParsedWork, record: GenerationRecord) -> Routed | None:
     return Routed.of(record) if parsed.tells_routing else None
 
 
-def _cancel(task: asyncio.Task[None]) -> None:
-    # A failed task is not cancelled, because that would keep its failure from being logged.
-    if not task.done():
-        task.cancel()
-
-
 STREAM_HEADERS: Final = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
@@ -286,7 +287,7 @@ async def send_error(
     *,
     routed: Routed | None = None,
 ) -> None:
-    """Reply with an error in the client's format; `headers` contain the request's id."""
+    """Send an error in the client's format; `headers` must contain `x-request-id`."""
     envelope = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
         envelope.status,
@@ -318,8 +319,8 @@ def refused_headers(
 ) -> dict[str, str]:
     """Return the headers of a refusal before the hold.
 
-    `request_id` names the reply unless a hold was tried under another id. `parsed` is the request,
-    if it could be parsed.
+    The refusal may have its own request id, which takes precedence over `request_id`. `parsed` is
+    None if the request could not be parsed.
     """
     return {
         **request_headers(refusal.request_id or request_id),
@@ -329,7 +330,7 @@ def refused_headers(
 
 
 def adapted_header(names: Collection[str]) -> dict[str, str]:
-    """Return the header that names options without effect; no header if there are none."""
+    """Return the header that names options without effect; empty if there are none."""
     return {"x-tollgate-adapted": ", ".join(names)} if names else {}
 
 
@@ -342,5 +343,17 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
         headers["x-fallback-from"] = served.fallback_from
         headers["x-fallback-depth"] = str(served.fallback_depth)
     if served.ending is not None:
-        headers |= ending_headers(served.ending)
+        headers |= _ending_headers(served.ending)
     return headers | adapted_header((*parsed.ignored, *served.adapted))
+
+
+def _ending_headers(ending: Lifecycle) -> dict[str, str]:
+    """Return the headers that announce a model's end: RFC 9745, RFC 8594 and RFC 5829."""
+    headers = {}
+    if ending.deprecated_s != inf:
+        headers["deprecation"] = f"@{int(ending.deprecated_s)}"
+    if ending.retires_s != inf:
+        headers["sunset"] = datetime.fromtimestamp(ending.retires_s, UTC).strftime(_HTTP_DATE)
+    if ending.successor is not None:
+        headers["link"] = f'</v1/models/{ending.successor}>; rel="successor-version"'
+    return headers

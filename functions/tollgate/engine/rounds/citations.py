@@ -1,4 +1,4 @@
-"""Finds where an answer links to its sources: Markdown links and bare URLs."""
+"""Finds the links in an answer to its sources: Markdown links and bare URLs."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,14 +10,14 @@ from tollgate.core.request import Message, ToolMessage
 from tollgate.core.server_tools import URL_LINE, Source
 
 _URL: Final = re.compile(r"https?://[^\s<>\"'`\]\[{}|\\^]+")
-# Punctuation that ends a sentence, and so does not belong to the URL before it.
+# Punctuation after a URL that belongs to the sentence, not to the URL.
 _TRAILING: Final = ".,;:!?*_~"
 _CITATIONS_MAX: Final = 256
 _SOURCE: Final = re.compile(rf"^{URL_LINE}(https?://\S+)", re.MULTILINE)
 
 
 def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
-    """Return sources by the URL under which links are looked up; the first of equal ones counts."""
+    """Return sources by normalized URL; of sources with equal URLs, the first is used."""
     found: dict[str, Source] = {}
     for source in sources:
         found.setdefault(_key(source.url), source)
@@ -25,11 +25,7 @@ def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
 
 
 def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iterator[Source]:
-    """Yield the sources of earlier runs from a conversation; `tools` are the names of the tools.
-
-    The conversation does not have the titles of the pages, so that a citation uses the words of its
-    link.
-    """
+    """Yield the sources of earlier tool runs, without titles: a conversation contains none."""
     calls: set[str] = set()
     for message in messages:
         is_result = isinstance(message, ToolMessage) and message.call_id in calls
@@ -41,21 +37,21 @@ def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iter
 
 
 def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citation]:
-    """Yield a citation for each link to a source, in order, in time linear in the text."""
+    """Yield a citation for each link to a source, in order."""
     seen_to = count = 0
     for match in _URL.finditer(text):
         url = _trim(match[0])
         start, end = match.start(), match.start() + len(url)
-        # Each section of the text is searched only once for the bracket that opens a link.
-        opened = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
+        # No part of the text is searched twice for an opening bracket, so the time stays linear.
+        bracket = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
         seen_to = end
         source = sources.get(_key(url))
         if source is None:
             continue
         title = source.title
-        if opened >= 0 and text.startswith(")", end):
-            title = title or text[opened + 1 : start - 2]
-            start, end = opened, end + 1
+        if bracket >= 0 and text.startswith(")", end):
+            title = title or text[bracket + 1 : start - 2]
+            start, end = bracket, end + 1
         yield Citation(url=source.url, title=title or None, start=start, end=end)
         count += 1
         if count == _CITATIONS_MAX:
@@ -63,7 +59,7 @@ def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citatio
 
 
 def _trim(url: str) -> str:
-    """Return a URL without trailing punctuation, or a closing bracket that it did not open.
+    """Return a URL without trailing punctuation or an unmatched closing parenthesis.
 
     `[a](https://b.example/c_(d))` links to `https://b.example/c_(d)`.
     """

@@ -1,4 +1,4 @@
-"""Leaves a tool to an attempt's provider, if routing.yaml says so and the provider can run it."""
+"""Lets providers run server tools, if routing.yaml says so and the provider can."""
 
 from msgspec.structs import replace
 
@@ -8,12 +8,8 @@ from tollgate.providers.ports.base import NativeSearch, Target
 
 
 def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
-    """Return the request with only those server tools that the endpoint runs itself.
-
-    The function of the same name, which the gateway would answer, is removed: otherwise the model
-    would have both.
-    """
-    left = tuple(tool for tool in request.server_tools if _is_left(tool, request, target))
+    """Return the request with the tools that the provider runs, without functions for these."""
+    left = tuple(tool for tool in request.server_tools if _runs_at_provider(tool, request, target))
     names = {tool.id for tool in left}
     return replace(
         request,
@@ -23,11 +19,7 @@ def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationR
 
 
 def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerTool, ...]:
-    """Return the tools of a later round, after the provider has run this many searches.
-
-    When the provider's searches are used up, the search becomes a function again, with its own
-    limit of uses.
-    """
+    """Return the tools for the next round; the gateway searches once the provider's uses are up."""
     return tuple(
         replace(
             tool,
@@ -40,15 +32,14 @@ def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerToo
     )
 
 
-def _is_left(tool: ServerTool, request: GenerationRequest, target: Target) -> bool:
+def _runs_at_provider(tool: ServerTool, request: GenerationRequest, target: Target) -> bool:
     search, choice = target.native_search, request.tool_choice
     if search is None or tool.id != "web_search" or not tool.by_provider:
         return False
     if choice is not None and (choice.mode == "none" or choice.name == tool.id):
-        # A forced search stays a function, and a tool that must not be called is not left either.
+        # A forced search stays the gateway's function, and `none` must also stop the provider.
         return False
-    # Such endpoints may implement an output format as a function, or refuse it as they refuse
-    # functions.
+    # Such endpoints may implement an output format as a function, or refuse it like functions.
     has_functions = request.output_format or any(each.name != tool.id for each in request.tools)
     return _takes_domains(search, tool) and (search.beside_functions or not has_functions)
 

@@ -1,4 +1,4 @@
-"""Passes the events of several rounds on as one answer, without the calls of server tools."""
+"""Merges the events of several rounds into one answer, without calls to server tools."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -24,18 +24,17 @@ from tollgate.core.response import Fold, GenerationResponse
 from tollgate.core.server_tools import Source
 from tollgate.core.usage import Usage
 from tollgate.engine.meter import Meter
-from tollgate.engine.replies.delivery import deliver
 from tollgate.engine.replies.sink import EventSink
 from tollgate.engine.rounds.citations import find_citations, sources_by_url
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.usage.coverage import Coverage, deliver
 
 
 class CoverEnded(Exception):
-    """The money that is held does not cover more of the answer."""
+    """Raised when the held money does not cover more of the answer."""
 
 
 class OneAnswer:
-    """The answer as its caller gets it: parts are numbered through all rounds."""
+    """Answer as the caller gets it; part numbers continue from round to round."""
 
     def __init__(self, sink: EventSink, coverage: Coverage, meter: Meter) -> None:
         self.meter = meter
@@ -45,21 +44,21 @@ class OneAnswer:
         self._sources: dict[str, Source] = {}
         self.is_started = False
         self.usage = Usage()
-        """The usage of the finished rounds."""
+        """Usage of the finished rounds."""
 
     def next_index(self) -> int:
-        """Return the number of a new part."""
+        """Return the index for a new part."""
         self._parts += 1
         return self._parts - 1
 
     async def send(self, events: Iterable[StreamEvent]) -> None:
-        """Send events that came together; raise CoverEnded if the answer must end after them."""
+        """Send the events of one read; raise CoverEnded if the answer must then end."""
         chosen = ((0, event) for event in events)
         if not await deliver(chosen, self._sink, self._coverage):
             raise CoverEnded
 
     def add_sources(self, sources: Iterable[Source]) -> None:
-        """Add pages that later text may cite; of equal ones the first with a title counts."""
+        """Add pages that later text may cite; of equal URLs, the first with a title is used."""
         titled = {key: source for key, source in self._sources.items() if source.title}
         self._sources = {**self._sources, **sources_by_url(sources), **titled}
 
@@ -69,21 +68,21 @@ class OneAnswer:
 
 
 class RoundRelay:
-    """Passes one round on; `is_own` returns whether the gateway answers calls of a name."""
+    """Relay of one round's events; `is_own` states whether the gateway runs a tool name."""
 
     def __init__(self, answer: OneAnswer, is_own: Callable[[str], bool]) -> None:
         self._answer = answer
         self._is_own = is_own
         self._fold = Fold()
-        # The number of each part for the caller; None for a call that the gateway answers.
+        # Index of each part in the answer; None for a call to a server tool.
         self._indexes: list[int | None] = []
         self._texts: dict[int, list[str]] = {}
         self.is_paused = False
-        """True if the provider goes on when its own answer is sent back."""
+        """True if the provider paused and continues when its answer is sent back."""
 
-    def show(self, together: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
-        """Yield what the caller gets of the events of one read, after metering each."""
-        for _, event in ungroup(together):
+    def show(self, events: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
+        """Yield the events of one read that the caller gets, after metering each."""
+        for _, event in ungroup(events):
             yield from self._show_event(event)
 
     def _show_event(self, event: StreamEvent) -> Iterator[StreamEvent]:
@@ -97,7 +96,7 @@ class RoundRelay:
                 yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
-                # The answer may go on: only the end of the last round ends it for the caller.
+                # Only the end of the last round is the end for the caller.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)
@@ -122,12 +121,12 @@ class RoundRelay:
 
     @property
     def response(self) -> GenerationResponse:
-        """The whole round, once it has ended."""
+        """Response of the finished round."""
         return self._fold.response()
 
     @property
     def own_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the gateway answers, in order."""
+        """Calls to server tools, in order."""
         return tuple(
             part
             for part, index in zip(self._fold.parts, self._indexes, strict=True)
@@ -136,18 +135,14 @@ class RoundRelay:
 
     @property
     def has_callers_calls(self) -> bool:
-        """True if there are also calls for the caller to answer."""
+        """True if the round also has calls to the caller's tools."""
         return any(
             isinstance(part, ToolCall) and index is not None
             for part, index in zip(self._fold.parts, self._indexes, strict=True)
         )
 
     def repeat(self, own_calls: Sequence[ToolCall]) -> tuple[AssistantContent, ...]:
-        """Return the round for later prompts, with `own_calls` in place of the calls of server
-        tools.
-
-        Calls of server tools beyond these are left out.
-        """
+        """Return the round's content for later prompts; `own_calls` are its server tool calls."""
         content: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):
@@ -173,7 +168,7 @@ class RoundRelay:
         else:
             yield self._metered(event, replace(event, index=index))
 
-    def _metered(self, event: StreamEvent, shown: StreamEvent) -> StreamEvent:
-        """Return what the caller gets of an event, after metering it."""
+    def _metered(self, event: StreamEvent, shown_event: StreamEvent) -> StreamEvent:
+        """Return `shown_event`, which the caller gets for an event, after metering the event."""
         self._answer.meter.observe(event)
-        return shown
+        return shown_event

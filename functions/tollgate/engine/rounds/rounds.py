@@ -1,8 +1,8 @@
-"""A generation in rounds: the model calls server tools, gets their results, and goes on.
+"""Runs a generation in rounds: the model calls server tools, gets the results, and continues.
 
-The caller sees one answer: parts are numbered through all rounds, there is one `Started` and one
-`Ended`, usage is added up, and runs appear in place of the calls. Only the first round may fall
-back to another endpoint: later rounds continue what that endpoint has written.
+The caller gets one answer: part numbers continue through all rounds, there is one `Started` and one
+`Ended`, usage is added up, and tool runs replace the calls. Only the first round may fall back to
+another endpoint, because later rounds continue that endpoint's answer.
 """
 
 from collections.abc import Sequence
@@ -18,19 +18,17 @@ from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoic
 from tollgate.core.work.base import Work
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.files.media import RequestMedia
-from tollgate.engine.replies.delivery import end_uncovered
 from tollgate.engine.replies.sink import EventSink
-from tollgate.engine.rounds.argument_faults import read_arguments
 from tollgate.engine.rounds.citations import earlier_sources
 from tollgate.engine.rounds.native_tools import leave_fewer
 from tollgate.engine.rounds.round_relay import CoverEnded, OneAnswer, RoundRelay
 from tollgate.engine.rounds.tool_injection import CALLS_PER_ROUND_MAX, InjectedTools
-from tollgate.engine.rounds.tool_runs import EndedRun, ToolRuns
-from tollgate.engine.usage.coverage import Coverage
+from tollgate.engine.rounds.tool_runs import EndedRun, ToolRuns, read_arguments
+from tollgate.engine.usage.coverage import Coverage, end_uncovered
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
 
-# Providers refuse a limit that is too low for any answer: OpenAI's minimum is 16
+# Minimum that providers accept as an output limit: 16 at OpenAI
 # (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
 _OUTPUT_TOKENS_MIN: Final = 16
 _UNREADABLE: Final = "{}"
@@ -39,7 +37,7 @@ _UNREADABLE: Final = "{}"
 async def stream_rounds(
     context: AttemptContext, sink: EventSink, coverage: Coverage, injected: InjectedTools
 ) -> None:
-    """Stream an answer to its end, in as many rounds as the model requests and the bound allows."""
+    """Stream an answer in as many rounds as the model needs and the limit allows."""
     meter = context.meter
     try:
         ended = await _Rounds(context, sink, coverage, injected).converse()
@@ -51,7 +49,7 @@ async def stream_rounds(
 
 
 class _Rounds:
-    """The rounds of one generation, and the conversation so far."""
+    """Rounds of one generation, with the conversation so far."""
 
     def __init__(
         self,
@@ -78,7 +76,7 @@ class _Rounds:
         }
 
     async def converse(self) -> Ended:
-        """Run rounds until the model answers without server tools; return the end of its answer."""
+        """Run rounds until the model calls no server tool; return the end of its answer."""
         number, rounds_max = 1, self._injected.bound.rounds_max
         while True:
             relay = await self._ask()
@@ -94,7 +92,7 @@ class _Rounds:
                 return ended
             is_over = number == rounds_max or not self._has_room()
             if is_over and not relay.has_callers_calls:
-                # No round can follow, so that tools are not run: nobody would read their results.
+                # This is the last round: nobody would read the results, so the tools are not run.
                 return replace(ended, finish="length")
             results = await self._run(original_calls, calls)
             if relay.has_callers_calls:
@@ -104,7 +102,7 @@ class _Rounds:
             await self._continue(message, results, is_last=number == rounds_max)
 
     async def _ask(self) -> RoundRelay:
-        """Send the conversation so far, and pass the model's answer on."""
+        """Send the conversation so far, and forward the model's answer."""
         context, relay = self._context, RoundRelay(self._answer, self._is_own)
         attempt = await commit_first(context)
         async with attempt.connection:
@@ -113,8 +111,8 @@ class _Rounds:
                 await self._sink.begin(attempt.served_by(context))
             await self._answer.send(relay.show(attempt.head))
             try:
-                async for together in attempt.rest:
-                    await self._answer.send(relay.show(together))
+                async for events in attempt.rest:
+                    await self._answer.send(relay.show(events))
             except UpstreamError as error:
                 context.reports.note_failure(attempt.target.endpoint_id, error)
                 raise
@@ -124,10 +122,10 @@ class _Rounds:
     async def _run(
         self, original_calls: Sequence[ToolCall], calls: Sequence[ToolCall]
     ) -> tuple[ToolMessage, ...]:
-        """Run the tools, show their runs, and return the results as the model gets them.
+        """Run the tools, send their runs to the caller, and return the results for the model.
 
-        `original_calls` are the calls as the model made them; `calls` are the same calls as the
-        answer and later prompts contain them.
+        `original_calls` are the model's calls; `calls` are the same calls with unique ids and valid
+        arguments.
         """
         answer, places = self._answer, {}
         begun: list[StreamEvent] = []
@@ -154,18 +152,21 @@ class _Rounds:
     async def _show(self, ended: EndedRun, index: int) -> None:
         answer, report = self._answer, ended.report
         answer.add_sources(report.result.sources)
-        shown: list[StreamEvent] = [PartNote(index=index, note=report.result), PartEnd(index=index)]
+        events: list[StreamEvent] = [
+            PartNote(index=index, note=report.result),
+            PartEnd(index=index),
+        ]
         for picture in report.made:
             index = answer.next_index()
-            shown += PartStart(index=index, part=picture), PartEnd(index=index)
-        await answer.send(shown)
+            events += PartStart(index=index, part=picture), PartEnd(index=index)
+        await answer.send(events)
 
     async def _continue(
         self, message: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
     ) -> None:
-        """Prepare the next round; raise CoverEnded if the hold cannot be extended to cover it."""
+        """Prepare the next round; raise CoverEnded if the hold cannot be extended for it."""
         context, target = self._context, self._target
-        # Media that were fetched for the first round are part of every later round.
+        # Media fetched for the first round are sent in every later round, too.
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
@@ -180,7 +181,7 @@ class _Rounds:
             server_tools=leave_fewer(
                 self._request.server_tools, self._answer.usage.web_searches or 0
             ),
-            # The serving endpoint goes on, whatever parameters it leaves out.
+            # The endpoint was chosen in the first round, so its parameters are not checked again.
             preferences=replace(request.preferences, require_parameters=False),
             **self._offer(request, is_last=is_last),
         )
@@ -193,7 +194,7 @@ class _Rounds:
         )
 
     def _output_left(self) -> int | None:
-        """Return the tokens left of the caller's output limit; None without a limit."""
+        """Return the rest of the caller's output limit, in tokens; None without a limit."""
         limit = self._request.output_tokens_max
         return None if limit is None else limit - self._context.meter.output_tokens
 
@@ -202,23 +203,23 @@ class _Rounds:
         return left is None or left >= _OUTPUT_TOKENS_MIN
 
     def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
-        """Return the tools and the tool choice of a later round; a forced call is forced only once.
+        """Return the tools and tool choice for a later round; a forced call is forced only once.
 
-        The last round has only the caller's tools; if there are none, the model may call nothing.
+        The last round has only the caller's tools; without any, the model may call nothing.
         """
         choice = request.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
             choice = None
         tools = request.tools
         if is_last:
-            own = self._injected.by_name
-            tools = tuple(tool for tool in request.tools if tool.name not in own)
+            server_tools = self._injected.by_name
+            tools = tuple(tool for tool in request.tools if tool.name not in server_tools)
             if not tools:
                 tools, choice = request.tools, ToolChoice(mode="none")
         return {"tools": tools, "tool_choice": choice}
 
     def _is_own(self, name: str) -> bool:
-        """Return whether the gateway answers a call: of a server tool, or of an unknown name."""
+        """Return True if the gateway answers calls to a name: of a server tool, or unknown."""
         if name in self._injected.by_name:
             return True
         native = self._request.native
@@ -227,7 +228,7 @@ class _Rounds:
         return all(tool.name != name for tool in self._request.tools)
 
     def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Return calls with readable arguments, and with ids unique in the conversation."""
+        """Return calls with valid arguments and with ids that are unique in the conversation."""
         apart: list[ToolCall] = []
         for call in calls:
             id_, number = call.id, 1
@@ -235,7 +236,7 @@ class _Rounds:
                 number += 1
                 id_ = f"{call.id or 'call'}-{number}"
             self._call_ids.add(id_)
-            # Formats and providers require a JSON object, so that anything else is replaced.
+            # Formats and providers require a JSON object, so invalid arguments become an empty one.
             is_readable = not isinstance(read_arguments(call.arguments, {}), str)
             apart.append(
                 replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)

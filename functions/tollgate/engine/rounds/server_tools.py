@@ -1,4 +1,4 @@
-"""The server tools that a request enables: offered to the model, or left out."""
+"""Offers the server tools in a request to the model, or leaves them out."""
 
 from collections.abc import Callable, Collection
 
@@ -17,22 +17,19 @@ from tollgate.tools.ports.base import ServerTools
 
 
 class OfferedTools(Struct, frozen=True, kw_only=True):
-    """A request with the server tools that run here added to its own tools."""
+    """Request whose tools include the server tools that the gateway runs."""
 
     request: GenerationRequest
     injected: InjectedTools | None = None
-    """The tools that run here; None if there are none."""
+    """Tools that the gateway runs; None if there are none."""
     left_out: tuple[str, ...] = ()
-    """The names of tools that were left out, because nothing runs them."""
+    """Names of requested tools that were left out, because the gateway does not run them."""
 
 
 def offer_server_tools(
     tools: ServerTools | None, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> OfferedTools:
-    """Return the request with its server tools as functions that the model can call.
-
-    Raises RequestError for a tool that nothing runs and that must not be left out.
-    """
+    """Return the request with server tools as functions; raise RequestError if one cannot run."""
     injected: InjectedTools | None = None
     if tools is not None:
         request, injected = inject_tools(tools, planner, request, principal)
@@ -47,7 +44,7 @@ def plan_rounds(
     work: Work,
     principal: Principal,
 ) -> tuple[Work, InjectedTools | None]:
-    """Return work as the gateway would plan it, and its tools with their bound; no tool is run."""
+    """Return work as `generate` would plan it, with its tools and their limits; run no tool."""
     if not isinstance(work, GenerationRequest) or not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
@@ -58,10 +55,9 @@ def plan_rounds(
 def _leave_out_unserved(
     request: GenerationRequest, served: Collection[ServerToolId]
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
-    """Return the request without the tools that nothing runs, and the names of those tools.
+    """Return the request without tools that are not run here, and the names of these tools.
 
-    Raises RequestError for a tool that must not be left out, or for a tool choice that needs a tool
-    that is left out.
+    Raises RequestError for a required tool, or for a tool choice that needs a missing tool.
     """
     left_out = [tool for tool in request.server_tools if tool.id not in served]
     for tool in left_out:
@@ -74,11 +70,11 @@ def _leave_out_unserved(
     if choice is not None and not request.tools:
         if choice.mode == "required":
             raise _refused("tool_choice", "must not be 'required' without a tool that runs here")
-        # Some providers refuse a tool choice without tools, which would have no effect.
+        # Without tools a choice has no effect, and some providers refuse it.
         choice = None
     names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
     return replace(request, server_tools=served_tools, tool_choice=choice), names
 
 
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)
+def _refused(param: str, problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {problem}.", param=param)

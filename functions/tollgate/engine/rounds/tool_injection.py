@@ -1,4 +1,4 @@
-"""Adds the gateway's tools to the functions that a model may call, and bounds the rounds."""
+"""Adds the gateway's tools to a request's functions, and limits the rounds."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,18 +15,18 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import RequestTools, ServerTools, ToolBound
 
-# The most runs that one answer of a model may request; further calls get the result that they are
-# too many.
+# Maximum number of tool runs per round; further calls get an error as result.
 RUNS_PER_ROUND_MAX: Final = 8
-# The most calls of one answer that get any result, because each result adds to the next prompt.
+# Maximum number of calls per round that get a result, because each result makes the next prompt
+# longer.
 CALLS_PER_ROUND_MAX: Final = 16
-# The tokens of the words around a result, and of the words about a call that was not run.
+# Tokens for the text around a result, and for the text about a call that was not run.
 _ENVELOPE_TOKENS: Final = 128
 _REFUSAL_TOKENS: Final = 32
 
 
 class Injected(Struct, frozen=True, kw_only=True):
-    """One of the gateway's tools as one request has it."""
+    """Server tool in one request: its declaration and limits."""
 
     tool: ServerTool
     declared: Tool
@@ -34,7 +34,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 class InjectedTools(Struct, frozen=True, kw_only=True):
-    """The gateway's tools of one request, by the names with which the model calls them."""
+    """Server tools in one request, by the name that the model calls."""
 
     tools: RequestTools
     by_name: Mapping[str, Injected]
@@ -44,10 +44,10 @@ class InjectedTools(Struct, frozen=True, kw_only=True):
 def inject_tools(
     configured: ServerTools, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> tuple[GenerationRequest, InjectedTools | None]:
-    """Return the request with the tools that routing.yaml configures added to the caller's own.
+    """Return the request with the gateway's configured tools added to the caller's tools.
 
-    The request is returned unchanged if there are no such tools, or only one round. Raises
-    RequestError for a request with several answers, or with a function that has the name of a tool.
+    Without such tools, or with a limit of one round, the request is returned unchanged. Raises
+    RequestError for several choices, or for a function with the name of a server tool.
     """
     rounds_max = planner.catalog.defaults.rounds_max
     if rounds_max == 1:
@@ -63,7 +63,7 @@ def inject_tools(
         return request, None
     _require_one_answer(request, by_name)
     added = tuple(each.declared for each in by_name.values())
-    beside = replace(
+    extended_request = replace(
         request,
         tools=(*request.tools, *added),
         server_tools=tuple(tools.native(tool) or tool for tool in request.server_tools),
@@ -79,22 +79,22 @@ def inject_tools(
             + sum(bound.uses_max * (bound.result_tokens + _ENVELOPE_TOKENS) for bound in bounds),
             fees_nano_usd=sum(bound.fees_nano_usd for bound in bounds),
             provider_searches_max=sum(
-                tool.uses_max or 0 for tool in beside.server_tools if tool.by_provider
+                tool.uses_max or 0 for tool in extended_request.server_tools if tool.by_provider
             ),
         ),
     )
-    return beside, injected
+    return extended_request, injected
 
 
 def _require_one_answer(request: GenerationRequest, by_name: Mapping[str, Injected]) -> None:
     """Raise RequestError for options that cannot be combined with rounds."""
-    stated = {
+    options = {
         "n": request.choices > 1,
         "prompt": bool(request.further),
         "echo": request.echo,
         "suffix": request.suffix is not None,
     }
-    for name, is_stated in stated.items():
+    for name, is_stated in options.items():
         if is_stated:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,

@@ -1,26 +1,26 @@
-"""Runs the tools that one answer of a model calls, concurrently, and words their results.
+"""Runs a round's tool calls concurrently, and writes their results for the model.
 
-A result is untrusted text: the model gets it between two marks that nobody can guess, so that
-nothing in the result can end it.
+A result is untrusted, so it is enclosed in two random marks, which its text cannot imitate.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic_core import from_json
 
 from tollgate.core.content import ResultContent, Text, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import RunRecord, total_nano_usd
+from tollgate.core.request import JsonObject
 from tollgate.core.server_tools import RunResult
 from tollgate.engine.attempts import AttemptContext
-from tollgate.engine.rounds.argument_faults import read_arguments
 from tollgate.engine.rounds.tool_injection import RUNS_PER_ROUND_MAX, Injected, InjectedTools
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN
 from tollgate.routing.price import bill_fees
@@ -29,17 +29,25 @@ from tollgate.tools.ports.base import RunReport
 _MARK_BYTES: Final = 12
 _HASH_LENGTH: Final = 16
 _NAME_LENGTH_MAX: Final = 32
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
-    """A finished run, by the index of its call in the round."""
+    """Finished run, with the index of its call in the round."""
 
     place: int
     report: RunReport
 
 
 class ToolRuns:
-    """The runs of one generation; each tool runs at most `uses_max` times in total."""
+    """Tool runs of one generation; each tool runs at most `uses_max` times."""
 
     def __init__(self, context: AttemptContext, injected: InjectedTools) -> None:
         self._context = context
@@ -48,37 +56,37 @@ class ToolRuns:
         self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
-        """Return the tool with a name; None for a name that the model invented."""
+        """Return the server tool with a name; None for an unknown name."""
         return self._injected.by_name.get(name)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[EndedRun, None]:
-        """Run the calls of one round, and yield each run as it ends, charged and recorded.
+        """Run the calls of one round; charge, record and yield each run as it ends.
 
-        Closing the generator early cancels the other runs, which are recorded as cancelled.
+        Closing the generator early cancels the remaining runs, which are recorded as cancelled.
         """
         clock = self._context.gateway.clock
         began_s = clock.monotonic_s()
-        waiting = {
+        pending = {
             asyncio.create_task(self._run_one(call, place)): place
             for place, call in enumerate(calls)
         }
         try:
-            while waiting:
-                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in sorted(done, key=waiting.__getitem__):
-                    place = waiting.pop(task)
+            while pending:
+                done, _ = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in sorted(done, key=pending.__getitem__):
+                    place = pending.pop(task)
                     self._note(calls[place], _report_of(task), began_s)
                     yield EndedRun(place=place, report=task.result())
         finally:
-            for task in waiting:
+            for task in pending:
                 task.cancel()
-            if waiting:
-                await asyncio.wait(waiting)
-            for task, place in waiting.items():
+            if pending:
+                await asyncio.wait(pending)
+            for task, place in pending.items():
                 self._note(calls[place], _report_of(task), began_s)
 
     def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
-        """Charge and record a run of one of the gateway's tools."""
+        """Charge and record a run; calls to unknown tools are ignored."""
         injected = self.find(call.name)
         if injected is None:
             return
@@ -105,14 +113,15 @@ class ToolRuns:
                 "invalid_input", f"There is no tool named {call.name[:_NAME_LENGTH_MAX]!r}."
             )
         if place >= RUNS_PER_ROUND_MAX:
-            most = f"At most {RUNS_PER_ROUND_MAX} tools run at a time: call again later."
-            return _refuse("too_many_requests", most)
+            message = f"At most {RUNS_PER_ROUND_MAX} tools run at a time: call again later."
+            return _refuse("too_many_requests", message)
         arguments = read_arguments(call.arguments, injected.declared.parameters)
         if isinstance(arguments, str):
             return _refuse("invalid_input", arguments)
-        if self._uses[call.name] >= injected.bound.uses_max:
-            most = f"{call.name} may run {injected.bound.uses_max} times, and has: answer without."
-            return _refuse("max_uses_exceeded", most)
+        limit = injected.bound.uses_max
+        if self._uses[call.name] >= limit:
+            message = f"{call.name} has reached its limit of {limit} runs: answer without it."
+            return _refuse("max_uses_exceeded", message)
         self._uses[call.name] += 1
         report = await self._execute(injected, arguments)
         content = _cut(report.result.content, injected.bound.result_tokens)
@@ -130,7 +139,7 @@ class ToolRuns:
                 injected.tool, arguments, remaining_s=context.deadline.remaining_s()
             )
         except GatewayError:
-            # The tool is one without which routing.yaml wants no answer.
+            # routing.yaml requires this tool, so its failure ends the request.
             raise
         except Exception as unexpected_error:
             context.gateway.journal.unexpected_error(unexpected_error, context.meter.generation_id)
@@ -138,7 +147,7 @@ class ToolRuns:
 
 
 def _report_of(task: asyncio.Task[RunReport]) -> RunReport:
-    """Return the report of a finished task, however it ended."""
+    """Return the report of a task that finished, failed or was cancelled."""
     if task.cancelled():
         return RunReport(result=RunResult(error="cancelled"), engine="")
     failure = task.exception()
@@ -153,7 +162,7 @@ def _refuse(code: str, words: str) -> RunReport:
 
 
 def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
-    """Return a result without the text beyond its bound, for which no money is held."""
+    """Return a result cut to its token limit, since no money is held for more."""
     left = BYTES_PER_TOKEN_MIN * tokens_max
     parts: list[ResultContent] = []
     for part in content:
@@ -168,7 +177,7 @@ def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultCon
 def _wrap(
     content: tuple[ResultContent, ...], name: str, ids: IdSource
 ) -> tuple[ResultContent, ...]:
-    """Return a result between two marks that declare it as data; empty if it has no content."""
+    """Return a result between two marks that declare it as data; empty for an empty result."""
     if not content:
         return ()
     texts = [part.text for part in content if isinstance(part, Text)]
@@ -183,3 +192,39 @@ def _wrap(
     if len(texts) == len(content):
         return (Text(text=before + "\n".join(texts) + after),)
     return (Text(text=before), *content, Text(text=after))
+
+
+def read_arguments(text: str, schema: JsonObject) -> dict[str, JsonValue] | str:
+    """Return the arguments of a call, or a text for the model that says what is wrong with them.
+
+    Checked are `required`, and the `type` and `enum` of each property.
+    """
+    try:
+        arguments = from_json(text or "{}")
+    except ValueError:
+        return "The arguments are not JSON."
+    if not isinstance(arguments, dict):
+        return "The arguments must be a JSON object."
+    properties = schema.get("properties")
+    declared = properties if isinstance(properties, Mapping) else {}
+    required = schema.get("required")
+    for name in required if isinstance(required, list | tuple) else ():
+        if name not in arguments:
+            return f"The argument {name} is missing."
+    for name, value in arguments.items():
+        rule = declared.get(name)
+        if isinstance(rule, Mapping) and (fault := _find_fault(value, rule)):
+            return f"The argument {name} {fault}."
+    return arguments
+
+
+def _find_fault(value: JsonValue, rule: Mapping[str, JsonValue]) -> str | None:
+    kind = rule.get("type")
+    types = _TYPES.get(kind) if isinstance(kind, str) else None
+    is_truth = isinstance(value, bool) and kind != "boolean"
+    if types is not None and (is_truth or not isinstance(value, types)):
+        return f"must be of type {kind}"
+    listed = rule.get("enum")
+    if isinstance(listed, list | tuple) and value not in listed:
+        return f"must be one of {', '.join(map(str, listed))}"
+    return None

@@ -1,1 +1,1 @@
-"""The followed catalog, reports about endpoints, and simulated plans."""
+"""Catalog updates, endpoint reports and simulated plans."""

@@ -1,9 +1,9 @@
-"""Follows the published catalog without a restart.
+"""Switches to newly published catalogs without a restart.
 
-A request is served by one catalog from start to end. A newer catalog is loaded in the background of
-the requests that notice it; requests wait for it only once it has been live for `_OPTIONAL_FOR_S`.
-A catalog that cannot be loaded is reported and retried later; until then the last good catalog
-serves, at first the bundled one.
+One catalog serves a request from start to end. A newer catalog is loaded in the background;
+requests wait for it only once it has been live for `_OPTIONAL_FOR_S`. A catalog that cannot be
+loaded is reported and retried later. Until then, the last good catalog serves, at first the bundled
+one.
 """
 
 import asyncio
@@ -15,8 +15,7 @@ from tollgate.core.routing.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Every instance follows within thirty seconds: the pointer is cached for five, and the rest is time
-# to load.
+# Every instance switches within 30 s: the pointer is cached for 5 s, and the rest is for loading.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _RETRY_AFTER_S: Final = 15.0
@@ -25,7 +24,7 @@ Served = TypeVar("Served")
 
 
 class CatalogFollower(Generic[Served]):
-    """Cache of `make(catalog)`: one entry per live, candidate and bundled catalog."""
+    """Cache of `make(catalog)` for the live, the candidate and the bundled catalog."""
 
     def __init__(
         self,
@@ -48,19 +47,16 @@ class CatalogFollower(Generic[Served]):
         self._publication: Publication | None = None
 
     async def for_key(self, key_id: str | None) -> Served:
-        """Return `make(catalog)` of the catalog that serves a key now.
-
-        `key_id` is None for a caller without a key, who gets the live catalog.
-        """
+        """Return `make(catalog)` for a key's catalog; without a key, for the live catalog."""
         publication = await self._published()
         if publication is None:
             return self._served[self._good]
         overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
-        # A key whose candidate cannot be loaded is served by the live catalog.
+        # If the candidate cannot be loaded, the live catalog serves.
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._served:
                 loading = self._load(sha)
-                # A failed load is retried in the background: no request waits for it a second time.
+                # A failed load is retried in the background, so requests wait for it only once.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._served:

@@ -1,20 +1,16 @@
-"""Reports about endpoints, which all instances share: failures, and how long answers took.
-
-Reports are sent while the generation goes on, or while it settles.
-"""
+"""Reports endpoint failures and answer times to the store that all instances share."""
 
 import asyncio
 from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
 from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
 
-# Failures that every caller of the endpoint would get, not those that one request caused.
+# Failures of the endpoint itself, which one request alone cannot cause.
 _COUNTED: Final = frozenset(
     {
         ErrorCode.PROVIDER_RATE_LIMIT,
@@ -28,30 +24,30 @@ _DELIVERY_LIMIT_S: Final = 1.0
 
 
 class EndpointReports:
-    """The reports of one generation, sent in the background until it ends."""
+    """Reports of one generation, sent in the background."""
 
     def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
         self._store = store
         self._policy = policy
         self._reports: dict[asyncio.Task[bool | None], str] = {}
-        # The endpoint that serves, and the milliseconds to its first token.
+        # Serving endpoint, and the milliseconds until its first token.
         self._serving: tuple[Target, int] | None = None
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
-        """Report a failure in the background if it is about the endpoint, not about the request."""
+        """Report a failure in the background, unless the request caused it."""
         if error.code in _COUNTED:
             report = self._store.count_failure(endpoint_id, self._policy)
             self._reports[asyncio.create_task(report)] = endpoint_id
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
-        """Note the time to the first token of the endpoint that serves."""
+        """Record the serving endpoint's time to the first token."""
         self._serving = target, first_token_ms
 
     def note_answer(self, record: GenerationRecord) -> None:
-        """Add the time of a complete answer; the sums are sent now and then.
+        """Add the time of a complete answer; the store decides when sums are written.
 
-        Output tokens are left out where they say nothing about speed: if the provider did not count
-        them, if they belong to several answers, or if tools ran in between.
+        Output tokens are left out if they say nothing about speed: not counted by the provider,
+        spread over several answers, or interrupted by tool runs.
         """
         if self._serving is None or record.outcome != "ok":
             return
@@ -70,9 +66,9 @@ class EndpointReports:
             self._reports[asyncio.create_task(report)] = target.endpoint_id
 
     async def deliver(self, journal: Journal, request_id: str) -> None:
-        """Wait up to a second for the reports: Lambda may freeze the process after the last byte.
+        """Wait up to a second for the reports, because Lambda may freeze after the last byte.
 
-        The store handles its own unavailability, so an exception of a report is a defect.
+        The store handles its own unavailability, so an exception in a report is a defect.
         """
         if not self._reports:
             return

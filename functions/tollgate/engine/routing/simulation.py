@@ -1,4 +1,4 @@
-"""Simulates a plan whose endpoints fail, with the engine's own cursor and without any request."""
+"""Simulates a plan with failing endpoints, using the engine's cursor but sending no request."""
 
 from collections.abc import Sequence
 from typing import Final, Self, assert_never
@@ -21,23 +21,23 @@ _KINDS: Final = {
     "unavailable": ErrorCode.PROVIDER_UNAVAILABLE,
 }
 _STATUSES: Final = range(400, 600)
-# The provider's key is missing, so that nothing is sent and every chain goes on.
+# Fault for a missing provider key: nothing is sent, and every chain continues.
 _NO_KEY: Final = "no_key"
-# Halfway between the shortest and the longest pause.
+# Jitter for a pause halfway between the shortest and the longest one.
 _JITTER: Final = 0.5
 
 
 class Fault(Struct, frozen=True):
-    """A failure of every try at the matching endpoints, written as `429@anthropic`."""
+    """Failure of every request to the matching endpoints, written as `429@anthropic`."""
 
     kind: str
-    """An HTTP status from 400 to 599, or a name of `_KINDS`."""
+    """HTTP status from 400 to 599, or a name in `_KINDS`."""
     where: str
-    """A provider, an endpoint (`provider/upstream`) or a model."""
+    """Provider, endpoint (`provider/upstream`) or model."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `KIND@WHERE`; raise RequestError for anything else."""
+        """Parse `KIND@WHERE`; raise RequestError for any other text."""
         kind, _, where = text.partition("@")
         is_status = kind.isascii() and kind.isdigit() and int(kind[:4]) in _STATUSES
         if not where or not (is_status or kind in _KINDS or kind == _NO_KEY):
@@ -48,17 +48,17 @@ class Fault(Struct, frozen=True):
         return cls(kind, where)
 
     def strikes(self, attempt: Attempt) -> bool:
-        """Return whether the fault applies to this attempt."""
+        """Return True if the fault applies to an attempt."""
         target = attempt.target
         return self.where in (target.provider, target.endpoint_id, target.model)
 
     @property
     def is_silence(self) -> bool:
-        """True if the endpoint sends nothing until its time is up; other faults fail at once."""
+        """True if the endpoint sends nothing until the timeout; all other faults fail at once."""
         return self.kind == "timeout"
 
     def error(self, attempt: Attempt) -> UpstreamError:
-        """Return the error that a codec would raise for the fault."""
+        """Return the error that a codec would raise for this fault."""
         provider = attempt.target.provider
         if self.kind == _NO_KEY:
             return MissingCredentials(f"The provider {provider} has no key.")
@@ -68,7 +68,7 @@ class Fault(Struct, frozen=True):
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):
-    """One try: its error (None if it serves), its duration, and the pause before the next try."""
+    """Simulated attempt: error (None if it serves), duration, and pause before the next one."""
 
     attempt: Attempt
     error: ErrorCode | None = None
@@ -77,21 +77,18 @@ class SimulatedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Simulation(Struct, frozen=True):
-    """Every try in order; the last try serves, or its error is the answer."""
+    """Simulated attempts in order; the last one serves, or its error goes to the caller."""
 
     attempts: tuple[SimulatedAttempt, ...]
 
     @property
     def error(self) -> ErrorCode | None:
-        """The code of the error that the caller gets; None if an attempt serves."""
+        """Code of the error that the caller gets; None if an attempt serves."""
         return self.attempts[-1].error
 
 
 def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """Return the tries that would be made within `time_s` seconds with these faults.
-
-    Raises RequestError for a fault that applies to no attempt of the plan.
-    """
+    """Return the attempts within `time_s` seconds; raise RequestError for an unused fault."""
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)
@@ -125,5 +122,5 @@ def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulatio
             return Simulation(tuple(tries))
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"simulate {what}.", param="simulate")
+def _refused(problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"simulate {problem}.", param="simulate")

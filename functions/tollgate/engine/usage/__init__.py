@@ -1,1 +1,1 @@
-"""Usage of a generation: reported, estimated, bounded, and covered by its hold."""
+"""Usage of a generation: reported, estimated, limited, and covered by its hold."""

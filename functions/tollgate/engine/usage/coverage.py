@@ -1,7 +1,7 @@
-"""Keeps a covered hold above its generation's cost, or ends the generation while it is paid for.
+"""Extends a covered hold as a generation's cost grows, or ends the generation in time.
 
-This is needed only if the caller set no output limit: with a limit, the hold covers the most that
-the generation can cost.
+This is needed only without an output limit: with a limit, the hold covers the highest possible
+cost.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,38 +10,37 @@ from typing import Final
 from tollgate.core.errors import AccessError, LedgerError
 from tollgate.core.events import (
     Chosen,
+    ChosenGroup,
     Ended,
     PartDelta,
     PartEnd,
     PartStart,
     Started,
     StreamEvent,
+    ungroup,
 )
 from tollgate.engine.meter import Meter
+from tollgate.engine.replies.sink import EventSink
 from tollgate.stores.ports.base import Ledger
 
-# The bytes of delivered text between two calculations of the cost, each of which makes a whole
-# bill.
+# Bytes of delivered text between two calculations of the cost, each of which computes a whole bill.
 _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """The cover of one generation; every event that the caller gets passes through `cut`."""
+    """Cover of one generation; every event for the caller passes through `cut`."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
-        # True if the answer may have to end between two events.
+        # True if the held money may run out, so that the answer may end between two events.
         self.watches = meter.hold.covered and not output_limited
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield the events of one read in pieces; each piece must be sent before `extend` runs.
-
-        An event is taken from `events` only once the piece before it has been used.
-        """
+        """Yield events in pieces, taken only as needed; send each piece, then call `extend`."""
         piece: list[Chosen] = []
         if not self.watches:
             piece += events
@@ -56,10 +55,7 @@ class Coverage:
             yield piece
 
     async def extend(self) -> bool:
-        """Return whether the generation may go on after a piece; top up its hold if needed.
-
-        The cost of delivered text is an estimate, so the hold grows once half of it is used.
-        """
+        """Extend the hold once half of it is used; return False if the generation must end."""
         if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
@@ -81,14 +77,14 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Return whether a round may begin whose prompt is this much longer than the first."""
+        """Extend the hold for the next round's prompt; return False if no round may begin."""
         if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Return whether the hold is large enough, after topping it up if needed."""
+        """Extend the hold if it is too small; return False if that fails."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:
@@ -101,8 +97,44 @@ class Coverage:
         return True
 
     def end_events(self) -> Iterator[Chosen]:
-        """Yield the events that end each open choice, as if its output limit were reached."""
+        """Yield the events that end each open choice with `length`."""
         for choice, parts in self._open.items():
             for index in parts:
                 yield choice, PartEnd(index=index)
             yield choice, Ended(finish="length")
+
+
+async def deliver_metered(
+    events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
+) -> bool:
+    """Send the events of one read through the meter; return False if the answer must end."""
+    if coverage.watches:
+        return await deliver(metered(ungroup(events), meter), sink, coverage)
+    # Most answers have enough money held: nothing can end them between two events.
+    for choice, event in events:
+        meter.observe(event, choice)
+    if events:
+        await sink.send(events)
+    return True
+
+
+async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
+    """Send events one by one; return False, without taking more, if the answer must end."""
+    for piece in coverage.cut(events):
+        await sink.send(piece)
+        if not await coverage.extend():
+            return False
+    return True
+
+
+def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
+    """Yield the events, and meter each of them first."""
+    for chosen in events:
+        choice, event = chosen
+        meter.observe(event, choice)
+        yield chosen
+
+
+async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
+    """End an answer that the hold no longer covers, as if its output limit were reached."""
+    await sink.send([*metered(coverage.end_events(), meter)])

@@ -1,4 +1,4 @@
-"""The account of one round of a generation: the usage of its streams, and its bill."""
+"""Computes the usage and the bill of one round of a generation."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,15 +15,15 @@ from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 
-# The least certain source first: a sum is only as certain as its least certain part.
+# Least certain source first: a sum is only as certain as its least certain part.
 _NO_SOURCE: Final[UsageSource] = "none"
 _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provider", _NO_SOURCE)
 
 
 class RoundAccount:
-    """The streams of one request to a provider; most generations have only one round.
+    """Account of one round; most generations have only one round.
 
-    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round;
+    `prompt_growth_tokens` is the estimated growth of the prompt since the first round.
     `searches_before` is the number of searches that the provider ran in earlier rounds.
     """
 
@@ -43,25 +43,25 @@ class RoundAccount:
         self._searches_before = searches_before
         self._choices = work.answers
         self.streams = [StreamUsage(self._choices)]
-        """The streams in the order of their choices; each stream has equally many choices."""
+        """Streams in the order of their choices, which are divided evenly among them."""
         self._serving: Attempt | None = None
 
     def serve(self, attempt: Attempt, *, streams: int) -> None:
-        """Note the attempt that serves the round, in streams with equally many choices."""
+        """Record the attempt that serves the round, and the number of its streams."""
         self._serving = attempt
         self.streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: Grouped, choice: int) -> None:
-        """Count an event of the attempt that serves."""
+        """Count an event from the serving attempt."""
         self.streams[choice * len(self.streams) // self._choices].observe(event)
 
     @property
     def raw_usages(self) -> list[JsonValue]:
-        """The provider's own usage objects, one for each stream."""
+        """Provider's usage objects, one per stream."""
         return [stream.raw_usage for stream in self.streams]
 
     def measure(self) -> tuple[list[Usage], UsageSource]:
-        """Return the usage of each stream, and the least certain of their sources."""
+        """Return the usage of each stream, and the least certain source of these."""
         attempt = self._serving
         if attempt is None:
             return [Usage()], "none"
@@ -83,10 +83,7 @@ class RoundAccount:
         return usages, weakest_source(source for _, source in measured)
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the bill of measured streams; each has the rates for the size of its own prompt.
-
-        Streams with equal rates are billed together. A price per request is charged once.
-        """
+        """Return the bill, at rates for each stream's prompt size, with one price per request."""
         if self._serving is None:
             return ()
         by_price: dict[Price, Usage] = {}
@@ -98,7 +95,7 @@ class RoundAccount:
         return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
 
     def bound(self, usage: Usage, attempt: Attempt) -> Usage:
-        """Return the plausible usage of a failed attempt that delivered nothing."""
+        """Return the usage of an attempt that delivered nothing, cut to plausible values."""
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
@@ -110,12 +107,12 @@ class RoundAccount:
         return bound.apply(usage).fit_parts()
 
     def price(self, attempt: Attempt, usage: Usage) -> Price:
-        """Return the rates at the record's own time, so that its bill can be recalculated."""
+        """Return the rates at the time of the record, so that its bill can be recalculated."""
         picture = self._plan.trace.picture
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
 
     def _within_searches(self, usage: Usage) -> Usage:
-        """Return the usage with its searches cut to the bound, which some providers ignore."""
+        """Return the usage with at most the allowed searches, since some providers exceed these."""
         rounds, searches = self._plan.trace.rounds, usage.web_searches
         if rounds is None or searches is None:
             return usage
@@ -123,7 +120,7 @@ class RoundAccount:
         return replace(usage, web_searches=min(searches, left))
 
     def _input_bound(self, attempt: Attempt) -> InputBound | None:
-        """Return the bounds of inputs, for which money is held; None for a conversation."""
+        """Return the input limits for which money is held; None for a conversation."""
         trace, work = self._plan.trace, self._work
         if not isinstance(work, InputWork):
             return None

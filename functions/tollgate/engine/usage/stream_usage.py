@@ -1,4 +1,4 @@
-"""The usage of one stream of a provider, reported or estimated."""
+"""Measures the usage of one provider stream, reported or estimated."""
 
 from typing import Final, assert_never
 
@@ -25,9 +25,9 @@ from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
-# Typical of English text and code; used only where a provider reported nothing.
+# Typical for English text and code; used only if a provider reports nothing.
 _BYTES_PER_TOKEN: Final = 4
-# A picture of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
+# Tokens of an image with 1024 x 1024 pixels.
 _TOKENS_PER_IMAGE: Final = 1_290
 
 
@@ -36,7 +36,7 @@ def _size(text: str) -> int:
 
 
 class StreamUsage:
-    """The usage of a stream of `choices` choices; the stream's reports cover all of them."""
+    """Usage of a stream; each usage report covers all its choices."""
 
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
@@ -51,7 +51,7 @@ class StreamUsage:
         self._running = choices
 
     def observe(self, event: Grouped) -> None:
-        """Count an event of the stream."""
+        """Count an event from the stream."""
         match event:
             case PartDelta():
                 self._delivered_bytes += _size(event.text)
@@ -93,11 +93,11 @@ class StreamUsage:
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        `echoed_bytes` is the size of the prompt that each choice repeats. `inputs` are the bounds
-        of work on inputs, None for a conversation.
+        `echoed_bytes` is the size of the prompt that each choice repeats. `inputs` are the limits
+        for work on inputs; None for a conversation.
 
-        Counts that the provider did not report are estimated once text was delivered, unless the
-        provider blocked the prompt. Counts above the attempt's bound are cut to it.
+        Missing counts are estimated once text was delivered, unless the provider blocked the
+        prompt. Counts above the attempt's limit are cut.
         """
         shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
         usage, source = (
@@ -109,7 +109,7 @@ class StreamUsage:
             usage = replace(usage, images=self._images)
         has_rate = attempt.prices.base.image_output is not None
         if self._images and has_rate and usage.image_output_tokens is None:
-            # A report that does not tell pictures from text would be billed as text alone.
+            # A report without image tokens would be billed as text alone.
             usage = replace(usage, image_output_tokens=self._images * _TOKENS_PER_IMAGE)
             source = "estimated"
         bound = UsageBound.of(
@@ -131,7 +131,7 @@ class StreamUsage:
     def _estimate_units(
         self, estimated_input_tokens: int, inputs: InputBound, price: Price
     ) -> tuple[Usage, UsageSource]:
-        """Return the usage of work on inputs; any piece of output makes the whole input due."""
+        """Return the usage of work on inputs; the whole input is due once there is any output."""
         if not self.ended and not self._has_output:
             return self.usage, "none" if self.usage == Usage() else "provider"
         likely = Usage(
@@ -144,7 +144,8 @@ class StreamUsage:
         reported = self.usage
         by_tokens = not inputs.charged and (price.input_dearest or price.output_dearest)
         if by_tokens and reported.audio_seconds and not reported.total_tokens:
-            # A server that counts only seconds has no tokens to report, but its work is not free.
+            # Some servers report only seconds. The token counts are then estimated, since the work
+            # is not free.
             reported = replace(reported, uncached_input_tokens=None, output_tokens=None)
         likely = _without_parts(inputs.by_medium(likely), reported)
         usage = likely.update(reported)
@@ -168,13 +169,13 @@ class StreamUsage:
             output_tokens=delivered_tokens,
         ).update(self.usage)
         if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
-            # An early report counts the tokens generated until then, not those delivered since.
+            # An early report does not count tokens that were delivered after it.
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage without the parts of reported classes: a report includes its parts."""
+    """Return likely usage without the audio and image parts of reported totals."""
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

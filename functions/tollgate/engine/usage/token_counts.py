@@ -1,7 +1,7 @@
-"""Counts the tokens of a prompt: exactly if the provider can, else estimated by size."""
+"""Counts the tokens in a prompt: by the provider if possible, else by an estimate."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pydantic_core
@@ -18,7 +18,7 @@ from tollgate.engine.documents.document_reading import reads_itself
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.gateway import Gateway
-from tollgate.providers.ports.base import Frame, TokenCounter, UpstreamRefused, WireRequest
+from tollgate.providers.ports.base import TokenCounter, UpstreamRefused, WireRequest
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.providers.shared.counts import Counts
 from tollgate.routing.planning.plan import Attempt
@@ -26,28 +26,28 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 
-# The time for a count: a person waits for it, and an estimate is free.
+# Time limit for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
-# The most counts that one process requests of providers for a key in a minute; an agent requests 14
-# at once. Above that the estimate is returned, so that no key uses up a provider's limit of counts.
+# Maximum number of counts per key, minute and process that are requested from providers; an agent
+# requests 14 at once. Above the limit the estimate is returned, so that no key uses up a provider's
+# own limit.
 COUNTS_PER_MINUTE_MAX: Final = 120
 _MINUTE_S: Final = 60
-# Refusals of a generation that do not apply to a count, which costs nothing and may be of any
-# prompt.
+# Errors that would refuse a generation but not a count, which is free and has no size limit.
 _UNCOUNTED: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.KEY_LIMIT_EXCEEDED})
 
 
 class TokenCount(Struct, frozen=True, kw_only=True):
-    """The tokens of a prompt."""
+    """Number of tokens in a prompt."""
 
     tokens: int
     is_exact: bool
     failure: ErrorCode | None = None
-    """The error if the provider failed to count; None if it did not fail."""
+    """Error code if the provider failed to count; otherwise None."""
 
 
 class CountPace:
-    """The number of counts that each key has requested of providers in the current minute."""
+    """Counter of each key's requests for a count in the current minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -55,7 +55,7 @@ class CountPace:
         self._requested: dict[str, int] = {}
 
     def admits(self, key_id: str) -> bool:
-        """Note one count for a key, and return whether the key is within its limit."""
+        """Record one request for a key; return False if the key is over its limit."""
         minute = int(self._clock.now_s() // _MINUTE_S)
         if minute != self._minute:
             self._minute, self._requested = minute, {}
@@ -71,10 +71,10 @@ async def count_tokens(
     request_id: str,
     pace: CountPace,
 ) -> TokenCount:
-    """Count the tokens of a prompt for the endpoint that would serve it, or for its model.
+    """Count the tokens in a prompt with the tokenizer of the model that would serve it.
 
-    Nothing is held, billed or recorded. Raises GatewayError for a request that would be refused; if
-    the provider fails or is slow, the estimate is returned.
+    Nothing is held, billed or recorded. Raises GatewayError if the request would be refused. If the
+    provider fails or is slow, the estimate is returned.
     """
     if request.names_files:
         request = await find_named_files(gateway.files, principal.workspace_id, request)
@@ -102,13 +102,12 @@ async def count_tokens(
 def _find_counting(
     gateway: Gateway, request: GenerationRequest, *, principal: Principal, request_id: str
 ) -> Attempt | None:
-    """Return the first endpoint of the model that would serve which can count; None without one.
-
-    All hosts of a model count alike.
-    """
-    wanted = PlanningRequest.of(request, principal=principal, request_id=request_id)
-    # A prompt that is too long is counted as well: its length is what the caller wants to know.
-    plan = gateway.planner.plan(replace(wanted, input_tokens_min=0), now_s=gateway.clock.now_s())
+    """Return the first endpoint that can count for the serving model; None if none can."""
+    planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
+    # A prompt that is too long is counted, too: its length is what the caller wants to know.
+    plan = gateway.planner.plan(
+        replace(planning_request, input_tokens_min=0), now_s=gateway.clock.now_s()
+    )
     model = plan.attempts[0].target.model
     return next(
         (
@@ -123,7 +122,7 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return whether the endpoint would get a document's pages, which are not read for a count."""
+    """Return True if the gateway would read a document for the endpoint, which a count omits."""
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)
@@ -136,10 +135,7 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
-    """Return the provider's count; None if it cannot count this prompt.
-
-    The request that is counted is the one that would be sent. Raises UpstreamError on failure.
-    """
+    """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None
@@ -165,14 +161,10 @@ async def _exchange(encoded: EncodedAttempt, counting: WireRequest) -> bytes:
     attempt = encoded.attempt
     try:
         async with encoded.transport.open(counting, attempt.timeouts) as frames:
-            return await _first(frames)
+            async for read_frames in frames:
+                return read_frames[0].data
     except UpstreamRefused as refused:
         raise encoded.codec.error(refused, attempt.target) from refused
-
-
-async def _first(frames: AsyncIterator[Sequence[Frame]]) -> bytes:
-    async for together in frames:
-        return together[0].data
     return b""
 
 

@@ -1,4 +1,4 @@
-"""The most that one stream of a provider can have used, judged by what the gateway knows."""
+"""Computes the maximum plausible usage of one provider stream."""
 
 from collections.abc import Callable
 from typing import Final, Self
@@ -9,18 +9,17 @@ from msgspec.structs import replace
 from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.plan import Attempt
 
-# Dense text has a token for every one or two bytes, and a call has tokens besides those of its
-# bytes.
+# Dense text has a token for every one or two bytes, and a tool call has further tokens.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
-# Some servers do not count reasoning within the caller's limit, and none enforces the limit
+# Some servers do not count reasoning toward the caller's limit, and none enforces the limit
 # exactly.
 _LIMIT_FACTOR: Final = 2
 _REASONING_BESIDE_LIMIT: Final = 65_536
 _SEARCHES_PER_CHOICE: Final = 1_000
-# A choice has one image if images are not parts of the answer.
+# Number of images per choice if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
-# More than the largest picture of a model that counts them in tokens.
+# More than any model counts for its largest image.
 _TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",
@@ -31,28 +30,28 @@ _INPUT_CLASSES: Final = (
 
 
 class InputBound(Struct, frozen=True, kw_only=True):
-    """The bounds of work on inputs at one endpoint."""
+    """Limits for work on inputs at one endpoint."""
 
     tokens_max: int
     units: Units
-    """The likely units."""
+    """Estimated units."""
     units_max: Units
     charged: frozenset[str]
-    """The units of `PIECES` that the endpoint charges for."""
+    """Units in `PIECES` that the endpoint charges for."""
     likely_output_tokens: Callable[[int], int]
-    """Returns the likely output tokens, given how many bytes were delivered."""
+    """Function that estimates the output tokens from the delivered bytes."""
     by_medium: Callable[[Usage], Usage]
-    """Returns likely usage split by modality."""
+    """Function that splits estimated usage by modality."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):
-    """The largest usage of a stream that is believed."""
+    """Maximum plausible usage of a stream."""
 
     input_tokens: int
     output_tokens: int
     web_searches: int
     units: Units
-    """The bound of the units other than tokens."""
+    """Limits for units other than tokens."""
 
     @classmethod
     def of(
@@ -66,13 +65,12 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         images: int = 0,
         inputs: InputBound | None = None,
     ) -> Self:
-        """Return the bound of a stream with this many choices.
+        """Return the limits for a stream with this many choices.
 
-        `output_tokens_max` is the caller's limit. `shown_bytes` is the size of the text, reasoning
-        and arguments that were delivered. `reasons` is true if the answer may have reasoning that
-        is not shown. `images` is the number of pictures delivered as parts of the answer. `inputs`
-        are the bounds of work on inputs; None for a conversation, to which servers add their own
-        tokens.
+        `output_tokens_max` is the caller's limit, `shown_bytes` the size of the delivered text,
+        reasoning and arguments, and `images` the number of delivered images. `reasons` is True if
+        the answer may have hidden reasoning. `inputs` are the limits for work on inputs; None for a
+        conversation, to which servers add tokens of their own.
         """
         if inputs is not None:
             return cls(
@@ -81,17 +79,17 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 web_searches=0,
                 units=inputs.units_max,
             )
-        shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
+        shown_tokens = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
         hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
         return cls(
             input_tokens=attempt.context_tokens * choices,
-            output_tokens=shown + hidden + _TOKENS_PER_IMAGE * images,
+            output_tokens=shown_tokens + hidden + _TOKENS_PER_IMAGE * images,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             units=Units(images=max(images, _IMAGES_PER_CHOICE * choices)),
         )
 
     def apply(self, usage: Usage) -> Usage:
-        """Return the usage cut to this bound."""
+        """Return the usage with each count cut to its limit."""
         return replace(
             usage,
             **self._cut_input(usage),
@@ -105,24 +103,28 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:
-        """Return the cut classes of input, the largest first: it is the most likely error."""
+        """Return the changed input counts; the largest is cut first, as the most likely error."""
         excess = usage.input_tokens - self.input_tokens
         if excess <= 0:
             return {}
         counts = {name: getattr(usage, name) or 0 for name in _INPUT_CLASSES}
         cut: dict[str, int] = {}
         for name in sorted(counts, key=counts.__getitem__, reverse=True):
-            taken = min(excess, counts[name])
-            if taken:
-                cut[name] = counts[name] - taken
-            excess -= taken
+            removed = min(excess, counts[name])
+            if removed:
+                cut[name] = counts[name] - removed
+            excess -= removed
         return cut
 
 
 def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
-    """Return the most reasoning tokens of a choice that no delivered text shows."""
-    most = attempt.target.output_tokens_max or attempt.context_tokens
-    return most if limit is None else min(most, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
+    """Return the maximum number of hidden reasoning tokens in a choice."""
+    tokens_max = attempt.target.output_tokens_max or attempt.context_tokens
+    return (
+        tokens_max
+        if limit is None
+        else min(tokens_max, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
+    )
 
 
 def _cut(count: int | None, bound: int) -> int | None:

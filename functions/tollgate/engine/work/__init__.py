@@ -1,1 +1,1 @@
-"""Work on inputs at one endpoint."""
+"""Requests for work other than chat."""

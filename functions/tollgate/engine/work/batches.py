@@ -1,13 +1,13 @@
-"""Work on inputs at one endpoint: batches that its provider accepts, joined in their order.
+"""Runs work on inputs at one endpoint, in batches that the provider accepts or as one stream.
 
-Nothing commits before every batch is answered, so that a failure of any batch may still be retried
-or served elsewhere. The usage of the batches answered until then is reported, as the operator's
-cost of a failed attempt.
+An attempt with batches commits only once every batch is answered, so that a failure of any batch
+can be retried or served elsewhere. On a failure, the usage of the answered batches is reported as
+the operator's cost.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import reduce
 from itertools import chain
 from typing import Any, Final
@@ -15,28 +15,36 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Chosen, Ended, Output, Started, StreamEvent, UsageReported
+from tollgate.core.events import (
+    Chosen,
+    ChosenGroup,
+    Ended,
+    Output,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
 from tollgate.core.usage import Usage
 from tollgate.core.work.base import InputWork, WorkResult
-from tollgate.engine.choices import Encoded, error_of, lacks_kind
-from tollgate.engine.work.streamed_work import encode_streamed
+from tollgate.engine.choices import Encoded, decode_frames, error_of, lacks_kind
 from tollgate.providers.ports.base import (
     BatchCodec,
     Provider,
+    StreamedWorkCodec,
     Transport,
     UpstreamRefused,
     WireRequest,
 )
 from tollgate.routing.planning.plan import Attempt
 
-# The most requests of one attempt that run at the same time.
+# Maximum number of concurrent requests in one attempt.
 _BATCHES_AT_ONCE: Final = 8
-# The most bytes of results that are held in memory, for all batches together.
+# Maximum size in bytes of all results of an attempt, which are held in memory.
 RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
 
 
 class EncodedBatches(Struct, frozen=True, kw_only=True):
-    """The requests of one attempt, one for each batch."""
+    """Requests of one attempt, one per batch."""
 
     codec: BatchCodec[Any]
     transport: Transport
@@ -46,22 +54,22 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """Always one stream, with the usage of all batches."""
+        """Always 1: one stream has the usage of all batches."""
         return 1
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not support as they were set."""
+        """Caller's parameters that the provider does not support, or not with these values."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of options that do not reach the provider as the caller sent them."""
+        """Names of options that are changed or dropped before the provider gets them."""
         return self.unsupported
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
-        """Yield the stream of the one answer; reading it sends the requests."""
+        """Yield the answer as one stream; reading from it sends the requests."""
         async with aclosing(self._events()) as events:
             yield events
 
@@ -71,8 +79,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         results: dict[int, WorkResult] = {}
         size = 0
         try:
-            for answered in asyncio.as_completed(tasks):
-                place, result = await answered
+            for finished_task in asyncio.as_completed(tasks):
+                place, result = await finished_task
                 if isinstance(result, WorkResult):
                     results[place] = result
                     size += sum(map(len, result.pieces))
@@ -96,7 +104,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
     async def _ask(
         self, place: int, slots: asyncio.Semaphore
     ) -> tuple[int, WorkResult | Exception]:
-        """Return the place of a batch with its result, or with the failure that ended it."""
+        """Return the index of a batch with its result, or with the exception that ended it."""
         try:
             async with slots:
                 return place, await self._result(place)
@@ -107,8 +115,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         target, wire = self.attempt.target, self.wires[place]
         try:
             async with self.transport.open(wire, self.attempt.timeouts) as frames:
-                async for together in frames:
-                    return self.codec.decode(together[-1], self.batches[place], target)
+                async for read_frames in frames:
+                    return self.codec.decode(read_frames[-1], self.batches[place], target)
         except UpstreamRefused as refused:
             raise error_of(refused, self.codec.error, target) from refused
         raise UpstreamError(
@@ -116,21 +124,61 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         )
 
 
+class EncodedStream(Struct, frozen=True, kw_only=True):
+    """Request of one attempt whose result is streamed, such as audio or a transcript."""
+
+    codec: StreamedWorkCodec[Any]
+    transport: Transport
+    attempt: Attempt
+    work: InputWork
+    wire: WireRequest
+
+    @property
+    def streams(self) -> int:
+        """Always 1."""
+        return 1
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Caller's parameters that the provider does not support, or not with these values."""
+        return self.wire.adapted
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """Names of options that are changed or dropped before the provider gets them."""
+        return (*self.unsupported, *self.wire.unreadable)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
+        """Send the request and yield the stream of its events as they arrive."""
+        target = self.attempt.target
+        async with AsyncExitStack() as connection:
+            try:
+                frames = await connection.enter_async_context(
+                    self.transport.open(self.wire, self.attempt.timeouts)
+                )
+            except UpstreamRefused as refused:
+                raise error_of(refused, self.codec.error, target) from refused
+            decoder = self.codec.decoder(self.work, target)
+            events = decode_frames(frames, None, [decoder], self.attempt)
+            yield await connection.enter_async_context(aclosing(events))
+
+
 def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
     """Encode work; raise RequestError for inputs that the provider never accepts.
 
-    Work that fits into one request is streamed, if the caller wants that and the provider can.
+    Work that fits into one request is streamed if the caller wants that and the provider can.
     """
     load = provider.batch_codecs.get(work.kind)
     load_streamed = provider.stream_codecs.get(work.kind)
     if load is None:
         if load_streamed is None:
             raise lacks_kind(attempt, work.kind)
-        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+        return _encode_streamed(load_streamed(), provider.transport, attempt, work)
     codec = load()
     batches = tuple(codec.split(work, attempt.target))
     if work.stream and load_streamed is not None and len(batches) == 1:
-        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+        return _encode_streamed(load_streamed(), provider.transport, attempt, work)
     return EncodedBatches(
         codec=codec,
         transport=provider.transport,
@@ -140,8 +188,20 @@ def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encode
     )
 
 
+def _encode_streamed(
+    codec: StreamedWorkCodec[Any], transport: Transport, attempt: Attempt, work: InputWork
+) -> EncodedStream:
+    return EncodedStream(
+        codec=codec,
+        transport=transport,
+        attempt=attempt,
+        work=work,
+        wire=codec.encode(work, attempt.target),
+    )
+
+
 def _choose(*events: StreamEvent) -> list[Chosen]:
-    """Return events as those of the only choice."""
+    """Return events with the index of the only choice."""
     return [(0, event) for event in events]
 
 
@@ -151,7 +211,7 @@ def _started(results: Mapping[int, WorkResult]) -> Started:
 
 
 def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
-    """Return the sum of the batches; a class that any batch does not report is unknown."""
+    """Return the sum over all batches; a field is unknown if any batch does not report it."""
     usages = [result.usage for result in results.values()]
     known = {
         name
@@ -167,7 +227,7 @@ def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
 
 
 def _find_excess(size: int) -> UpstreamError | None:
-    """Return the error of a result that is too large to hold; None if it may be held."""
+    """Return an error if results are too large to hold in memory; None otherwise."""
     if size <= RESULT_BYTES_MAX:
         return None
     return UpstreamError(

@@ -1,4 +1,4 @@
-"""Pictures for the tool `image`, planned, attempted and billed like an image request."""
+"""Generates images for the tool `image`, with plan, retries and bill of an image request."""
 
 import asyncio
 from decimal import Decimal
@@ -29,37 +29,36 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implements `tools.ports.base.Painter` for one request, at the prices of one time.
-
-    A price that rises before a picture is made would make its cost exceed the hold.
-    """
+    """Implementation of `tools.ports.base.Painter` at fixed prices, which the hold covers."""
 
     planner: Planner
     providers: ProviderDirectory
     clock: Clock
     ids: IdSource
     when_s: float
-    """The Unix second of the request."""
+    """Unix time of the request, in seconds."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the most that the work can cost; raise GatewayError if no model may do it."""
+        """Return the maximum cost of the work; raise GatewayError if no model may do it."""
         return self._plan(work, principal).cost_max_nano_usd
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Return the pictures; raise RunFailure if no endpoint makes them in time."""
+        """Generate the images; raise RunFailure if no endpoint does so in time."""
         deadline = Deadline.within(self.clock, timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
                 plan = self._plan(work, principal)
                 return await self._attempt(AttemptCursor(plan), plan, work, deadline)
         except TimeoutError as late:
-            raise RunFailure("unavailable", "the picture was not made in time") from late
+            raise RunFailure("unavailable", "the image was not generated in time") from late
         except GatewayError as error:
-            raise RunFailure("unavailable", "no picture could be made") from error
+            raise RunFailure("unavailable", "no image could be generated") from error
 
     def _plan(self, work: ImageRequest, principal: Principal) -> Plan:
-        wanted = PlanningRequest.of(work, principal=principal, request_id=principal.key_id)
-        return self.planner.plan(wanted, now_s=self.when_s)
+        planning_request = PlanningRequest.of(
+            work, principal=principal, request_id=principal.key_id
+        )
+        return self.planner.plan(planning_request, now_s=self.when_s)
 
     async def _attempt(
         self, cursor: AttemptCursor, plan: Plan, work: ImageRequest, deadline: Deadline
@@ -87,8 +86,8 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
         account.serve(attempt, streams=1)
         pieces: list[bytes] = []
         async with encode_work(provider, attempt, work).open() as events:
-            async for together in events:
-                for choice, event in together:
+            async for read_events in events:
+                for choice, event in read_events:
                     account.observe(event, choice)
                     if isinstance(event, Output):
                         pieces += event.pieces
@@ -107,7 +106,7 @@ def _made_image(piece: bytes) -> MadeImage:
 
 
 def _fee(line: BillLine) -> Fee:
-    """Return a line of the image model's bill as a fee of the tool, at the same cost."""
+    """Convert a line in the image model's bill to a fee of the tool, at the same cost."""
     return Fee(
         item=f"image_model_{line.item}",
         quantity=line.quantity,

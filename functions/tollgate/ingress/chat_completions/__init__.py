@@ -1,53 +1,26 @@
-"""OpenAI's chat completions as a client format."""
+"""The client format of OpenAI's chat completions API."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 
-from tollgate.core.errors import GatewayError
-from tollgate.core.ids import IdSource
-from tollgate.ingress.base import (
-    KEEP_ALIVE_COMMENT,
-    NO_HEADERS,
-    ErrorReply,
-    ParsedCall,
-    Routed,
-    ServedBy,
-)
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.render import ChatRenderer
-from tollgate.ingress.errors import openai_limit_headers, openai_reply
+from tollgate.ingress.shared.openai_format import OpenAIFormat
 
 
-class ChatCompletions:
-    """The format of POST /v1/chat/completions; `ids` makes episode ids if callers send none."""
-
-    def __init__(self, ids: IdSource) -> None:
-        self._ids = ids
-
-    keep_alive = early_keep_alive = KEEP_ALIVE_COMMENT
-    limit_headers = staticmethod(openai_limit_headers)
+class ChatCompletions(OpenAIFormat):
+    """The format of POST /v1/chat/completions; a missing episode id is created."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         return parse(body)
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ChatRenderer:
-        """Return a new renderer for one reply."""
         return ChatRenderer(
+            call,
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),
-            usage_on_finish=call.usage_on_finish,
             credits_per_usd=credits_per_usd,
-            choices=call.request.choices,
-            tells_routing=call.tells_routing,
-            excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
-            reported_tools=[tool.id for tool in call.request.server_tools if tool.events],
         )
-
-    def error(
-        self, error: GatewayError, request_id: str, routed: Routed | None = None
-    ) -> ErrorReply:
-        """Render an error in OpenAI's envelope."""
-        return openai_reply(error, request_id, routed)

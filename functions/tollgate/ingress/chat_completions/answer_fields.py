@@ -1,4 +1,4 @@
-"""Renders the fields, in OpenAI's format, that streamed and whole answers share."""
+"""Rendering of fields that streamed and non-streamed answers share."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,11 +12,11 @@ from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 def render_reasoning_detail(
     index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int, runs: int
 ) -> dict[str, JsonValue]:
-    """Render an entry of `reasoning_details`, with the entry's position in the answer.
+    """Render an entry for `reasoning_details`, with its position in the answer.
 
-    The format has separate lists for reasoning, calls and runs of the gateway's tools, but a signer
-    checks where the reasoning stood. `after` therefore states the text, calls and runs before the
-    reasoning, unless the reasoning came first.
+    The format has separate lists for reasoning, calls and server tool runs, but signers check the
+    position of reasoning. So `after` counts the text, calls and runs before the reasoning; it is
+    omitted if the reasoning came first.
     """
     detail = write_detail(reasoning, index)
     if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:
@@ -28,14 +28,14 @@ def render_reasoning_detail(
 
 
 def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
-    """Render `extra_content` of a call, where Google's OpenAI-compatible API puts a signature."""
+    """Render `extra_content`, in which Google's OpenAI-compatible API puts Gemini's signatures."""
     if provenance is None or provenance.signer != GEMINI or provenance.signature is None:
         return {}
     return {"extra_content": {"google": {"thought_signature": provenance.signature}}}
 
 
 def render_image(image: MadeImage, index: int) -> dict[str, JsonValue]:
-    """Render an entry of `images`, in OpenRouter's form.
+    """Render an entry for `images`, in OpenRouter's form.
 
     https://openrouter.ai/docs/features/multimodal/image-generation (2026-11-22)
     """
@@ -48,7 +48,7 @@ def render_image(image: MadeImage, index: int) -> dict[str, JsonValue]:
 
 
 def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
-    """Render an entry of `tool_calls`."""
+    """Render an entry for `tool_calls`."""
     if call.is_text:
         custom: dict[str, JsonValue] = {"name": call.name, "input": arguments}
         return {"id": call.id, "type": "custom", "custom": custom}
@@ -60,10 +60,10 @@ def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
 
 
 def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue]:
-    """Render an entry of `annotations`; `preceding` is the length of the text before this part.
+    """Render an entry for `annotations`; `preceding` is the length of the text before this part.
 
-    OpenAI's schema requires every field, so a source without an address gets an empty `url`, and a
-    citation without a range of text gets an empty range at the start of the part.
+    OpenAI's schema requires every field, so a missing URL becomes an empty string, and a missing
+    range becomes an empty range at the start of the part.
     """
     start = preceding + (citation.start or 0)
     return {
@@ -78,22 +78,22 @@ def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue
 
 
 def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Render an entry of `logprobs`, and add the fields that clients need but servers may omit."""
+    """Render an entry for `logprobs`; add fields that clients require and servers may omit."""
     alternatives = entry.get("top_logprobs")
-    listed: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
+    entries: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
     return {
         "token": entry.get("token", ""),
         "logprob": entry.get("logprob"),
         "bytes": entry.get("bytes"),
         "top_logprobs": [
             {"bytes": None, **alternative}
-            for alternative in listed
+            for alternative in entries
             if isinstance(alternative, dict)
         ],
     }
 
 
-def render_log_probs(noted: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
-    """Render `logprobs` of text, or of a refusal if `refused`."""
-    tokens: list[JsonValue] = [render_token(entry) for note in noted for entry in note.entries]
+def render_log_probs(notes: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
+    """Render `logprobs` for text, or for a refusal if `refused`."""
+    tokens: list[JsonValue] = [render_token(entry) for note in notes for entry in note.entries]
     return {"content": None, "refusal": tokens} if refused else {"content": tokens, "refusal": None}

@@ -1,4 +1,4 @@
-"""Renders the frames of one choice of a stream."""
+"""Rendering of one choice in a stream."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, assert_never
@@ -34,17 +34,17 @@ from tollgate.ingress.chat_completions.file_annotations import render_files
 from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
-# The fields of a reasoning detail that are sent when the part ends. The signer (`format`) comes
-# with the last piece only: some clients concatenate the texts of all pieces, others keep the last.
+# The fields of a reasoning detail that are sent only in its last piece, because some clients
+# concatenate the strings of all pieces and others keep the last one.
 _AT_THE_END: Final = ("format", "signature", "data")
-# The fields of a reasoning detail that are sent once, as soon as they are known.
+# The fields of a reasoning detail that are sent once, in the first piece if known by then.
 _STATED_ONCE: Final = ("id", "model")
 
 
 class ChoiceRenderer:
-    """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
+    """Renders the frames of one choice; `head` is the start of every frame in the reply.
 
-    `reported_tools` are the gateway's tools whose progress is sent in frames.
+    `reported_tools` are the server tools whose progress is reported in frames.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ChoiceRenderer:
         self._excludes_reasoning = excludes_reasoning
         self._parts: list[Part] = []
         self._frames: list[tuple[bytes, ...]] = []
-        """The constant bytes around the text of a delta, by part."""
+        """The constant bytes before and after the text of a delta, for each part."""
         self._ordinals: list[int] = []
         self._without_arguments: set[int] = set()
         self._calls = 0
@@ -70,22 +70,22 @@ class ChoiceRenderer:
         self._citations = 0
         self._runs = RunFrames(reported_tools)
         self._text_length = 0
-        """Characters of text so far."""
+        """The number of characters of text so far."""
         self._preceding = 0
-        """Characters of text before the current text part."""
+        """The number of characters before the current text part."""
         self.set_head(head)
 
     def set_head(self, head: bytes) -> None:
-        """Set the beginning of later frames; deltas of parts already begun keep the old head."""
+        """Set the start of later frames; deltas of parts that have started keep the old head."""
         self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the first frame, which has the role."""
+        """Render the first frame, which states the role."""
         self.set_head(head)
         return self._delta({"role": "assistant", "content": ""})
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
+        """Render one event; return no bytes if nothing has to be sent."""
         match event:
             case PartDelta(index=index, text=text):
                 return self._more(index, text)
@@ -99,16 +99,16 @@ class ChoiceRenderer:
                 assert_never(event)
 
     def finish_runs(self) -> bytes:
-        """Render the frame with all runs of the gateway's tools; empty if there were none."""
+        """Render the frame with all server tool runs; return no bytes if there were none."""
         return self._delta(self._runs.finish()) if self._runs.started else b""
 
     def finish_files(self, files: Sequence[KnownFile]) -> bytes:
-        """Render the frame with annotations on documents that were read."""
+        """Render the frame with annotations for the documents that were read."""
         entries = enumerate(render_files(files), start=self._citations)
         return self._delta({"annotations": [{"index": n, **entry} for n, entry in entries]})
 
     def finish(self, event: Ended) -> bytes:
-        """Render the last frame up to the end of `choices`; the caller may append fields."""
+        """Render the finish frame up to the end of `choices`, so that fields can be appended."""
         reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}
         return b"%b},%b]" % (self._delta_head, to_json(reasons)[1:])
 
@@ -143,7 +143,7 @@ class ChoiceRenderer:
                 ordinal, self._thoughts = self._thoughts, self._thoughts + 1
                 if not self._excludes_reasoning:
                     around = _around_thought(head, ordinal, _text_field(part.provenance))
-                    # Clients insert entries by index, so an entry is sent before its text.
+                    # An entry is sent before its text, because clients insert entries by index.
                     frame = self._begin_thought(part, ordinal)
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
@@ -154,7 +154,7 @@ class ChoiceRenderer:
                 )
                 if not part.is_text:
                     self._without_arguments.add(len(self._parts))
-                # Some clients read a signature only in the delta that has the call's name.
+                # Some clients read a signature only in the delta with the call's name.
                 call = {
                     "index": ordinal,
                     **answer_fields.render_call(part, ""),
@@ -165,8 +165,8 @@ class ChoiceRenderer:
                 ordinal, self._images = self._images, self._images + 1
                 frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
             case ServerToolRun():
-                begun = self._runs.start(len(self._parts), part, self._text_length)
-                frame = self._deltas(begun)
+                deltas = self._runs.start(len(self._parts), part, self._text_length)
+                frame = self._deltas(deltas)
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -178,10 +178,10 @@ class ChoiceRenderer:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
-                # Clients that accumulate deltas need the index of every entry of a list.
-                place, self._citations = self._citations, self._citations + 1
-                cited = answer_fields.render_annotation(note, self._preceding)
-                return self._delta({"annotations": [{"index": place, **cited}]})
+                # Clients that accumulate deltas need an index in every list entry.
+                position, self._citations = self._citations, self._citations + 1
+                annotation = answer_fields.render_annotation(note, self._preceding)
+                return self._delta({"annotations": [{"index": position, **annotation}]})
             case LogProbs() if isinstance(part, Text | Refusal):
                 log_probs = answer_fields.render_log_probs(
                     (note,), refused=isinstance(part, Refusal)
@@ -194,7 +194,7 @@ class ChoiceRenderer:
                 self._runs.note(index, note)
                 return b""
             case Citation() | LogProbs() | RunResult():
-                # OpenAI's format has no fields for notes on reasoning and on calls.
+                # OpenAI's format has no fields for notes on reasoning or calls.
                 return b""
             case _:
                 assert_never(note)
@@ -211,20 +211,19 @@ class ChoiceRenderer:
 
     def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
         detail = self._detail(part, ordinal)
-        # Fields that are final only at the end are sent once, because clients concatenate texts.
-        begun = {name: value for name, value in detail.items() if name not in _AT_THE_END}
+        first_piece = {name: value for name, value in detail.items() if name not in _AT_THE_END}
         if "data" in detail:
-            # Typed clients refuse an encrypted detail without `data`.
-            begun["data"] = ""
-        return self._delta({"reasoning_details": [begun]})
+            # Clients with typed models refuse an encrypted detail without `data`.
+            first_piece["data"] = ""
+        return self._delta({"reasoning_details": [first_piece]})
 
-    def _end_thought(self, part: Reasoning, ordinal: int, ended: Provenance | None) -> bytes:
-        begun = self._detail(part, ordinal)
-        detail = self._detail(replace(part, provenance=ended or part.provenance), ordinal)
+    def _end_thought(self, part: Reasoning, ordinal: int, provenance: Provenance | None) -> bytes:
+        first_piece = self._detail(part, ordinal)
+        detail = self._detail(replace(part, provenance=provenance or part.provenance), ordinal)
         rest = {
             name: value
             for name, value in detail.items()
-            if name in _AT_THE_END or (name in _STATED_ONCE and name not in begun)
+            if name in _AT_THE_END or (name in _STATED_ONCE and name not in first_piece)
         }
         if not rest:
             return b""
@@ -243,9 +242,11 @@ class ChoiceRenderer:
                     return b""
                 return self._end_thought(part, ordinal, provenance)
             case ToolCall():
-                begun = answer_fields.render_extra_content(part.provenance)
-                signed = {} if begun else answer_fields.render_extra_content(provenance)
-                if not signed and index not in self._without_arguments:
+                sent_content = answer_fields.render_extra_content(part.provenance)
+                extra_content = (
+                    {} if sent_content else answer_fields.render_extra_content(provenance)
+                )
+                if not extra_content and index not in self._without_arguments:
                     return b""
                 missing = "{}" if index in self._without_arguments else ""
                 more: dict[str, JsonValue] = (
@@ -253,13 +254,13 @@ class ChoiceRenderer:
                     if part.is_text
                     else {"function": {"arguments": missing}}
                 )
-                return self._delta({"tool_calls": [{"index": ordinal, **more, **signed}]})
+                return self._delta({"tool_calls": [{"index": ordinal, **more, **extra_content}]})
             case _:
                 assert_never(part)
 
 
 def _text_field(provenance: Provenance | None) -> tuple[str, str]:
-    """Return the type of a reasoning detail, and the name of the field with its text."""
+    """Return the type of a reasoning detail, and the name of its text field."""
     if provenance is not None and provenance.is_summary:
         return "reasoning.summary", "summary"
     return "reasoning.text", "text"

@@ -1,6 +1,6 @@
-"""Annotations of chat completions that contain the documents that were read, as at OpenRouter.
+"""Annotations that contain the documents read for an answer, in OpenRouter's form.
 
-A client sends the annotations back with its next request, so that no file is read twice:
+Clients send annotations back with the next request, so that no file is read twice:
 https://openrouter.ai/docs/features/multimodal/pdfs (2026-11-22).
 """
 
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.media import field_refusal
 
 
 def render_files(files: Iterable[KnownFile]) -> Iterator[dict[str, JsonValue]]:
-    """Yield an entry of `annotations` for each document."""
+    """Yield an entry for `annotations` for each document."""
     for file in files:
         content: list[JsonValue] = [_render_part(part) for part in show_pages(file.pages)]
         yield {
@@ -40,17 +40,22 @@ def _render_part(part: Text | Image) -> JsonValue:
             raise ValueError("the picture of a page must be inline bytes")
 
 
-def parse_known_files(messages: Sequence[wire.Message]) -> tuple[KnownFile, ...]:
-    """Return the documents in annotations of earlier answers; RequestError for a bad picture."""
-    known: dict[str, KnownFile] = {}
+def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile, ...], int]:
+    """Return the documents in annotations of earlier answers, and their size in the body.
+
+    Raises RequestError for an invalid image.
+    """
+    files: dict[str, KnownFile] = {}
+    size_bytes = 0
     for n, message in enumerate(messages):
         if not isinstance(message, wire.AssistantMessage):
             continue
         for m, annotation in enumerate(message.annotations or ()):
             if annotation.file is not None:
                 path = f"messages[{n}].annotations[{m}].file"
-                known[annotation.file.hash] = _parse_file(annotation.file, path)
-    return tuple(known.values())
+                files[annotation.file.hash] = _parse_file(annotation.file, path)
+                size_bytes += sum(map(_size, annotation.file.content))
+    return tuple(files.values()), size_bytes
 
 
 def _parse_file(file: wire.ReturnedFile, path: str) -> KnownFile:
@@ -71,22 +76,15 @@ def _parse_parts(content: Sequence[wire.ReturnedPart], path: str) -> Iterator[Te
             case wire.ReturnedText(text=text):
                 yield Text(text=text)
             case wire.ReturnedPicture(image_url=address):
-                place = f"{path}[{n}].image_url.url"
-                source = parse_image(address.url, place)
+                url_path = f"{path}[{n}].image_url.url"
+                source = parse_image(address.url, url_path)
                 if not isinstance(source, InlineMedia):
-                    raise field_refusal(place, "must be a data: URL")
+                    raise field_refusal(url_path, "must be a data: URL")
                 yield source
             case _:
                 assert_never(part)
 
 
-def count_bytes(messages: Sequence[wire.Message]) -> int:
-    """Return the bytes of document annotations in a body, which are not sent to providers."""
-    total = 0
-    for message in messages:
-        if isinstance(message, wire.AssistantMessage):
-            for annotation in message.annotations or ():
-                for part in annotation.file.content if annotation.file else ():
-                    shown = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
-                    total += len(shown.encode())
-    return total
+def _size(part: wire.ReturnedPart) -> int:
+    content = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
+    return len(content.encode())

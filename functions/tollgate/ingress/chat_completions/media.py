@@ -1,4 +1,4 @@
-"""Parses images, audio and files of a request, in all accepted notations, into core content."""
+"""Parsing of images, audio and files in a request into core content."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ _PCM16: Final = "audio/pcm"
 
 
 def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
-    """Parse a part of a message; raise RequestError with a field at or below `path`."""
+    """Parse a message part; raise RequestError with a field at or below `path`."""
     if not isinstance(part, wire.TextPart | wire.RefusalPart):
         count.add(path)
     match part:
@@ -50,7 +50,7 @@ def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
 
 
 def parse_image(url: str, path: str) -> MediaSource:
-    """Parse the URL of a picture; raise RequestError for a data URL with other content."""
+    """Parse an image URL; raise RequestError for a data URL with other content."""
     if not DATA_URL.match(url):
         return parse_address(url, path)
     source = parse_inline(url, None, path)
@@ -69,7 +69,7 @@ def _image(part: wire.ImagePart, path: str) -> Image:
 
 def _audio(audio: wire.InputAudio, path: str) -> Audio:
     if audio.format == "pcm16":
-        # PCM samples have no header from which the type could be detected.
+        # The type of PCM samples cannot be detected, because they have no header.
         text = base64_of(audio.data)
         decode_content(text, f"{path}.data")
         return Audio(source=InlineMedia(media_type=_PCM16, base64=text), format="pcm16")
@@ -112,7 +112,7 @@ def _file(
         return Document(source=address, filename=file.filename, cache=cache)
     data, data_path = file.file_data or "", f"{path}.{data_field}"
     if data.startswith(("http://", "https://")):
-        # OpenRouter accepts a file's URL in this field.
+        # OpenRouter also accepts a URL in this field.
         address = parse_address(data, data_path)
         return Document(source=address, filename=file.filename, cache=cache)
     content = parse_inline(data, file.mime_type, data_path)

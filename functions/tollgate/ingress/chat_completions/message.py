@@ -1,4 +1,4 @@
-"""Renders one choice of a whole answer."""
+"""Rendering of one choice in a non-streamed answer."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -21,12 +21,14 @@ def render_choice(
     excludes_reasoning: bool,
     files: Sequence[KnownFile] = (),
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices`; `files` are the documents that were read for the answer."""
+    """Render an entry for `choices`; `files` are the documents read for the answer."""
     message = _message(response, model, excludes_reasoning=excludes_reasoning)
     if files:
-        cited = message.get("annotations")
+        citations = message.get("annotations")
         annotated: list[JsonValue] = [*render_files(files)]
-        message["annotations"] = [*cited, *annotated] if isinstance(cited, list) else annotated
+        message["annotations"] = (
+            [*citations, *annotated] if isinstance(citations, list) else annotated
+        )
     return {
         "index": index,
         "message": message,
@@ -47,12 +49,12 @@ def _message(
     calls: list[JsonValue] = []
     images: list[JsonValue] = []
     runs: list[JsonValue] = []
-    for place, part in enumerate(response.parts):
+    for index, part in enumerate(response.parts):
         match part:
             case Text(text=text):
                 annotations += [
                     answer_fields.render_annotation(note, len(content))
-                    for note in response.notes.get(place, ())
+                    for note in response.notes.get(index, ())
                     if isinstance(note, Citation)
                 ]
                 content += text
@@ -80,7 +82,7 @@ def _message(
                     render_run(
                         len(runs),
                         part,
-                        response.notes.get(place, ()),
+                        response.notes.get(index, ()),
                         text_length=len(content),
                     )
                 )
@@ -114,24 +116,24 @@ def _reasoning(thoughts: list[Reasoning], details: list[JsonValue]) -> dict[str,
 
 
 def _call(call: ToolCall) -> dict[str, JsonValue]:
-    # Arguments must be valid JSON, so a call without arguments gets an empty object.
+    # Arguments must be valid JSON, so missing arguments become an empty object.
     blank = not call.is_text and not call.arguments.strip()
-    whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
-    return whole | answer_fields.render_extra_content(call.provenance)
+    rendered = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
+    return rendered | answer_fields.render_extra_content(call.provenance)
 
 
 def _log_probs(response: GenerationResponse) -> JsonValue:
     log_probs: dict[str, JsonValue] | None = None
     for refused, kind in ((False, Text), (True, Refusal)):
-        noted = [
+        notes = [
             note
-            for place, part in enumerate(response.parts)
+            for index, part in enumerate(response.parts)
             if isinstance(part, kind)
-            for note in response.notes.get(place, ())
+            for note in response.notes.get(index, ())
             if isinstance(note, LogProbs)
         ]
-        if noted:
-            rendered = answer_fields.render_log_probs(noted, refused=refused)
+        if notes:
+            rendered = answer_fields.render_log_probs(notes, refused=refused)
             if log_probs is None:
                 log_probs = rendered
             else:

@@ -1,10 +1,9 @@
-"""Parses the messages of a chat completion request into core messages."""
+"""Parsing of the messages in a chat completion request into core messages."""
 
 from collections.abc import Iterator
 from typing import assert_never
 
 from tollgate.core.content import Audio, InlineMedia, MadeImage, Provenance, Refusal, Text, ToolCall
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     AssistantMessage,
     Message,
@@ -58,10 +57,7 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Iterator[Me
                 name=message.name,
             )
         case wire.AssistantMessage():
-            if message.server_tool_calls:
-                yield from _rounds(message, path, count)
-            else:
-                yield _assistant(message, path, count)
+            yield from _answer(message, path, count)
         case wire.ToolMessage():
             yield _result(message, path, count)
         case _:
@@ -80,64 +76,52 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
     if not isinstance(message.content, list):
         text = Text(text=message.content or "")
         return ToolMessage(call_id=message.tool_call_id, content=(text,))
-    returned = []
+    contents = []
     for n, part in enumerate(message.content):
         part_path = f"{path}.content[{n}]"
-        shown = parse_part(part, part_path, count)
-        if isinstance(shown, Audio):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"{part_path} must not be audio: a tool returns text, images and documents.",
-                param=part_path,
+        content = parse_part(part, part_path, count)
+        if isinstance(content, Audio):
+            raise field_refusal(
+                part_path, "must not be audio: a tool returns text, images and documents"
             )
-        returned.append(shown)
-    return ToolMessage(call_id=message.tool_call_id, content=tuple(returned))
+        contents.append(content)
+    return ToolMessage(call_id=message.tool_call_id, content=tuple(contents))
 
 
-def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> AssistantMessage:
-    content = (
-        *place_thoughts(read_thoughts(message), _visible(message), [*_calls(message)]),
-        *_made_images(message, path, count),
-    )
-    if not content:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"{path}.content is required in an assistant message without tool_calls.",
-            param=f"{path}.content",
+def _answer(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
+    """Yield an earlier answer; an answer with server tool runs becomes one message per round."""
+    thoughts = read_thoughts(message)
+    visible, calls = [*_visible(message)], [*_calls(message)]
+    images = [*_made_images(message, path, count)]
+    if message.server_tool_calls:
+        yield from parse_rounds(
+            message, thoughts=thoughts, visible=visible, calls=calls, images=images
         )
-    return AssistantMessage(content=content, name=message.name)
-
-
-def _rounds(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
-    """Yield an answer during which the gateway ran tools, as the messages of its rounds."""
-    yield from parse_rounds(
-        message,
-        thoughts=read_thoughts(message),
-        visible=[*_visible(message)],
-        calls=[*_calls(message)],
-        images=[*_made_images(message, path, count)],
-    )
+        return
+    content = (*place_thoughts(thoughts, visible, calls), *images)
+    if not content:
+        raise field_refusal(
+            f"{path}.content", "is required in an assistant message without tool_calls"
+        )
+    yield AssistantMessage(content=content, name=message.name)
 
 
 def _made_images(
     message: wire.AssistantMessage, path: str, count: MediaCount
 ) -> Iterator[MadeImage]:
     for n, image in enumerate(message.images or ()):
-        yield _made_image(image, f"{path}.images[{n}]", count)
-
-
-def _made_image(image: wire.MadeImage, path: str, count: MediaCount) -> MadeImage:
-    count.add(path)
-    source = parse_image(image.image_url.url, f"{path}.image_url.url")
-    if not isinstance(source, InlineMedia):
-        raise field_refusal(f"{path}.image_url.url", "must be a data: URL")
-    return MadeImage(source=source, provenance=_provenance(image.extra_content))
+        count.add(f"{path}.images[{n}]")
+        url_path = f"{path}.images[{n}].image_url.url"
+        source = parse_image(image.image_url.url, url_path)
+        if not isinstance(source, InlineMedia):
+            raise field_refusal(url_path, "must be a data: URL")
+        yield MadeImage(source=source, provenance=_provenance(image.extra_content))
 
 
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
-        # Next to calls an empty string means null; providers refuse an empty text.
+        # Next to calls, an empty string means null, and providers refuse empty texts.
         if content or not (message.tool_calls or message.server_tool_calls):
             yield Text(text=content)
     else:

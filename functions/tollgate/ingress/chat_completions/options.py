@@ -1,8 +1,7 @@
-"""Parses the options of a chat completion request: output format, reasoning, log probabilities."""
+"""Parsing of output format, reasoning and log probabilities in a chat completion request."""
 
 from typing import Final, assert_never
 
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     Effort,
     JsonOutput,
@@ -10,32 +9,33 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import request as wire
+from tollgate.ingress.shared.media import field_refusal
 
 _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"
 
 
-def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
-    """Return the required output format; None for plain text."""
+def parse_output_format(format_: wire.ResponseFormat | None) -> OutputFormat | None:
+    """Return the requested output format; None for plain text."""
     match format_:
-        case None | option_models.TextFormat():
+        case None | wire.TextFormat():
             return None
-        case option_models.JsonObjectFormat(json_schema=schema):
-            named = _NAME_DEFAULT
-            return JsonOutput() if schema is None else SchemaOutput(name=named, schema=schema)
-        case option_models.JsonSchemaFormat():
+        case wire.JsonObjectFormat(json_schema=schema):
+            if schema is None:
+                return JsonOutput()
+            return SchemaOutput(name=_NAME_DEFAULT, schema=schema)
+        case wire.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
             assert_never(format_)
 
 
-def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
+def _schema_output(format_: wire.JsonSchemaFormat) -> SchemaOutput:
     stated = format_.json_schema
     if stated is None:
         if format_.bare_schema is None:
-            raise _refused(_SCHEMA, "is required")
+            raise field_refusal(_SCHEMA, "is required")
         return SchemaOutput(name=_NAME_DEFAULT, schema=format_.bare_schema)
     if stated.json_schema is not None:
         return SchemaOutput(
@@ -45,46 +45,48 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
             strict=stated.strict,
         )
     if is_bare(stated):
-        # The caller sent the schema in place of the object that should contain the schema.
+        # The caller sent the schema itself instead of an object with the field `schema`.
         schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
         return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
-    raise _refused(f"{_SCHEMA}.schema", "is required")
+    raise field_refusal(f"{_SCHEMA}.schema", "is required")
 
 
-def is_bare(stated: option_models.JsonSchema) -> bool:
-    """Return True if the caller sent the schema's fields directly instead of in `schema`."""
-    known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
-    return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
+def is_bare(schema: wire.JsonSchema) -> bool:
+    """Return True if the object is itself a schema, without the field `schema`."""
+    keywords = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
+    return schema.json_schema is None and not keywords.isdisjoint(schema.model_extra or ())
 
 
 def parse_reasoning(
     effort: Effort | None,
-    options: option_models.Reasoning | None,
+    options: wire.Reasoning | None,
     *,
     included: bool | None = None,
 ) -> ReasoningOptions | None:
-    """Merge OpenAI's `reasoning_effort` and OpenRouter's `reasoning`; raise if they conflict.
+    """Return the options from `reasoning_effort` and `reasoning`; raise RequestError on a conflict.
 
-    `included` is `include_reasoning`, OpenRouter's older counterpart of `reasoning.exclude`.
+    `included` is `include_reasoning`, OpenRouter's older form of `reasoning.exclude`.
     """
     if options is None:
         if effort is None and included is not False:
             return None
         return ReasoningOptions(effort=effort, exclude=included is False)
     if included is not None and options.exclude not in (None, not included):
-        raise _refused("include_reasoning", "must not differ from reasoning.exclude")
+        raise field_refusal("include_reasoning", "must not contradict reasoning.exclude")
     exclude = bool(options.exclude) or included is False
     if effort is not None and options.effort not in (None, effort):
-        raise _refused("reasoning.effort", "must not differ from reasoning_effort")
+        raise field_refusal("reasoning.effort", "must not differ from reasoning_effort")
     effort = effort or options.effort
     tokens_max, enabled = options.max_tokens, options.enabled
     if effort is not None and tokens_max is not None:
-        raise _refused("reasoning.max_tokens", "must not be given with an effort")
+        raise field_refusal("reasoning.max_tokens", "must not be combined with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise _refused("reasoning.enabled", "must not be false with an effort or max_tokens")
+        raise field_refusal("reasoning.enabled", "must not be false with an effort or max_tokens")
     if enabled and off:
-        raise _refused("reasoning.enabled", "must not be true with effort 'none' or max_tokens 0")
+        raise field_refusal(
+            "reasoning.enabled", "must not be true if the effort is 'none' or max_tokens is 0"
+        )
     if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
     return ReasoningOptions(
@@ -96,12 +98,8 @@ def parse_reasoning(
 
 
 def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
-    """Return whether log probabilities are requested, and the number of alternative tokens."""
+    """Return True or None for log probabilities, and the number of alternative tokens or None."""
     if chat.top_logprobs and not chat.logprobs:
-        raise _refused("top_logprobs", "needs logprobs: true")
-    # False and 0 mean the same as a missing field, but some providers refuse them.
+        raise field_refusal("top_logprobs", "requires logprobs: true")
+    # False and 0 become None, because some providers refuse them.
     return chat.logprobs or None, chat.top_logprobs or None
-
-
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

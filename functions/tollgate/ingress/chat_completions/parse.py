@@ -1,16 +1,15 @@
-"""Parses a chat completion request from bytes to a `GenerationRequest`."""
+"""Parsing of chat completion requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.documents.known_files import KnownFile
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
+from tollgate.ingress.chat_completions.file_annotations import parse_known_files
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
@@ -24,12 +23,16 @@ from tollgate.ingress.chat_completions.tools import (
     unknown_tool_fields,
 )
 from tollgate.ingress.chat_completions.wire import messages as message_models
-from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_preferences,
+)
 from tollgate.ingress.validation import validate_body
 
 _HINTS: Final = {
@@ -46,13 +49,13 @@ def parse(body: bytes) -> ParsedCall:
     tools, server_tools, tool_choice = narrow_tools(
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
-    known_files, known_bytes = _known_files(chat)
+    known_files, known_bytes = parse_known_files(chat.messages)
     request = GenerationRequest(
         model=chat.model,
         messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=tool_choice,
-        # Some providers refuse `parallel_tool_calls` in a request without tools.
+        # Some providers refuse `parallel_tool_calls` without tools.
         parallel_tool_calls=chat.parallel_tool_calls if tools or server_tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=parse_sampling(chat, logprobs=logprobs, top_logprobs=top_logprobs),
@@ -83,7 +86,7 @@ def parse(body: bytes) -> ParsedCall:
 
 
 class _SwitchedOn(Struct, frozen=True, kw_only=True):
-    """The tools that plugins switch on, and the names of options that have no effect."""
+    """The server tools that a request enables, and the names of options without effect."""
 
     tools: tuple[ServerTool, ...] = ()
     documents: DocumentOptions | None = None
@@ -93,7 +96,7 @@ class _SwitchedOn(Struct, frozen=True, kw_only=True):
 def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     if not chat.plugins and chat.web_search_options is None:
         return _SwitchedOn()
-    # Imported with the first request that switches a tool on, which keeps cold starts short.
+    # Imported on the first request that enables a server tool, to keep cold starts short.
     from tollgate.ingress.chat_completions import plugins
 
     fields = plugins.read_plugins(chat)
@@ -104,26 +107,13 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     )
 
 
-def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
-    """Return the documents in annotations of earlier answers, and their bytes in the body."""
-    if not any(
-        annotation.file
-        for message in chat.messages
-        if isinstance(message, message_models.AssistantMessage)
-        for annotation in message.annotations or ()
-    ):
-        return (), 0
-    return parse_known_files(chat.messages), count_bytes(chat.messages)
-
-
 def _smaller(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _unknown(chat: wire.ChatFields) -> Iterator[str]:
     yield from extra_fields(chat)
-    if chat.stream_options:
-        yield from extra_fields(chat.stream_options, "stream_options.")
+    yield from extra_fields(chat.stream_options, "stream_options.")
     yield from unknown_preferences(chat)
     yield from _unknown_options(chat)
     for message in chat.messages:
@@ -135,10 +125,9 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
         if isinstance(message, message_models.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from extra_fields(call, "messages[].tool_calls[].")
-                if call.extra_content:
-                    yield from extra_fields(
-                        call.extra_content, "messages[].tool_calls[].extra_content."
-                    )
+                yield from extra_fields(
+                    call.extra_content, "messages[].tool_calls[].extra_content."
+                )
             for detail in message.reasoning_details or ():
                 yield from extra_fields(detail, "messages[].reasoning_details[].")
     for tool in chat.tools or ():
@@ -146,17 +135,12 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
 
 
 def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
-    if chat.reasoning:
-        yield from extra_fields(chat.reasoning, "reasoning.")
-    if chat.response_format:
-        yield from extra_fields(chat.response_format, "response_format.")
-    match chat.response_format:
-        case option_models.JsonSchemaFormat(json_schema=option_models.JsonSchema() as schema) if (
-            not is_bare(schema)
-        ):
+    yield from extra_fields(chat.reasoning, "reasoning.")
+    yield from extra_fields(chat.response_format, "response_format.")
+    if isinstance(chat.response_format, wire.JsonSchemaFormat):
+        schema = chat.response_format.json_schema
+        if schema is not None and not is_bare(schema):
             yield from extra_fields(schema, "response_format.json_schema.")
-        case _:
-            pass
 
 
 def _unknown_source(part: parts.Part) -> Iterator[str]:

@@ -1,16 +1,16 @@
-"""Parses the gateway's tools that a chat completion request switches on."""
+"""Parsing of the server tools that a chat completion request enables."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
 from tollgate.ingress.chat_completions.wire import plugins as wire
 from tollgate.ingress.chat_completions.wire.request import ChatFields
-from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
@@ -24,7 +24,7 @@ from tollgate.ingress.validation import validate_object
 
 _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
     **{tool: (tool,) for tool in SERVER_TOOLS},
-    # OpenRouter's older name of a plugin that searches and fetches.
+    # OpenRouter's older name for a plugin that searches and fetches.
     "web": ("web_search", "web_fetch"),
 }
 
@@ -33,13 +33,13 @@ _PDF: Final = "pdf"
 
 
 def read_plugins(chat: ChatFields) -> wire.PluginFields:
-    """Return the validated fields that switch tools on; raise RequestError if they are invalid."""
-    stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
-    return validate_object(wire.PluginFields, stated)
+    """Return the fields that enable tools; raise RequestError if they are invalid."""
+    fields = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
+    return validate_object(wire.PluginFields, fields)
 
 
 def parse_reading(fields: wire.PluginFields) -> DocumentOptions | None:
-    """Return the options of reading documents; raise RequestError with the field at fault."""
+    """Return the options for reading documents; raise RequestError with the field at fault."""
     return require_one_reading(
         [
             DocumentOptions(
@@ -59,16 +59,16 @@ def _enabled(fields: wire.PluginFields) -> Iterator[tuple[str, wire.Plugin]]:
             yield f"plugins[{number}]", plugin
 
 
-def _engine(stated: str | None, path: str) -> PdfEngine | None:
-    match stated:
+def _engine(engine: str | None, path: str) -> PdfEngine | None:
+    match engine:
         case None | "text" | "images" | "native" | "ocr":
-            return stated
+            return engine
         case _:
             raise field_refusal(path, "must be 'text', 'images', 'native' or 'ocr'")
 
 
 def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[ServerTool, ...]:
-    """Return the tools that are switched on; raise RequestError with the field at fault."""
+    """Return the enabled tools; raise RequestError with the field at fault."""
     search = fields.web_search_options
     tools = [
         tool
@@ -93,12 +93,12 @@ def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[Serve
 def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[ServerTool]:
     ids = _IDS.get(plugin.id)
     if ids is None:
-        known = (*_IDS, _PDF)
-        nearest = get_close_matches(plugin.id.lower(), known, n=1)
+        plugin_ids = (*_IDS, _PDF)
+        nearest = get_close_matches(plugin.id.lower(), plugin_ids, n=1)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
-        listed = ", ".join(known)
+        id_list = ", ".join(plugin_ids)
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{path} must be one of {listed}.{hint}", param=path
+            ErrorCode.INVALID_REQUEST, f"{path} must be one of {id_list}.{hint}", param=path
         )
     for id_ in ids:
         yield ServerTool(
@@ -114,13 +114,11 @@ def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[Serv
 
 
 def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
-    """Yield the names of options that have no effect."""
+    """Yield the names of options without effect."""
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
         if plugin.engine is not None and plugin.id != _PDF:
-            # At OpenRouter this names a search engine; here routing.yaml selects the engine.
+            # OpenRouter uses this field for the search engine, which routing.yaml selects here.
             yield "plugins[].engine"
-        if plugin.user_location is not None:
-            yield from extra_fields(plugin.user_location, "plugins[].user_location.")
-    if fields.web_search_options is not None:
-        yield from extra_fields(fields.web_search_options, "web_search_options.")
+        yield from extra_fields(plugin.user_location, "plugins[].user_location.")
+    yield from extra_fields(fields.web_search_options, "web_search_options.")

@@ -1,10 +1,10 @@
-"""Renders an answer in OpenAI's format: a stream of frames, or one whole body.
+"""Rendering of chat completions, as a stream of frames or as one body.
 
-A stream consists of a role frame, deltas, a finish frame, a frame with usage and accounts, and
-`[DONE]`. In a stream that fails, an error frame replaces the finish and usage frames.
+A stream consists of a role frame, deltas, a finish frame, a frame with the accounts, and `[DONE]`.
+In a failed stream, an error frame replaces the finish frame and the accounts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -26,52 +26,37 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.ingress.base import ServedBy
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
 
-# OpenAI's values. Clients validate this field, so other providers' tiers are left out.
+# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 
 class ChatRenderer(CompletionFrames):
-    """Renders one reply as chat completion chunks, or as one chat completion."""
+    """Renders one reply as chat completion chunks or as one chat completion."""
 
     def __init__(
-        self,
-        served: ServedBy,
-        *,
-        episode_id: str,
-        usage_on_finish: bool,
-        credits_per_usd: Decimal,
-        choices: int = 1,
-        tells_routing: bool = False,
-        excludes_reasoning: bool = False,
-        reported_tools: Collection[str] = (),
+        self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
     ) -> None:
-        super().__init__(
-            served,
-            episode_id=episode_id,
-            credits_per_usd=credits_per_usd,
-            tells_routing=tells_routing,
-            usage_on_finish=usage_on_finish,
-        )
-        self._excludes_reasoning = excludes_reasoning
+        super().__init__(call, served, episode_id=episode_id, credits_per_usd=credits_per_usd)
+        reasoning = call.request.reasoning
+        self._excludes_reasoning = reasoning is not None and reasoning.exclude
         self._started = Started()
         self._choices = [
             ChoiceRenderer(
                 choice,
                 self._head,
                 model=served.model,
-                excludes_reasoning=excludes_reasoning,
-                reported_tools=reported_tools,
+                excludes_reasoning=self._excludes_reasoning,
+                reported_tools=[tool.id for tool in call.request.server_tools if tool.events],
             )
-            for choice in range(choices)
+            for choice in range(call.request.choices)
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; return no bytes for an event without frames."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -97,7 +82,6 @@ class ChatRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
         files = self._served.read_files
         choices: list[JsonValue] = [
             render_choice(
@@ -120,7 +104,7 @@ class ChatRenderer(CompletionFrames):
             "model": self._served.model,
         }
         if self._served.provider is not None:
-            # OpenRouter's clients require the provider in each frame.
+            # OpenRouter's clients require the provider in every frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
         if started.system_fingerprint is not None:
             envelope["system_fingerprint"] = started.system_fingerprint

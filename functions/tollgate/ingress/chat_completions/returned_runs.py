@@ -1,7 +1,7 @@
-"""Parses an earlier answer during which the gateway ran tools into the messages of its rounds.
+"""Parsing of an earlier answer with server tool runs into messages, round by round.
 
-The client sends text, reasoning, calls and runs back in separate lists. Their positions show which
-of them belong to the same round; every round but the last ends with runs and their results.
+Clients send text, reasoning, calls and runs back in separate lists. Their positions show what
+belongs to the same round; every round except the last ends with runs and their results.
 """
 
 from bisect import bisect_right
@@ -25,21 +25,21 @@ def parse_rounds(
     calls: Sequence[ToolCall],
     images: Sequence[MadeImage],
 ) -> Iterator[Message]:
-    """Yield the messages of an answer with runs, round by round."""
+    """Yield the messages of an answer with server tool runs, round by round."""
     runs = message.server_tool_calls or []
     firsts = _first_runs(runs, thoughts)
     text_start, words = 0, _Words(visible)
     waiting = [thought for thought in thoughts if thought.runs >= len(runs)]
     for first, after in pairwise((*firsts, len(runs))):
         text_end = max(text_start, _text_before(runs[first]))
-        # Reasoning belongs to the round whose first run it precedes.
-        own = [thought for thought in thoughts if thought.runs == first]
-        content = [*_said(own, words, text_start, text_end)]
+        # Reasoning before the first run of a round belongs to that round.
+        own_thoughts = [thought for thought in thoughts if thought.runs == first]
+        content = [*_said(own_thoughts, words, text_start, text_end)]
         text_start = text_end
         group = [_finished(run) for run in runs[first:after]]
         content += [run.call for run in group]
         if after == len(runs) and not waiting and words.length <= text_start:
-            # Nothing follows the last runs, so the caller's own calls belong to the same round.
+            # Nothing follows the last runs, so calls of the caller's tools belong to their round.
             content += calls
             calls = ()
         yield AssistantMessage(content=tuple(content), name=message.name)
@@ -57,12 +57,12 @@ def parse_rounds(
 def _first_runs(
     runs: Sequence[wire.ReturnedRun], thoughts: Sequence[PlacedThought]
 ) -> Iterator[int]:
-    """Yield the index of the first run of each round: runs that new text or reasoning precedes."""
+    """Yield the index of each round's first run, which new text or reasoning precedes."""
     thought_before = {thought.runs for thought in thoughts}
     furthest = -1
-    for place, run in enumerate(runs):
-        if _text_before(run) > furthest or place in thought_before:
-            yield place
+    for index, run in enumerate(runs):
+        if _text_before(run) > furthest or index in thought_before:
+            yield index
         furthest = max(furthest, _text_before(run))
 
 
@@ -74,19 +74,19 @@ def _said(
     *,
     calls: Sequence[ToolCall] = (),
 ) -> Iterator[AssistantContent]:
-    """Yield the text from `start` to `end`, the reasoning within, and the calls after the text."""
-    placed = [
+    """Yield the text from `start` to `end` and the reasoning in that range, then the calls."""
+    placed_thoughts = [
         PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
         for thought in thoughts
     ]
-    yield from place_thoughts(placed, words.cut(start, end), calls)
+    yield from place_thoughts(placed_thoughts, words.cut(start, end), calls)
 
 
 class _Words:
-    """The text of an answer, from which each round takes a range of characters.
+    """The text of an answer, which is cut into one range of characters per round.
 
-    The first part of a range is found by binary search, because an answer may have thousands of
-    parts and hundreds of rounds.
+    The start of a range is found by binary search, because an answer may have thousands of parts
+    and hundreds of rounds.
     """
 
     def __init__(self, visible: Sequence[Text | Refusal]) -> None:
@@ -95,22 +95,21 @@ class _Words:
 
     @property
     def length(self) -> int:
-        """The number of characters of the whole text."""
+        """The number of characters in the text."""
         return self._ends[-1] if self._ends else 0
 
     def cut(self, start: int, end: int | None) -> Iterator[Text]:
-        """Yield the text from character `start` to `end` (None for all the rest), by part."""
+        """Yield the text from `start` to `end` (None: to the last character), part by part."""
         first = bisect_right(self._ends, start)
         at = self._ends[first - 1] if first else 0
-        for place in range(first, len(self._parts)):
-            part = self._parts[place]
+        for index in range(first, len(self._parts)):
+            part = self._parts[index]
             if end is not None and at >= end:
                 return
             piece = part.text[max(start - at, 0) : None if end is None else end - at]
             at += len(part.text)
             if piece:
-                # A cache mark applies to the prompt up to the end of the part, so only the last
-                # piece of the part gets the mark.
+                # The prompt is cached up to the end of a marked part, so its last piece is marked.
                 ends_here = end is None or at <= end
                 yield replace(part, text=piece, cache=part.cache if ends_here else None)
 

@@ -1,9 +1,8 @@
-"""Renders runs of the gateway's tools in one choice: the finished runs, and their progress.
+"""Rendering of server tool runs in one choice: the completed runs, and their progress.
 
-`server_tool_calls` has all runs with the text that the model got, so that the client can send the
-runs back; a stream has the field in the delta before the last. `delta.server_tool_events` has the
-progress of the tools for which the caller requested events. Entries of both have an index, because
-OpenAI's SDKs refuse a stream without indices.
+`server_tool_calls` has all runs with their result texts, so that clients can send them back; in a
+stream it is in the second-to-last delta. `delta.server_tool_events` reports the progress of tools
+for which the caller requested events. All entries have an index, which OpenAI's SDKs require.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -22,7 +21,7 @@ _Json = dict[str, JsonValue]
 def render_run(
     ordinal: int, run: ServerToolRun, notes: Iterable[Note], *, text_length: int
 ) -> _Json:
-    """Render an entry of `server_tool_calls`; `text_length` characters of text precede the run."""
+    """Render an entry for `server_tool_calls`; `text_length` characters precede the run."""
     result = run_result(notes)
     entry: _Json = {
         "index": ordinal,
@@ -50,24 +49,24 @@ def _outcome(result: RunResult) -> _Json:
 
 
 def _source(source: Source) -> _Json:
-    shown: _Json = {"url": source.url, "title": source.title}
+    rendered: _Json = {"url": source.url, "title": source.title}
     if source.published is not None:
-        shown["published"] = source.published
-    return shown
+        rendered["published"] = source.published
+    return rendered
 
 
-class _KeptRun(Struct):
+class _StoredRun(Struct):
     run: ServerToolRun
     text_length: int
     notes: list[Note]
 
 
 class RunFrames:
-    """The runs of one choice of a stream; frames report the progress of `reported_tools`."""
+    """The server tool runs in one choice; frames report the progress of `reported_tools`."""
 
     def __init__(self, reported_tools: Collection[str]) -> None:
         self._reported_tools = reported_tools
-        self._runs: dict[int, _KeptRun] = {}
+        self._runs: dict[int, _StoredRun] = {}
         self._events = 0
 
     @property
@@ -76,25 +75,24 @@ class RunFrames:
         return len(self._runs)
 
     def start(self, index: int, run: ServerToolRun, text_length: int) -> Iterator[_Json]:
-        """Keep a new run, and yield the delta that reports its start."""
-        self._runs[index] = _KeptRun(run, text_length, [])
+        """Store a new run, and yield the delta that reports its start."""
+        self._runs[index] = _StoredRun(run, text_length, [])
         yield from self._event(run, "started", {"arguments": run.arguments})
 
     def note(self, index: int, note: Note) -> None:
-        """Keep the result of a run."""
+        """Store the result of a run."""
         self._runs[index].notes.append(note)
 
     def end(self, index: int) -> Iterator[_Json]:
         """Yield the delta that reports the end of a run."""
-        ended = self._runs[index]
-        result = run_result(ended.notes)
-        yield from self._event(ended.run, _status(result), _outcome(result))
+        stored_run = self._runs[index]
+        result = run_result(stored_run.notes)
+        yield from self._event(stored_run.run, _status(result), _outcome(result))
 
     def finish(self) -> _Json:
         """Return the delta with all runs.
 
-        All runs are sent in one delta, because OpenAI's SDK for Node keeps only the last piece of a
-        list that the SDK does not know.
+        OpenAI's SDK for Node keeps only the last delta of an unknown list, so one delta has all.
         """
         return {
             "server_tool_calls": [
@@ -106,10 +104,10 @@ class RunFrames:
     def _event(self, run: ServerToolRun, status: str, more: _Json) -> Iterator[_Json]:
         if run.tool not in self._reported_tools:
             return
-        # Some clients concatenate texts of entries with the same index, so every event has its own.
-        place, self._events = self._events, self._events + 1
+        # Every event has a new index, because some clients concatenate strings with equal indices.
+        index, self._events = self._events, self._events + 1
         event: _Json = {
-            "index": place,
+            "index": index,
             "id": run.id,
             "type": "server_tool",
             "tool": run.tool,

@@ -1,4 +1,4 @@
-"""Parses the reasoning that clients send back, and puts it in order with text and calls."""
+"""Parsing of reasoning that clients send back, and its order among text and calls."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 
 
 class PlacedThought(Struct, frozen=True):
-    """Reasoning with its position in the answer."""
+    """Reasoning and its position in the answer."""
 
     reasoning: Reasoning
     calls: int = 0
@@ -22,11 +22,11 @@ class PlacedThought(Struct, frozen=True):
     text_length: int = 0
     """The number of characters of text before the reasoning."""
     runs: int = 0
-    """The number of runs of the gateway's tools before the reasoning."""
+    """The number of server tool runs before the reasoning."""
 
 
 def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
-    """Return the reasoning of a message: its details, or its plain text if it has no details."""
+    """Return the reasoning in a message: its details, or the plain text if there are none."""
     details = message.reasoning_details or ()
     text = message.reasoning or message.reasoning_content
     if text and _is_remnant(details):
@@ -42,7 +42,7 @@ def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
 
 
 def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Provenance]]:
-    """Yield call ids with the provenance that other formats packed into reasoning details."""
+    """Yield the ids of calls, with the signer's data that other formats packed into details."""
     for detail in message.reasoning_details or ():
         for packed in _unpacked(detail.signature or detail.data):
             if packed is not None and packed.call_id is not None:
@@ -50,17 +50,19 @@ def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Prove
 
 
 def _reasoning(detail: Detail) -> Reasoning:
-    """Return a detail as reasoning, with unpacked provenance if another format packed it."""
+    """Return a detail as reasoning; signer's data that another format packed is unpacked."""
     reasoning = read_detail(detail)
-    known = reasoning.provenance
-    for packed in _unpacked(None if known is None else known.signature or known.data):
+    provenance = reasoning.provenance
+    for packed in _unpacked(
+        None if provenance is None else provenance.signature or provenance.data
+    ):
         is_own = packed is not None and packed.call_id is None
         return replace(reasoning, provenance=packed.provenance if packed and is_own else None)
     return reasoning
 
 
 def _unpacked(proof: str | None) -> Iterator[Packed | None]:
-    """Yield the content of a packed proof, None if damaged; nothing for a proof that is not."""
+    """Yield the data in a packed signature (None if damaged); nothing for other signatures."""
     if not proof:
         return
     if is_packed(proof):
@@ -72,11 +74,11 @@ def _is_signed(reasoning: Reasoning) -> bool:
 
 
 def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
-    """Return True if a client kept only the last piece of a stream, as OpenAI's SDK for Node does.
+    """Return True if a client kept only the last streamed piece, as OpenAI's SDK for Node does.
 
-    A single detail is such a remnant if its text is missing, or if it is Claude's with an index
-    above 0: Claude signs every part and refuses a part without the earlier parts. For other signers
-    the earlier parts may be unsigned, and some clients leave unsigned parts out.
+    A single detail is such a remnant if its text is missing, or if Claude signed it and its index
+    is above 0: Claude signs every part, and refuses a part without the earlier ones. For other
+    signers, earlier parts may be unsigned, and some clients omit unsigned parts.
     """
     if len(details) != 1:
         return False
@@ -86,7 +88,7 @@ def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
 
 
 def _join(details: Iterable[wire.ReasoningDetail]) -> Iterable[tuple[Detail, wire.Position]]:
-    """Return whole details, joined from pieces, because some clients send pieces back unjoined."""
+    """Return complete details, because some clients send the streamed pieces back separately."""
     joined: list[tuple[JoinedDetail, wire.Position]] = []
     for wire_detail in details:
         piece: Detail = wire_detail.model_dump(exclude_none=True, exclude={"after"})
@@ -124,14 +126,13 @@ def place_thoughts(
 def _interleave(
     part: Text, start: int, waiting: deque[PlacedThought]
 ) -> Iterator[Text | Reasoning]:
-    """Yield a text that begins at `start`, split at the positions of the reasoning within."""
+    """Yield a text part, split where reasoning occurred; `start` is the part's position."""
     end, at = start + len(part.text), start
     while waiting and waiting[0].text_length < end:
         thought = waiting.popleft()
         cut = max(thought.text_length, at)
         if cut > at:
-            # A cache mark applies to the prompt up to the end of the part, so only the last piece
-            # of the part gets the mark.
+            # The prompt is cached up to the end of a marked part, so the last piece gets the mark.
             yield Text(text=part.text[at - start : cut - start])
         yield thought.reasoning
         at = cut

@@ -1,19 +1,18 @@
-"""Parses the tools and the tool choice of a chat completion request."""
+"""Parsing of the tools and the tool choice in a chat completion request."""
 
 from collections.abc import Collection, Iterator
 from typing import assert_never
 
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.chat_completions.wire import tools as wire
-from tollgate.ingress.shared.ignored_fields import extra_fields
-from tollgate.ingress.shared.media import parse_cache_mark
+from tollgate.ingress.shared.fields import extra_fields
+from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
 
 def parse_tool(tool: wire.ToolDefinition) -> Tool:
-    """Return the core's form of a tool."""
+    """Return a tool as a core `Tool`."""
     cache = parse_cache_mark(tool.cache_control)
     match tool:
         case wire.FunctionTool(function=function):
@@ -46,9 +45,9 @@ def narrow_tools(
     tools: tuple[Tool, ...],
     server_tools: tuple[ServerTool, ...],
 ) -> tuple[tuple[Tool, ...], tuple[ServerTool, ...], ToolChoice | None]:
-    """Return the caller's and the gateway's tools that may be called, and the tool choice.
+    """Return the tools and server tools that may be called, and the tool choice.
 
-    A choice names one of the gateway's tools as if the tool were a function.
+    In a tool choice, server tools are written like functions.
     """
     functions = {tool.name for tool in tools if tool.text is None}
     functions |= {tool.id for tool in server_tools}
@@ -69,10 +68,10 @@ def narrow_tools(
             return own_tools, run_here, ToolChoice(mode=allowance.mode)
         case "required":
             if not (tools or server_tools):
-                raise _refused("tool_choice", "must not be 'required' without `tools`")
+                raise field_refusal("tool_choice", "must not be 'required' without `tools`")
             return tools, server_tools, ToolChoice(mode="required")
         case "auto" | "none":
-            # Without tools the choice has no effect, and some providers refuse the choice.
+            # Without tools the choice has no effect, and some providers refuse it.
             rule = ToolChoice(mode=choice) if tools or server_tools else None
             return tools, server_tools, rule
         case _:
@@ -85,7 +84,7 @@ def _chosen(
     customs: Collection[str],
     path: str,
 ) -> str:
-    """Return the name of the chosen tool; raise RequestError if no such tool of the type exists."""
+    """Return the name of the chosen tool; raise RequestError if the request has no such tool."""
     match chosen:
         case wire.FunctionChoice(function=wire.NamedTool(name=name)):
             is_known = name in functions
@@ -94,18 +93,14 @@ def _chosen(
         case _:
             assert_never(chosen)
     if not is_known:
-        raise _refused(
+        raise field_refusal(
             f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool in `tools`"
         )
     return name
 
 
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)
-
-
 def unknown_tool_fields(tool: wire.ToolDefinition) -> Iterator[str]:
-    """Yield the names of fields of a tool that have no effect."""
+    """Yield the names of fields without effect in a tool."""
     yield from extra_fields(tool, "tools[].")
     match tool:
         case wire.FunctionTool(function=function):

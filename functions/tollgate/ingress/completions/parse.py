@@ -1,19 +1,24 @@
-"""Parses a legacy completion request; each prompt becomes a conversation of one user message."""
+"""Parsing of legacy completion requests; each prompt becomes a conversation with one message."""
 
 from collections.abc import Iterator
 
 from tollgate.core.content import Text
-from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import GenerationRequest, Message, UserMessage
+from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.completions.wire.completion_request import (
     ANSWERS_MAX,
     OUTPUT_TOKENS_DEFAULT,
     CompletionRequest,
 )
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_preferences,
+)
+from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.validation import validate_body
 
 
@@ -22,9 +27,9 @@ def parse_completion(body: bytes) -> ParsedCall:
     params = validate_body(CompletionRequest, body)
     _check(params)
     prompts = [params.prompt] if isinstance(params.prompt, str) else params.prompt
-    # Only the provider has the log probabilities of a prompt; the renderer can write a plain echo.
+    # Log probabilities of the prompt must come from the provider; a plain echo is rendered here.
     probed = bool(params.echo) and params.logprobs is not None
-    first, *further = map(_conversation, prompts)
+    first, *further = ((UserMessage(content=(Text(text=prompt),)),) for prompt in prompts)
     request = GenerationRequest(
         model=params.model,
         messages=first,
@@ -54,28 +59,19 @@ def parse_completion(body: bytes) -> ParsedCall:
     )
 
 
-def _conversation(prompt: str) -> tuple[Message, ...]:
-    return (UserMessage(content=(Text(text=prompt),)),)
-
-
 def _check(params: CompletionRequest) -> None:
-    """Raise RequestError if fields contradict each other, or request too many answers."""
+    """Raise RequestError if fields contradict each other or request too many answers."""
     choices = params.n or 1
     if params.best_of is not None and params.best_of != choices:
-        raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
+        raise field_refusal("best_of", f"must be {choices}, the value of n, or be omitted")
     prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
-        raise _refused(
-            "prompt", f"may have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
+        raise field_refusal(
+            "prompt", f"must need at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
 
 def _unknown(params: CompletionRequest) -> Iterator[str]:
     yield from extra_fields(params)
-    if params.stream_options:
-        yield from extra_fields(params.stream_options, "stream_options.")
+    yield from extra_fields(params.stream_options, "stream_options.")
     yield from unknown_preferences(params)
-
-
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

@@ -1,11 +1,10 @@
-"""Anthropic's Messages as a client format."""
+"""The client format of Anthropic's Messages API."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.messages.errors import anthropic_limit_headers, anthropic_reply
 from tollgate.ingress.messages.parse import parse_request
 from tollgate.ingress.messages.render import MessageRenderer
@@ -16,28 +15,17 @@ class Messages:
 
     keep_alive = early_keep_alive = b'event: ping\ndata: {"type":"ping"}\n\n'
     limit_headers = staticmethod(anthropic_limit_headers)
+    parse = staticmethod(parse_request)
 
     def __init__(self, ids: IdSource) -> None:
         del ids
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault."""
-        return parse_request(body, headers)
-
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> MessageRenderer:
-        """Return a new renderer for one reply."""
-        reasoning = call.request.reasoning
-        return MessageRenderer(
-            served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            hides_thinking=reasoning is not None and reasoning.exclude,
-        )
+        return MessageRenderer(call, served, credits_per_usd=credits_per_usd)
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in Anthropic's envelope."""
         return anthropic_reply(error, request_id, routed)

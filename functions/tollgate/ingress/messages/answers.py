@@ -1,27 +1,34 @@
-"""Parses an earlier answer in a Messages request into a message, or several if tools were run."""
+"""Parsing of earlier answers in a Messages request; an answer with server tool runs is split."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
+from msgspec.structs import replace
 from pydantic_core import to_json
 
-from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, ServerToolId, Text, ToolCall
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
-from tollgate.ingress.messages.signatures import read_signature
+from tollgate.ingress.messages.run_blocks import OWN_ID
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
+from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
+
+_TOOLS: Final[Mapping[object, ServerToolId]] = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+}
 
 
 class AnswerRounds:
-    """The rounds of one answer; every round but the last ends with runs of the gateway's tools."""
+    """The rounds of an answer; every round except the last ends with server tool runs."""
 
     def __init__(self, content: list[blocks.AssistantBlock]) -> None:
         self._blocks = content
         self._proofs = dict(_proofs_of_calls(content))
-        self._said: list[AssistantContent] = []
+        self._content: list[AssistantContent] = []
         self._runs: dict[str, FinishedRun] = {}
         self._has_call = False
         self.messages: list[Message] = []
@@ -42,39 +49,39 @@ class AnswerRounds:
         return self.messages
 
     def _add_own(self, block: blocks.OwnBlock, path: str) -> None:
-        begun = read_use(block, path)
-        if begun is not None:
-            self._runs[begun.id] = begun
+        run = _read_use(block, path)
+        if run is not None:
+            self._runs[run.id] = run
             return
-        ended = run_of_result(block)
-        if ended is None:
-            whole = to_json(block.model_dump()).decode()
-            known = Provenance(signer=ANTHROPIC_BLOCKS, data=whole)
-            self._say([Reasoning(text="", provenance=known)])
+        run_id = _run_of_result(block)
+        if run_id is None:
+            block_json = to_json(block.model_dump()).decode()
+            provenance = Provenance(signer=ANTHROPIC_BLOCKS, data=block_json)
+            self._say([Reasoning(text="", provenance=provenance)])
             return
-        if ended not in self._runs:
+        if run_id not in self._runs:
             raise field_refusal(
                 f"{path}.tool_use_id", "must be the id of an earlier `server_tool_use` block"
             )
-        self._runs[ended] = with_result(self._runs[ended], block)
+        self._runs[run_id] = _with_result(self._runs[run_id], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
-        """Add content of the model; content after runs begins the next round."""
+        """Add content from the model; content after runs starts the next round."""
         for part in parts:
             is_call = isinstance(part, ToolCall)
-            # The result of a caller's call must directly follow the answer with the call, so such
-            # an answer is not split.
+            # Answers with a call of the caller's tools are not split, because the result of the
+            # call must directly follow.
             if self._runs and not (is_call or self._has_call):
                 self._end()
-            self._said.append(part)
+            self._content.append(part)
             self._has_call = self._has_call or is_call
 
     def _end(self) -> None:
-        content = (*self._said, *(run.call for run in self._runs.values()))
+        content = (*self._content, *(run.call for run in self._runs.values()))
         if content:
             self.messages.append(AssistantMessage(content=content))
         self.messages += [run.result for run in self._runs.values()]
-        self._said, self._runs, self._has_call = [], {}, False
+        self._content, self._runs, self._has_call = [], {}, False
 
 
 def _parts(
@@ -82,7 +89,7 @@ def _parts(
 ) -> Iterator[AssistantContent]:
     match block:
         case blocks.TextBlock():
-            # Anthropic's own clients send back empty texts, which providers refuse.
+            # Anthropic's clients send back empty texts, which providers refuse.
             if block.text:
                 yield Text(text=block.text, cache=parse_cache_mark(block.cache_control))
         case blocks.ThinkingBlock():
@@ -105,7 +112,7 @@ def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
     if block.format is not None:
         yield read_detail({**block.model_dump(), "text": block.thinking})
         return
-    packed = read_signature(block.signature) if block.signature else None
+    packed = _read_signature(block.signature) if block.signature else None
     if packed is None:
         yield Reasoning(text=block.thinking)
     elif packed.call_id is None:
@@ -115,9 +122,66 @@ def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
 def _proofs_of_calls(
     content: list[blocks.AssistantBlock],
 ) -> Iterator[tuple[str, Provenance]]:
-    """Yield the ids of calls with the provenance that thinking blocks contain."""
+    """Yield the ids of signed calls, each with the signer's data from a thinking block."""
     for block in content:
         if isinstance(block, blocks.ThinkingBlock) and block.signature:
-            packed = read_signature(block.signature)
+            packed = _read_signature(block.signature)
             if packed is not None and packed.call_id is not None:
                 yield packed.call_id, packed.provenance
+
+
+def _read_signature(signature: str) -> Packed | None:
+    """Return the signer's data in a signature; None if a client damaged a packed signature."""
+    if is_packed(signature):
+        return unpack(signature)
+    return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))
+
+
+def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
+    """Return the run that a block starts, marked as failed; None for a tool that Anthropic ran."""
+    fields = block.model_extra or {}
+    id_ = fields.get("id")
+    if block.type != "server_tool_use" or not isinstance(id_, str) or not id_.startswith(OWN_ID):
+        return None
+    tool, arguments = _TOOLS.get(fields.get("name")), fields.get("input")
+    if tool is None:
+        raise field_refusal(f"{path}.name", "must be 'web_search' or 'web_fetch'")
+    if not isinstance(arguments, dict):
+        raise field_refusal(f"{path}.input", "must be an object")
+    return FinishedRun(
+        id=id_, tool=tool, arguments=to_json(arguments).decode(), error="unavailable"
+    )
+
+
+def _run_of_result(block: blocks.OwnBlock) -> str | None:
+    """Return the id of the run whose result is in a block; None for a tool that Anthropic ran."""
+    id_ = (block.model_extra or {}).get("tool_use_id")
+    if block.type.endswith("_tool_result") and isinstance(id_, str) and id_.startswith(OWN_ID):
+        return id_
+    return None
+
+
+def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
+    """Return the run with the result in a block."""
+    content = (block.model_extra or {}).get("content")
+    match content:
+        case {"error_code": str(error)}:
+            return replace(run, error=error)
+        case {"content": {"source": {"data": str(text)}}}:
+            return replace(run, text=text, error=None)
+        case [{"encrypted_content": str(packed)}, *_] if packed_run := unpack_run(packed):
+            return replace(run, text=packed_run.text, error=None)
+        case list():
+            return replace(run, text=_listed(content), error=None)
+        case _:
+            return run
+
+
+def _listed(results: list[Any]) -> str:
+    """Return the titles and URLs of search results, for clients that kept nothing else."""
+    lines = [
+        f"{entry.get('title') or ''} {entry['url']}".strip()
+        for entry in results
+        if isinstance(entry, dict) and isinstance(entry.get("url"), str)
+    ]
+    return "\n".join(lines) or "Nothing was found."

@@ -1,4 +1,4 @@
-"""Writes server-sent events of content blocks."""
+"""Rendering of server-sent events for content blocks."""
 
 from collections.abc import Iterator
 
@@ -10,17 +10,17 @@ RenderedBlock = dict[str, JsonValue]
 
 
 def frame(type_: str, content: RenderedBlock) -> bytes:
-    """Return one server-sent event."""
+    """Return a server-sent event."""
     return b"event: %b\ndata: %b\n\n" % (type_.encode(), to_json({"type": type_, **content}))
 
 
 def block_start(index: int, block: RenderedBlock) -> bytes:
-    """Return the event with which a block begins."""
+    """Return the event that starts a block."""
     return frame("content_block_start", {"index": index, "content_block": block})
 
 
 def block_delta(index: int, kind: bytes, field: bytes, text: str) -> bytes:
-    """Return the event with the next text of a block."""
+    """Return the event that adds text to a block."""
     return (
         b"event: content_block_delta\n"
         b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}}\n\n'
@@ -28,22 +28,22 @@ def block_delta(index: int, kind: bytes, field: bytes, text: str) -> bytes:
 
 
 def block_stop(index: int) -> bytes:
-    """Return the event with which a block ends."""
+    """Return the event that ends a block."""
     return b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % index
 
 
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events of a whole block; signature and input are sent as deltas."""
+    """Yield the events for a complete block; signature and input are sent as deltas."""
     signature, inputs = block.get("signature"), block.get("input")
-    begun = dict(block)
+    first_block = dict(block)
     if signature is not None:
-        begun["signature"] = ""
+        first_block["signature"] = ""
     if inputs is not None:
-        begun["input"] = {}
-    yield block_start(index, begun)
+        first_block["input"] = {}
+    yield block_start(index, first_block)
     if signature:
         yield block_delta(index, b"signature_delta", b"signature", str(signature))
     if inputs:
-        written = to_json(inputs).decode()
-        yield block_delta(index, b"input_json_delta", b"partial_json", written)
+        input_json = to_json(inputs).decode()
+        yield block_delta(index, b"input_json_delta", b"partial_json", input_json)
     yield block_stop(index)

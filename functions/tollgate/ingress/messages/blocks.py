@@ -1,10 +1,10 @@
-"""Renders the parts of an answer as content blocks, whole or as events of a stream.
+"""Rendering of an answer's parts as content blocks, for whole messages and for streams.
 
-Clients of this format allow only one open block in a stream, so the events of any other part wait
-until the open block has ended.
+Clients of this format allow only one open block in a stream, so events of other parts are queued
+until the open block ends.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.events import Citation, Note, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
@@ -34,32 +34,33 @@ from tollgate.ingress.messages.block_frames import (
     whole_block,
 )
 from tollgate.ingress.messages.run_blocks import OpenRun, render_run_blocks, run_facts
-from tollgate.ingress.messages.signatures import thinking_signature
-from tollgate.ingress.shared.made_images import image_markdown
+from tollgate.ingress.shared.media import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
 
 
 def render_blocks(
     response: GenerationResponse, served: ServedBy, *, hides_thinking: bool
 ) -> Iterator[RenderedBlock]:
-    """Yield the blocks of a whole answer."""
+    """Yield the content blocks of a complete answer."""
     runs = 0
-    for place, part in enumerate(response.parts):
-        noted = response.notes.get(place, ())
+    for index, part in enumerate(response.parts):
+        notes = response.notes.get(index, ())
         if isinstance(part, ServerToolRun):
-            yield from _run(part, noted, served, runs)
+            yield from render_run_blocks(part, notes, run_facts(served, runs))
             runs += 1
             continue
-        shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
-        yield from _whole(shown, [note for note in noted if isinstance(note, Citation)])
+        shown_part = (
+            replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
+        )
+        yield from _whole(shown_part, [note for note in notes if isinstance(note, Citation)])
 
 
-def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
+def _whole(part: Part, citations: list[Citation]) -> Iterator[RenderedBlock]:
     match part:
         case Text(text=text) | Refusal(text=text):
             block: RenderedBlock = {"type": "text", "text": text}
-            if cited:
-                block["citations"] = [render_citation(note, text) for note in cited]
+            if citations:
+                block["citations"] = [render_citation(note, text) for note in citations]
             yield block
         case MadeImage():
             yield {"type": "text", "text": image_markdown(part)}
@@ -75,37 +76,45 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             if part.provenance is not None:
                 yield _proof(part.id, part.provenance)
         case ServerToolRun():
-            raise TypeError("runs are rendered by _run")
+            raise TypeError("runs are rendered by render_run_blocks")
         case _:
             assert_never(part)
 
 
-def _run(
-    run: ServerToolRun, notes: Sequence[Note], served: ServedBy, ordinal: int
-) -> Iterator[RenderedBlock]:
-    yield from render_run_blocks(run, notes, run_facts(served, ordinal))
-
-
 def _thought(part: Reasoning) -> RenderedBlock:
-    """Return the block of reasoning; a block of Anthropic's own tools is returned unchanged."""
+    """Return the block for reasoning; a stored block of Anthropic's own tools is left unchanged."""
     provenance = part.provenance
     if provenance is not None and provenance.data:
         if provenance.signer == ANTHROPIC_BLOCKS:
-            own: RenderedBlock = from_json(provenance.data)
-            return own
+            own_block: RenderedBlock = from_json(provenance.data)
+            return own_block
         if provenance == Provenance(signer=CLAUDE, data=provenance.data) and not part.text:
             return {"type": "redacted_thinking", "data": provenance.data}
-    return {"type": "thinking", "thinking": part.text, "signature": thinking_signature(part)}
+    return {"type": "thinking", "thinking": part.text, "signature": _signature(part)}
+
+
+def _signature(reasoning: Reasoning) -> str:
+    """Return the signature of a thinking block; empty if the reasoning is unsigned.
+
+    A signature from Claude is unchanged; data from another signer is packed.
+    """
+    provenance = reasoning.provenance
+    if provenance is None:
+        return ""
+    signature = provenance.signature
+    if provenance == Provenance(signer=CLAUDE, signature=signature):
+        return signature or ""
+    return pack(Packed(provenance=provenance))
 
 
 def _proof(call_id: str, provenance: Provenance) -> RenderedBlock:
-    """Return a thinking block without text that contains the signer's data on a call."""
+    """Return a thinking block without text; its signature has the signer's data for a call."""
     signature = pack(Packed(provenance=provenance, call_id=call_id))
     return {"type": "thinking", "thinking": "", "signature": signature}
 
 
 def _input(arguments: str) -> JsonValue:
-    """Return the arguments as an object; text that is not one becomes `raw_arguments`."""
+    """Return the arguments as an object; any other text becomes the field `raw_arguments`."""
     try:
         value: JsonValue = from_json(arguments or "{}")
     except ValueError:
@@ -114,20 +123,20 @@ def _input(arguments: str) -> JsonValue:
 
 
 def render_citation(note: Citation, text: str) -> RenderedBlock:
-    """Return a source as an entry of `citations`."""
-    cited = text[note.start or 0 : note.end]
+    """Return an entry for `citations`."""
+    cited_text = text[note.start or 0 : note.end]
     if note.url is not None:
         return {
             "type": "web_search_result_location",
             "url": note.url,
-            # The AI SDK refuses null here.
+            # The AI SDK refuses a null title.
             "title": note.title or note.url,
-            "cited_text": cited,
+            "cited_text": cited_text,
             "encrypted_index": "",
         }
     return {
         "type": "char_location",
-        "cited_text": cited,
+        "cited_text": cited_text,
         "document_index": 0,
         "document_title": note.title,
         "start_char_index": note.start or 0,
@@ -137,9 +146,9 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
 
 
 class BlockWriter:
-    """Writes the parts of one stream as blocks, one after the other.
+    """Renders the parts of a stream as content blocks, one after the other.
 
-    With `hides_thinking`, thinking blocks have a signature and no text (`display: omitted`).
+    With `hides_thinking`, thinking blocks have a signature but no text (`display: omitted`).
     """
 
     def __init__(self, served: ServedBy, *, hides_thinking: bool) -> None:
@@ -151,15 +160,15 @@ class BlockWriter:
         self._by_index: dict[int, _Open | OpenRun] = {}
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the frames of an event; no bytes while the block of another part is open."""
+        """Return the frames for an event; empty while the block of another part is open."""
         if isinstance(event, PartStart):
-            opened = self._by_index[event.index] = self._open(event.part)
-            self._queue.append(opened)
+            open_block = self._by_index[event.index] = self._open(event.part)
+            self._queue.append(open_block)
         else:
-            opened = self._by_index[event.index]
-        hidden = self._hides_thinking and isinstance(opened.part, Reasoning)
+            open_block = self._by_index[event.index]
+        hidden = self._hides_thinking and isinstance(open_block.part, Reasoning)
         if not (hidden and isinstance(event, PartDelta)):
-            opened.take(event)
+            open_block.take(event)
         return b"".join(self._drain())
 
     def _open(self, part: Part) -> "_Open | OpenRun":
@@ -179,12 +188,12 @@ class BlockWriter:
 
 
 class _Open:
-    """The block of one part, with the events that are still to be sent."""
+    """The block for one part, and its unsent events."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self._text = [image_markdown(part)] if isinstance(part, MadeImage) else []
-        self._said = 0
+        self._sent = 0
         self._notes: list[Citation] = []
         self._has_begun = False
         self._provenance: Provenance | None = None
@@ -202,7 +211,7 @@ class _Open:
             case PartNote(note=Citation() as note):
                 self._notes.append(note)
             case PartNote():
-                # The format has no field for log probabilities.
+                # Other notes are dropped: the format has no field for log probabilities.
                 pass
             case PartEnd(provenance=provenance):
                 self.has_ended = True
@@ -211,7 +220,7 @@ class _Open:
                 assert_never(event)
 
     def frames(self, index: int) -> Iterator[bytes]:
-        """Yield the frames that can be sent now; `index` is the index of the block."""
+        """Yield the unsent frames; `index` is the position of the block in the answer."""
         match self.part:
             case Text() | Refusal() | MadeImage():
                 yield from self._start(index, {"type": "text", "text": ""})
@@ -225,10 +234,12 @@ class _Open:
                 yield from self._deltas(index, b"input_json_delta", b"partial_json")
             case Reasoning():
                 if not self._has_begun and not self._text:
-                    yield from self._unsaid(index)
+                    if self.has_ended:
+                        block = _thought(Reasoning(text="", provenance=self._provenance))
+                        yield from whole_block(index, block)
                     return
-                begun: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
-                yield from self._start(index, begun)
+                block_head: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
+                yield from self._start(index, block_head)
                 yield from self._deltas(index, b"thinking_delta", b"thinking")
                 if self.has_ended:
                     yield from self._signed(index)
@@ -246,27 +257,21 @@ class _Open:
             yield block_start(index, block)
 
     def _deltas(self, index: int, kind: bytes, field: bytes) -> Iterator[bytes]:
-        for text in self._text[self._said :]:
+        for text in self._text[self._sent :]:
             if text:
                 yield block_delta(index, kind, field, text)
-        self._said = len(self._text)
+        self._sent = len(self._text)
 
     def _citations(self, index: int) -> Iterator[bytes]:
         for note in self._notes:
-            cited = render_citation(note, "".join(self._text))
-            delta: JsonValue = {"type": "citations_delta", "citation": cited}
+            citation = render_citation(note, "".join(self._text))
+            delta: JsonValue = {"type": "citations_delta", "citation": citation}
             yield frame("content_block_delta", {"index": index, "delta": delta})
 
     def _signed(self, index: int) -> Iterator[bytes]:
-        signature = thinking_signature(Reasoning(text="", provenance=self._provenance))
+        signature = _signature(Reasoning(text="", provenance=self._provenance))
         if signature:
             yield block_delta(index, b"signature_delta", b"signature", signature)
-
-    def _unsaid(self, index: int) -> Iterator[bytes]:
-        """Yield the whole block of reasoning that has ended without any text."""
-        if not self.has_ended:
-            return
-        yield from whole_block(index, _thought(Reasoning(text="", provenance=self._provenance)))
 
     def _proof_of_call(self, index: int) -> Iterator[bytes]:
         if not isinstance(self.part, ToolCall) or self._provenance is None:

@@ -1,7 +1,7 @@
-"""The mapping of errors to Anthropic's envelope.
+"""Errors in Anthropic's envelope.
 
-https://platform.claude.com/docs/en/api/errors (2026-11-22). A table in docs/coding-agents.md shows
-how Claude Code reacts to each error.
+https://platform.claude.com/docs/en/api/errors (2026-11-22). docs/coding-agents.md shows how
+Claude Code reacts to each error.
 """
 
 import math
@@ -9,21 +9,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from pydantic_core import to_json
-
-from tollgate.core.errors import ErrorCode, GatewayError, Overlength
+from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import (
     STATUS,
-    error_headers,
+    error_reply,
     field_at_fault,
     openai_limit_headers,
     public_code,
     reached_limit,
-    tollgate_metadata,
 )
 
 _TYPES: Final[Mapping[int, str]] = {
@@ -43,21 +40,23 @@ _FIELDS: Final = {
     "stop": "stop_sequences",
     "user": "metadata.user_id",
 }
-# Claude Code compacts its conversation, instead of giving up, if the message has these words.
+# If the message contains these words, Claude Code compacts the conversation and goes on.
 _TOO_LONG: Final = "prompt is too long"
-# `details` of an error, by the refused field. After this error the tool runner of Anthropic's SDKs
-# retries without `thread`, and from then on sends the whole conversation.
+# `details` by refused field. After this error, the tool runner in Anthropic's SDKs retries without
+# `thread`, and sends the whole conversation from then on.
 _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
     "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
 }
 
 
-def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the `error` object, with Tollgate's code next to Anthropic's type."""
+def _anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
+    """Return the `error` object, with both Anthropic's type and Tollgate's code."""
     status = STATUS[error.code]
     param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
-        message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
+        over = error.overlength
+        lengths = f"{over.tokens} tokens > {over.tokens_max} maximum. " if over else ""
+        message = f"{_TOO_LONG}: {lengths}{message}"
     content: dict[str, JsonValue] = {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
@@ -70,14 +69,10 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
     return content
 
 
-def _lengths(over: Overlength | None) -> str:
-    return "" if over is None else f"{over.tokens} tokens > {over.tokens_max} maximum. "
-
-
 def anthropic_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return Anthropic's `anthropic-ratelimit-…` headers, and the headers of all formats.
+    """Return the `anthropic-ratelimit-…` headers, and OpenAI's headers.
 
     https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
     """
@@ -95,12 +90,9 @@ def anthropic_reply(
     error: GatewayError, request_id: str, routed: Routed | None = None
 ) -> ErrorReply:
     """Render an error as an HTTP reply in Anthropic's envelope."""
-    content: dict[str, JsonValue] = {
-        "type": "error",
-        "error": anthropic_error(error),
-        "request_id": request_id,
-    }
-    if routed is not None:
-        content["tollgate_metadata"] = tollgate_metadata(routed)
-    headers = error_headers(error)
-    return ErrorReply(status=STATUS[error.code], body=to_json(content), headers=headers)
+    return error_reply(error, error_envelope(error, request_id), routed)
+
+
+def error_envelope(error: GatewayError, request_id: str) -> dict[str, JsonValue]:
+    """Return the envelope of an error, which replies and failed streams share."""
+    return {"type": "error", "error": _anthropic_error(error), "request_id": request_id}

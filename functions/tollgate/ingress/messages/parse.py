@@ -1,10 +1,10 @@
-"""Parses a Messages request from bytes to a `GenerationRequest`."""
+"""Parsing of Messages requests from bytes to a `GenerationRequest`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
 
-from msgspec.structs import replace
-
+from tollgate.core.content import ServerToolId
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,
@@ -15,26 +15,35 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.messages.server_tools import parse_message_reading, parse_message_tools
+from tollgate.core.server_tools import ServerTool
+from tollgate.ingress.base import NO_HEADERS, ParsedCall
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
-from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_preferences,
+    printable_names,
+    unknown_fields,
+)
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    require_one_reading,
+)
 from tollgate.ingress.validation import validate_body
 
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
-# Claude Code sends an id for each session, which keeps the session on one endpoint and its cache.
+# Claude Code sends a session id, which keeps the session on one endpoint and its prompt cache.
 _SESSION: Final = "x-claude-code-session-id"
-_SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
-# Fields of tools that only Anthropic's format has.
+# Tool fields that only Anthropic's format has.
 _TOOL_FIELDS: Final = {
     "allowed_callers",
     "defer_loading",
@@ -43,7 +52,7 @@ _TOOL_FIELDS: Final = {
 }
 
 
-def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
+def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
     params = validate_body(wire.MessagesRequest, body, _HINTS)
     request = _request(params, params.max_tokens, headers, size_bytes=len(body))
@@ -53,7 +62,7 @@ def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
 
 
 def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request to count tokens; raise RequestError with the field at fault."""
+    """Parse a token-counting request; raise RequestError with the field at fault."""
     params = validate_body(wire.CountTokensRequest, body, _HINTS)
     return _request(params, params.max_tokens, headers, size_bytes=len(body))
 
@@ -67,18 +76,14 @@ def _request(
 ) -> GenerationRequest:
     tools = tuple(_tool(tool) for tool in params.tools or () if isinstance(tool, wire.CustomTool))
     native = _native(params, headers)
-    server_tools = parse_message_tools(params.tools or ())
+    server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
-    preferences = parse_preferences(params)
-    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
-    if preferences.session_id is None and session:
-        preferences = replace(preferences, session_id=session)
     return GenerationRequest(
         model=params.model,
         messages=parse_turns(params),
         tools=tools,
         server_tools=server_tools,
-        documents=parse_message_reading(params.tools or ()),
+        documents=_reading(params.tools or ()),
         tool_choice=_tool_choice(params, has_tools=has_tools),
         parallel_tool_calls=_parallel(params, has_tools=has_tools),
         output_tokens_max=output_tokens_max,
@@ -88,7 +93,7 @@ def _request(
         native=native,
         service_tier=_service_tier(params),
         user=params.metadata.user_id if params.metadata else None,
-        preferences=preferences,
+        preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes,
     )
 
@@ -123,11 +128,11 @@ def _tool_choice(params: wire.PromptFields, *, has_tools: bool) -> ToolChoice | 
 
 
 def _names(params: wire.PromptFields) -> set[str]:
-    named = (
+    names = (
         tool_of_type(tool.type) if isinstance(tool, ServerToolType) else tool.name
         for tool in params.tools or ()
     )
-    return {name for name in named if name is not None}
+    return {name for name in names if name is not None}
 
 
 def _parallel(params: wire.PromptFields, *, has_tools: bool) -> bool | None:
@@ -151,9 +156,9 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
 
 
 def _reasoning(params: wire.PromptFields) -> ReasoningOptions | None:
-    """Return the reasoning options that `thinking` and `output_config.effort` request.
+    """Return the reasoning options from `thinking` and `output_config.effort`.
 
-    Without `thinking`, an effort applies to the whole answer and does not switch on thinking:
+    Without `thinking`, an effort applies to the whole answer and does not enable thinking:
     https://platform.claude.com/docs/en/build-with-claude/effort (seen 2026-11-22).
     """
     effort = params.output_config.effort if params.output_config else None
@@ -189,24 +194,24 @@ def _service_tier(params: wire.PromptFields) -> str | None:
 
 
 def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
-    """Return the options that only Anthropic's format has; None if the request has none."""
+    """Return the options that only Anthropic's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.context_management is not None:
         fields["context_management"] = params.context_management
     if params.output_config is not None and params.output_config.task_budget is not None:
         fields["output_config.task_budget"] = params.output_config.task_budget
-    stated = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
-    betas = tuple(dict.fromkeys(beta for beta in stated if beta and beta.isprintable()))
+    betas_sent = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
+    betas = tuple(dict.fromkeys(beta for beta in betas_sent if beta and beta.isprintable()))
     if len(betas) > _BETAS_MAX:
         raise field_refusal(_BETAS, f"must have at most {_BETAS_MAX} names")
     tools = tuple(
         tool.model_dump() for tool in params.tools or () if isinstance(tool, wire.TypedTool)
     )
     tool_fields = {
-        tool.name: own
+        tool.name: own_fields
         for tool in params.tools or ()
         if isinstance(tool, wire.CustomTool)
-        and (own := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
+        and (own_fields := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
     }
     if not (fields or betas or tools or tool_fields):
         return None
@@ -216,16 +221,11 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
 
 
 def _unknown(params: wire.PromptFields) -> Iterator[str]:
-    yield from extra_fields(params)
-    yield from unknown_preferences(params)
-    for name, model in (
-        ("metadata.", params.metadata),
-        ("output_config.", params.output_config),
-        ("thinking.", params.thinking),
-        ("tool_choice.", params.tool_choice),
-    ):
-        if model is not None:
-            yield from extra_fields(model, name)
+    yield from unknown_fields(params)
+    yield from extra_fields(params.metadata, "metadata.")
+    yield from extra_fields(params.output_config, "output_config.")
+    yield from extra_fields(params.thinking, "thinking.")
+    yield from extra_fields(params.tool_choice, "tool_choice.")
     for tool in params.tools or ():
         if isinstance(tool, wire.CustomTool | ServerToolType):
             yield from extra_fields(tool, "tools[].")
@@ -240,10 +240,48 @@ def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterat
     path = "messages[].content[]."
     match block:
         case blocks.OwnBlock():
-            # Blocks of Anthropic's own tools are sent back whole, so no field is ignored.
+            # Blocks from Anthropic's own tools are passed on unchanged, so no field is ignored.
             return
         case blocks.DocumentBlock() | blocks.SearchResultBlock() if block.citations:
             yield f"{path}citations"
         case _:
             pass
     yield from extra_fields(block, path)
+
+
+def _server_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
+    """Return the server tools; raise RequestError with the field at fault."""
+    return require_each_once(
+        _server_tool(tool, id_, f"tools[{number}]")
+        for number, tool in enumerate(tools)
+        if isinstance(tool, ServerToolType) and (id_ := tool_of_type(tool.type)) is not None
+    )
+
+
+def _reading(tools: Iterable[object]) -> DocumentOptions | None:
+    """Return the options for reading documents; raise RequestError if there are several."""
+    return require_one_reading(
+        [
+            DocumentOptions(
+                engine=tool.engine, pages_max=tool.pages_max, field=f"tools[{number}].type"
+            )
+            for number, tool in enumerate(tools)
+            if isinstance(tool, ServerToolType) and tool.type == PDF
+        ]
+    )
+
+
+def _server_tool(tool: ServerToolType, id_: ServerToolId, path: str) -> ServerTool:
+    if tool.name not in (None, id_):
+        raise field_refusal(f"{path}.name", f"must be '{id_}'")
+    if tool.allowed_domains and tool.blocked_domains:
+        raise field_refusal(f"{path}.blocked_domains", "must not be combined with allowed_domains")
+    return ServerTool(
+        id=id_,
+        uses_max=tool.max_uses,
+        results_max=tool.max_results,
+        allowed_domains=parse_domains(tool.allowed_domains),
+        blocked_domains=parse_domains(tool.blocked_domains),
+        location=parse_location(tool.user_location),
+        field=f"{path}.type",
+    )

@@ -1,4 +1,4 @@
-"""Renders an answer in Anthropic's format: a stream of events, or one whole message.
+"""Rendering of answers in Anthropic's format, as a stream of events or as one message.
 
 A stream consists of `message_start`, blocks, `message_delta` with stop reason and usage, and
 `message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
@@ -26,16 +26,15 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money.amounts import credits_text, usd_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import Routed, ServedBy
-from tollgate.ingress.errors import tollgate_metadata
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
 from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
-from tollgate.ingress.messages.errors import anthropic_error
+from tollgate.ingress.messages.errors import error_envelope
+from tollgate.ingress.shared.accounts import ReplyAccounts
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "stop": "end_turn",
@@ -43,33 +42,27 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "tool_calls": "tool_use",
     "content_filter": "refusal",
 }
-# Anthropic's stop reasons that are more precise than the core's finish.
+# Stop reasons of Anthropic that say more than the core's `Finish`.
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
     "stop_sequence": "stop",
 }
-# Anthropic's names of service tiers; tiers with other names are left out.
+# Anthropic's names for service tiers; other names are omitted from replies.
 _TIERS: Final = frozenset({"standard", "priority", "batch"})
 
 
-_DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,"usage":%b,%b}\n\n'
+_DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,%b}\n\n'
 
 
 class MessageRenderer:
-    """Renders one reply as a stream of events, or as one message."""
+    """Renders one reply as a stream of events or as one message."""
 
-    def __init__(
-        self,
-        served: ServedBy,
-        *,
-        credits_per_usd: Decimal,
-        tells_routing: bool,
-        hides_thinking: bool,
-    ) -> None:
+    def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
+        reasoning = call.request.reasoning
+        hides_thinking = reasoning is not None and reasoning.exclude
         self._served = served
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = tells_routing
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, self._usage_of)
         self._has_begun = False
         self._usage = Usage()
         self._ended = Ended(finish="stop")
@@ -79,7 +72,6 @@ class MessageRenderer:
         self._uses: list[str] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
         match event:
             case Started() | Output() | Partial():
                 return b""
@@ -96,36 +88,16 @@ class MessageRenderer:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last events of a finished stream: usage, then `message_stop`."""
-        return b"%b%b%b" % (
-            self._begin(),
-            _DELTA
-            % (
-                to_json(_stop(self._ended.finish, self._ended)),
-                self._usage_of(record),
-                self._accounts(record),
-            ),
-            frame("message_stop", {}),
-        )
+        """Render the last events of a complete stream: usage, then `message_stop`."""
+        stop = to_json(_stop(self._ended.finish, self._ended))
+        last = _DELTA % (stop, self._accounts.render(record))
+        return self._begin() + last + frame("message_stop", {})
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the last event of a stream that failed after the commit point."""
-        request_id = self._served.generation_id
-        head = to_json(
-            {
-                "type": "error",
-                "error": anthropic_error(error),
-                "request_id": request_id,
-            }
-        )
-        return b'event: error\ndata: %b,"usage":%b,%b}\n\n' % (
-            head[:-1],
-            self._usage_of(record),
-            self._accounts(record),
-        )
+        head = to_json(error_envelope(error, self._served.generation_id))
+        return b"event: error\ndata: %b,%b}\n\n" % (head[:-1], self._accounts.render(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
         (response,) = responses
         blocks: list[JsonValue] = [
             *render_blocks(response, self._served, hides_thinking=self._hides_thinking)
@@ -135,14 +107,10 @@ class MessageRenderer:
             for note in response.notes.get(index, ()):
                 self._count(PartNote(index=index, note=note))
         body = self._message(blocks) | _stop(response.finish, response)
-        return b'%b,"usage":%b,%b}' % (
-            to_json(body)[:-1],
-            self._usage_of(record),
-            self._accounts(record),
-        )
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
-        """Add the tool of each successful run to the uses that usage reports."""
+        """Count the successful server tool runs, which usage reports by tool."""
         match event:
             case PartStart(index=index, part=ServerToolRun() as run):
                 self._runs[index] = run
@@ -152,7 +120,7 @@ class MessageRenderer:
                 pass
 
     def _begin(self) -> bytes:
-        """Return `message_start` with the usage so far at the first call, then no bytes."""
+        """Return `message_start` with the usage so far; return no bytes after the first call."""
         if self._has_begun:
             return b""
         self._has_begun = True
@@ -169,42 +137,28 @@ class MessageRenderer:
             "content": content,
         }
 
-    def _usage_of(self, record: GenerationRecord) -> bytes:
-        """Return the usage with the cost, which is written as an exact decimal."""
+    def _usage_of(self, record: GenerationRecord) -> RenderedBlock:
         usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
-        cost = usd_text(record.cost_nano_usd).encode()
-        return b'%b,"cost":%b}' % (to_json(usage)[:-1], cost)
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        """Return the facts that whole replies also have in headers, without outer braces."""
-        facts: RenderedBlock = {"model_used": record.model, "provider_used": record.provider}
-        if self._served.fallback_from is not None:
-            facts["fallback_from"] = self._served.fallback_from
-            facts["fallback_depth"] = self._served.fallback_depth
-        if record.adapted:
-            facts["adapted"] = list(record.adapted)
-        if self._tells_routing:
-            facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-        return b'"credits_used":%b,%b' % (
-            credits_text(record.cost_nano_usd, self._credits_per_usd).encode(),
-            to_json(facts)[1:-1],
-        )
+        return usage
 
 
-def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
-    """Return the stop reason, which is Anthropic's own if the provider reported one."""
+def _stop(finish: Finish, ending: Ended | GenerationResponse) -> RenderedBlock:
+    """Return the stop reason; a more precise reason from the provider takes precedence."""
     reason = _STOP_REASONS[finish]
-    if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
-        reason = ended.raw_finish
-    elif ended.stop_sequence is not None and finish == "stop":
+    if ending.raw_finish is not None and _OWN_REASONS.get(ending.raw_finish) == finish:
+        reason = ending.raw_finish
+    elif ending.stop_sequence is not None and finish == "stop":
         reason = "stop_sequence"
-    return {"stop_reason": reason, "stop_sequence": ended.stop_sequence}
+    return {"stop_reason": reason, "stop_sequence": ending.stop_sequence}
 
 
 def _usage(usage: Usage, uses: Sequence[str]) -> RenderedBlock:
-    """Return usage in Anthropic's classes, which do not overlap; `uses` are tools that ran here."""
+    """Return usage with Anthropic's token counts, which do not overlap.
+
+    `uses` has the name of the tool for each successful server tool run.
+    """
     counted: RenderedBlock = {
         "input_tokens": usage.uncached_input_tokens or 0,
         "cache_creation_input_tokens": usage.cache_write_input_tokens,

@@ -1,7 +1,7 @@
-"""Renders runs of the gateway's tools as content blocks.
+"""Rendering of server tool runs as content blocks.
 
-Searches and fetched pages become blocks of Anthropic's own tools. For a run of another tool the
-format has no block type, so a thinking block without text contains the run.
+Searches and fetched pages become the blocks of Anthropic's own tools. Other tools have no block
+type, so their runs are packed into the signature of a thinking block without text.
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and
 /web-fetch-tool (2026-11-22)
 """
@@ -28,7 +28,7 @@ from tollgate.ingress.shared.tool_runs import (
 )
 
 OWN_ID: Final = "srvtoolu_tollgate_"
-# Error codes that Anthropic's clients know, by tool; any other failure becomes `unavailable`.
+# Error codes that Anthropic's clients know, by tool; other errors become `unavailable`.
 _SEARCH_ERRORS: Final = frozenset(
     {"max_uses_exceeded", "query_too_long", "request_too_large", "too_many_requests"}
 )
@@ -51,15 +51,15 @@ _ERRORS: Final[Mapping[ServerToolId, frozenset[str]]] = {
 
 
 class RunFacts(Struct, frozen=True):
-    """Facts about a run, besides the run itself, that blocks state."""
+    """Facts about a run that its blocks contain and that the run itself lacks."""
 
     id: str
     retrieved_at: str
-    """The time at which the answer began, because runs do not record their own time."""
+    """The start time of the answer, because runs do not record their own time."""
 
 
 def run_facts(served: ServedBy, ordinal: int) -> RunFacts:
-    """Return the facts about a run; the id has only characters that Anthropic's ids may have."""
+    """Return the facts about a run; its id has only characters that Anthropic's ids allow."""
     began = datetime.fromtimestamp(served.created_s, UTC)
     id_ = f"{OWN_ID}{served.generation_id.replace('-', '_')}_{ordinal}"
     return RunFacts(id_, began.strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -68,7 +68,7 @@ def run_facts(served: ServedBy, ordinal: int) -> RunFacts:
 def render_run_blocks(
     run: ServerToolRun, notes: Iterable[Note], facts: RunFacts
 ) -> Iterator[RenderedBlock]:
-    """Yield the blocks of a finished run."""
+    """Yield the blocks for a completed run."""
     if run.tool in _ERRORS:
         yield _use(run, facts.id)
         yield _result(run, notes, facts)
@@ -77,18 +77,18 @@ def render_run_blocks(
 
 
 class OpenRun:
-    """The blocks of one run in a stream, with the events that are still to be sent."""
+    """The blocks for one run in a stream, and their unsent events."""
 
     def __init__(self, run: ServerToolRun, facts: RunFacts) -> None:
         self.part = run
         self._facts = facts
         self._notes: list[Note] = []
-        self._said = 0
+        self._blocks_sent = 0
         self.has_ended = False
         self.blocks = 2 if run.tool in _ERRORS else 1
 
     def take(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
-        """Keep the run's result or end from an event."""
+        """Store an event of the run: its result or its end."""
         match event:
             case PartNote(note=note):
                 self._notes.append(note)
@@ -98,13 +98,13 @@ class OpenRun:
                 pass
 
     def frames(self, index: int) -> Iterator[bytes]:
-        """Yield the frames that can be sent now; `index` is the index of the first block."""
-        if self.part.tool in _ERRORS and self._said == 0:
-            self._said = 1
+        """Yield the unsent frames; `index` is the position of the run's first block."""
+        if self.part.tool in _ERRORS and self._blocks_sent == 0:
+            self._blocks_sent = 1
             yield from whole_block(index, _use(self.part, self._facts.id))
         if self.has_ended:
             blocks = [*render_run_blocks(self.part, self._notes, self._facts)]
-            yield from whole_block(index + self._said, blocks[self._said])
+            yield from whole_block(index + self._blocks_sent, blocks[self._blocks_sent])
 
 
 def _use(run: ServerToolRun, id_: str) -> RenderedBlock:
@@ -150,7 +150,7 @@ def _error_code(tool: ServerToolId, error: str) -> str:
 
 
 def _search_results(sources: Iterable[Source], finished: FinishedRun) -> list[JsonValue]:
-    """Return the results of a search; the first result contains the packed run."""
+    """Return the search results; the first one contains the packed run."""
     results: list[JsonValue] = []
     for source in sources:
         results.append(

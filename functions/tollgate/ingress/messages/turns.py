@@ -1,4 +1,4 @@
-"""Parses the messages of a Messages request into core messages."""
+"""Parsing of the messages in a Messages request into core messages."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never
@@ -52,7 +52,7 @@ def parse_turns(request: wire.PromptFields) -> tuple[Message, ...]:
 
 
 class _Turns:
-    """The messages so far, and the calls that may still get a result."""
+    """Collects the messages, and the ids of calls without a result."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -77,19 +77,19 @@ class _Turns:
                 raise TypeError(f"unexpected message type {type(message).__name__}")
 
     def _add_user(self, content: list[blocks.UserBlock], path: str) -> None:
-        """Add each tool result as a separate message, and the content between results."""
-        shown: list[Text | Image | Document] = []
+        """Add a user message for content, and a separate message for each tool result."""
+        contents: list[Text | Image | Document] = []
         for number, block in enumerate(content):
             block_path = f"{path}.content[{number}]"
             if not isinstance(block, blocks.ToolResultBlock):
-                shown += self._content(block, block_path)
+                contents += self._content(block, block_path)
                 continue
-            if shown:
-                self.messages.append(UserMessage(content=tuple(shown)))
-                shown = []
+            if contents:
+                self.messages.append(UserMessage(content=tuple(contents)))
+                contents = []
             self._add_result(block, block_path)
-        if shown:
-            self.messages.append(UserMessage(content=tuple(shown)))
+        if contents:
+            self.messages.append(UserMessage(content=tuple(contents)))
 
     def _add_result(self, block: blocks.ToolResultBlock, path: str) -> None:
         if block.tool_use_id not in self._open_calls:
@@ -199,7 +199,7 @@ def _text(block: blocks.TextBlock) -> Text:
 
 
 def _passage(block: blocks.SearchResultBlock) -> Iterator[Text]:
-    """Yield a passage as text, preceded by its title and source."""
+    """Yield the text of a search result, preceded by its title and source."""
     yield Text(text=f"{block.title}\n{block.source}")
     yield from map(_text, block.content[:-1])
     last = _text(block.content[-1])
@@ -232,16 +232,16 @@ def _source(
 
 
 def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:
-    """Yield the messages with the mark on the last part that may have a cache mark."""
+    """Yield the messages, with the cache mark on the last part that can have one."""
     if not messages:
-        # Empty instructions do not become a message.
+        # Empty instructions do not produce a message.
         return
     yield from messages[:-1]
     last = messages[-1]
     content = list(last.content)
-    for place in reversed(range(len(content))):
-        part = content[place]
+    for index in reversed(range(len(content))):
+        part = content[index]
         if isinstance(part, Text | Image | Document | ToolCall):
-            content[place] = replace(part, cache=part.cache or mark)
+            content[index] = replace(part, cache=part.cache or mark)
             break
     yield replace(last, content=tuple(content))

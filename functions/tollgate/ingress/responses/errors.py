@@ -1,4 +1,4 @@
-"""The mapping of errors to the codes and statuses that clients of Responses understand.
+"""Errors with the codes and statuses that clients of the Responses API understand.
 
 docs/formats/responses.md shows how Codex reacts to each error.
 """
@@ -14,7 +14,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 
-# OpenAI's codes, at which Codex stops with its own message, or waits; Codex retries other codes.
+# With these codes of OpenAI, Codex waits or stops with its own message; Codex retries other codes.
 _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CONTENT_FILTER: "invalid_prompt",
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: "context_length_exceeded",
@@ -36,11 +36,11 @@ _SPENT_STATUS: Final = 429
 
 
 def response_error(error: GatewayError) -> dict[str, JsonValue]:
-    """Return `error` of a failed response, with OpenAI's code and Tollgate's code."""
+    """Return the `error` object of a failed response, with OpenAI's and Tollgate's code."""
     message = error.message
     if error.code in (ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.RATE_LIMIT_EXCEEDED):
         wait_s = error.retry_after_s or 1
-        # Codex reads the time to wait from the message.
+        # Codex reads the waiting time from the message.
         message = f"{message} Please try again in {wait_s:.1f}s."
     return {
         "code": _OWN_CODES.get(error.code, "server_error"),
@@ -51,7 +51,7 @@ def response_error(error: GatewayError) -> dict[str, JsonValue]:
 
 
 def error_event(error: GatewayError, request_id: str) -> dict[str, JsonValue]:
-    """Return the content of an `error` event; OpenAI's SDKs raise its object `error`."""
+    """Return the content of an `error` event; OpenAI's SDKs raise the nested `error` object."""
     content = openai_error(error, request_id, _FIELDS)
     return {
         "code": content["code"],
@@ -66,7 +66,7 @@ def responses_reply(
 ) -> ErrorReply:
     """Render an error as an HTTP reply in OpenAI's envelope.
 
-    A refusal for lack of money has status 429, as at OpenAI, because Codex retries 402 six times.
+    Insufficient credit has status 429, as with OpenAI, because Codex retries status 402 six times.
     """
     reply = openai_reply(error, request_id, routed, _FIELDS)
     if error.code not in _SPENT:

@@ -1,4 +1,4 @@
-"""Parses the input of a Responses request into core messages."""
+"""Parsing of the input in a Responses request into core messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -28,7 +28,6 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import OPENAI
-from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.tools import ToolNames
 from tollgate.ingress.responses.wire import input_items as wire
 from tollgate.ingress.shared.media import (
@@ -41,6 +40,7 @@ from tollgate.ingress.shared.media import (
     parse_inline,
 )
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
+from tollgate.ingress.shared.tool_runs import FinishedRun, unpack_run
 
 _BETWEEN_SUMMARIES: Final = "\n\n"
 
@@ -48,7 +48,7 @@ _BETWEEN_SUMMARIES: Final = "\n\n"
 def parse_input(
     items: Sequence[tuple[str, wire.Item]], instructions: str | None, names: ToolNames
 ) -> tuple[Message, ...]:
-    """Parse the instructions and the items, which come with the path of their field.
+    """Parse the instructions and the items, each with its field path.
 
     Raises RequestError with the field at fault.
     """
@@ -62,18 +62,18 @@ def parse_input(
         conversation.add(item, path)
     messages = conversation.finish()
     if not messages:
-        raise field_refusal("input", "must have an item that is not ignored")
+        raise field_refusal("input", "must contain an item that is not ignored")
     return (*first, *messages)
 
 
 class _Conversation:
-    """The messages so far; the items of one answer become one message."""
+    """Collects the messages; the items of one answer become one message."""
 
     def __init__(self, names: ToolNames, proofs: Mapping[str, Provenance]) -> None:
         self._messages: list[Message] = []
         self._answer: list[AssistantContent] = []
         self._results: list[ToolMessage] = []
-        """The results of the runs in the current answer, which follow the answer as messages."""
+        """The results of the server tool runs in the current answer; they follow that answer."""
         self._has_call = False
         self._names = names
         self._proofs = proofs
@@ -112,10 +112,10 @@ class _Conversation:
         self._has_call = False
 
     def _say(self, content: Iterable[Text | Refusal | Reasoning]) -> None:
-        """Add text or reasoning; content after runs begins the next round."""
+        """Add text or reasoning; content after runs starts the next round."""
         parts = [*content]
-        # The result of a caller's call must directly follow the answer with the call, so such an
-        # answer is not split.
+        # Answers with a call of the caller's tools are not split, because the result of the call
+        # must directly follow.
         if parts and self._results and not self._has_call:
             self._end_answer()
         self._answer += parts
@@ -194,6 +194,16 @@ class _Conversation:
                     assert_never(part)
 
 
+def read_run(item: wire.SearchItem | wire.ToolRunItem) -> FinishedRun | None:
+    """Return the server tool run in an item; None for a search that the gateway did not run."""
+    if isinstance(item, wire.SearchItem):
+        return unpack_run(item.encrypted_content or "")
+    error = "unavailable" if item.status == "failed" else None
+    return FinishedRun(
+        id=item.id, tool=item.name, arguments=item.arguments, text=item.output or "", error=error
+    )
+
+
 def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Refusal]:
     if isinstance(content, str):
         content = [wire.InputText(type="output_text", text=content)]
@@ -224,7 +234,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # OpenAI's `original` has no counterpart elsewhere; `high` is the largest common detail.
+    # Only OpenAI has the detail `original`; `high` is the highest detail that all formats have.
     detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
         if part.image_url is not None:
@@ -263,7 +273,7 @@ def _file(part: wire.InputFile, path: str) -> Image | Document:
 
 
 def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
-    """Yield the reasoning of an item; without its signer's data, the reasoning is unsigned."""
+    """Yield the reasoning in an item; reasoning without a signer's data is unsigned."""
     summaries = [piece.text for piece in item.summary or ()]
     texts = [piece.text for piece in item.content or ()]
     sealed = item.encrypted_content
@@ -273,7 +283,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         return
     id_, packed = item.id, _unpacked(sealed)
     if packed is not None and _is_own(packed):
-        # Items of stored responses have Tollgate's ids, and OpenAI's id in the packed content.
+        # Items in stored responses have Tollgate's ids; the packed content has OpenAI's id.
         id_, sealed, packed = packed.provenance.id, packed.provenance.data, None
     if packed is not None:
         if packed.call_id is None:
@@ -284,23 +294,28 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
         return
     if id_ is None:
-        # Without an id, texts and encrypted content can only be kept together in one part.
-        known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
-        yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
+        # Without an id, separate parts could not be joined again, so one part has everything.
+        provenance = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
+        yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=provenance)
         return
-    own = Provenance(signer=OPENAI, id=id_)
+    own_provenance = Provenance(signer=OPENAI, id=id_)
     yield from (
-        Reasoning(text=text, provenance=replace(own, is_summary=True)) for text in summaries
+        Reasoning(text=text, provenance=replace(own_provenance, is_summary=True))
+        for text in summaries
     )
-    yield from (Reasoning(text=text, provenance=own) for text in texts)
-    yield Reasoning(text="", provenance=replace(own, data=sealed))
+    yield from (Reasoning(text=text, provenance=own_provenance) for text in texts)
+    yield Reasoning(text="", provenance=replace(own_provenance, data=sealed))
 
 
 def _is_own(packed: Packed) -> bool:
-    """Return True if the content is just the id and the encrypted content of an OpenAI item."""
-    known = packed.provenance
-    own = Provenance(signer=OPENAI, id=known.id, data=known.data)
-    return packed.call_id is None and known == own and None not in (known.id, known.data)
+    """Return True if only the id and encrypted content of an OpenAI item are packed."""
+    provenance = packed.provenance
+    own_provenance = Provenance(signer=OPENAI, id=provenance.id, data=provenance.data)
+    return (
+        packed.call_id is None
+        and provenance == own_provenance
+        and None not in (provenance.id, provenance.data)
+    )
 
 
 def _unpacked(sealed: str | None) -> Packed | None:
@@ -308,7 +323,7 @@ def _unpacked(sealed: str | None) -> Packed | None:
 
 
 def _proofs_of_calls(items: Iterable[wire.Item]) -> Iterator[tuple[str, Provenance]]:
-    """Yield the ids of calls with the provenance that reasoning items contain."""
+    """Yield the ids of signed calls, each with the signer's data from a reasoning item."""
     for item in items:
         if isinstance(item, wire.ReasoningItem):
             packed = _unpacked(item.encrypted_content)

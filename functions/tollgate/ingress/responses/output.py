@@ -1,8 +1,7 @@
-"""Writes the items of one answer as events of a stream, and keeps the finished items.
+"""Rendering of an answer's items as stream events, and the list of completed items.
 
 Consecutive texts and refusals form one message. The last item stays open until the next item or the
-end of the answer, because its status says whether it was cut short; items that come whole end with
-their part.
+end of the answer, because its status states whether it was truncated.
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
 
@@ -25,8 +24,15 @@ from tollgate.core.content import (
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.output_item import Event, Json, OutputItem
-from tollgate.ingress.responses.output_items import CallItem, ImageItem, MessageItem, TextCallItem
+from tollgate.ingress.responses.output_items import (
+    CallItem,
+    Event,
+    ImageItem,
+    Json,
+    MessageItem,
+    OutputItem,
+    TextCallItem,
+)
 from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
 from tollgate.ingress.responses.run_items import run_item
 
@@ -34,7 +40,7 @@ _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
 
 class OutputWriter:
-    """Writes the items of one answer, and numbers the events."""
+    """Renders the items of one answer, and numbers the events."""
 
     def __init__(
         self,
@@ -55,20 +61,20 @@ class OutputWriter:
 
     @property
     def output(self) -> list[Json]:
-        """The items, in order; an item that has not ended has its content so far."""
+        """The items in order, each with its content so far."""
         return [
             self._done.get(index) or item.render("incomplete")
             for index, item in enumerate(self._items)
         ]
 
     def frame(self, type_: str, content: bytes) -> bytes:
-        """Return an event with the next number; `content` is an object without outer braces."""
+        """Return an event with the next number; `content` is a JSON object without outer braces."""
         number, self._sequence = self._sequence, self._sequence + 1
         name = type_.encode()
         return _FRAME % (name, name, content, number)
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the frames for one event of a part."""
+        """Return the frames for an event of a part."""
         return b"".join(self._feed(event))
 
     def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
@@ -85,15 +91,15 @@ class OutputWriter:
                     self._calls[index] = replace(self._calls[index], provenance=provenance)
                 item = self._of_part[index]
                 item.end(index, provenance)
-                yield from self._close_all(but_last=True)
+                yield from self._close_all_but_last()
                 if item.comes_whole and item.index not in self._done:
                     yield from self._close(item, "completed")
             case _:
                 assert_never(event)
 
     def finish(self, *, cut_short: bool) -> bytes:
-        """Return the frames that end the last items."""
-        frames = [*self._close_all(but_last=True)]
+        """Return the frames that end the open items."""
+        frames = [*self._close_all_but_last()]
         if self._items and self._items[-1].index not in self._done:
             frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
         for call in self._calls.values():
@@ -102,7 +108,7 @@ class OutputWriter:
         return b"".join(frames)
 
     def write_whole(self, response: GenerationResponse) -> list[Json]:
-        """Return the items of a whole answer, written through the events of a stream."""
+        """Return the items of a complete answer, which is replayed as a stream."""
         for index, part in enumerate(response.parts):
             self.feed(PartStart(index=index, part=_emptied(part)))
             if not isinstance(part, MadeImage | ServerToolRun):
@@ -122,32 +128,32 @@ class OutputWriter:
             yield self._added(item)
         self._of_part[index] = item
         yield from self._frames(item.start(index, part))
-        yield from self._close_all(but_last=True)
+        yield from self._close_all_but_last()
 
     def _item(self, index: int, part: Part) -> OutputItem:
-        place = len(self._items)
-        suffix = f"{self._generation_id}_{place}"
+        position = len(self._items)
+        suffix = f"{self._generation_id}_{position}"
         match part:
             case Text() | Refusal():
-                return MessageItem(place, f"msg_{suffix}")
+                return MessageItem(position, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
-                # The id of a stored item must contain the generation, by which a reference to the
-                # item is resolved.
+                # The id of a stored item must contain the generation id, which resolves references
+                # to the item.
                 if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)
-                return ReasoningItem(place, id_)
+                return ReasoningItem(position, id_)
             case ToolCall():
                 self._calls[index] = part
-                spelled = self._namespaces.get(part.name)
+                declared_name = self._namespaces.get(part.name)
                 if part.is_text:
-                    return TextCallItem(place, f"ctc_{suffix}", part, spelled)
-                return CallItem(place, f"fc_{suffix}", part, spelled)
+                    return TextCallItem(position, f"ctc_{suffix}", part, declared_name)
+                return CallItem(position, f"fc_{suffix}", part, declared_name)
             case MadeImage():
-                return ImageItem(place, f"ig_{suffix}", part)
+                return ImageItem(position, f"ig_{suffix}", part)
             case ServerToolRun():
-                return run_item(place, suffix, part)
+                return run_item(position, suffix, part)
             case _:
                 assert_never(part)
 
@@ -155,21 +161,21 @@ class OutputWriter:
         content: Json = {"output_index": item.index, "item": item.render("in_progress")}
         return self.frame("response.output_item.added", to_json(content)[1:-1])
 
-    def _close_all(self, *, but_last: bool) -> Iterator[bytes]:
-        for item in self._items[:-1] if but_last else self._items:
+    def _close_all_but_last(self) -> Iterator[bytes]:
+        for item in self._items[:-1]:
             if item.index not in self._done and not item.open_parts:
                 yield from self._close(item, "completed")
 
     def _close(self, item: OutputItem, status: str) -> Iterator[bytes]:
         yield from self._frames(item.close())
-        whole = self._done[item.index] = item.render(status)
-        content: Json = {"output_index": item.index, "item": whole}
+        rendered = self._done[item.index] = item.render(status)
+        content: Json = {"output_index": item.index, "item": rendered}
         yield self.frame("response.output_item.done", to_json(content)[1:-1])
 
     def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
-        """Yield the frames of a reasoning item that contains the signer's data on a call."""
-        place = len(self._items)
-        item = ReasoningItem(place, f"rs_{self._generation_id}_{place}")
+        """Yield the frames of a reasoning item with the signer's data for a call."""
+        position = len(self._items)
+        item = ReasoningItem(position, f"rs_{self._generation_id}_{position}")
         item.sealed = proof_of_call(call_id, provenance)
         self._items.append(item)
         yield self._added(item)

@@ -1,24 +1,82 @@
-"""The output items for messages, calls and pictures, which yield the events of their pieces."""
+"""The base class of output items, and the items for messages, calls and images."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.content import InlineMedia, MadeImage, Part, Refusal, Text, ToolCall
+from tollgate.core.content import InlineMedia, MadeImage, Part, Provenance, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs, Note
 from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
 
-# OpenAI's value for a log probability that is not stated.
+Json = dict[str, JsonValue]
+Event = tuple[str, bytes]
+"""The type of an event, and its JSON content without outer braces."""
+
+# OpenAI's value for an unknown log probability.
 _UNSTATED: Final = -9_999.0
 _TEXT_DELTA: Final = "response.output_text.delta"
 
 
+class OutputItem(ABC):
+    """An item of an answer, which yields the events for its parts."""
+
+    comes_whole = False
+    """True for an item that ends together with its only part and cannot be truncated."""
+
+    def __init__(self, index: int, id_: str) -> None:
+        self.index = index
+        self.id = id_
+        self.open_parts: set[int] = set()
+        """The indices of parts that have not ended."""
+
+    def takes(self, part: Part) -> bool:
+        """Return True if `part`, the next part of the answer, belongs to this item."""
+        return False
+
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        """Start a part, and yield the events for its start."""
+        self.open_parts.add(index)
+        return iter(())
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        """Add text to a part, and yield the events for the text."""
+        return iter(())
+
+    def note(self, index: int, note: Note) -> Iterator[Event]:
+        """Add a note to a part, and yield the events for the note."""
+        return iter(())
+
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        """End a part."""
+        self.open_parts.remove(index)
+
+    @abstractmethod
+    def close(self) -> Iterator[Event]:
+        """Yield the events that end the item's content."""
+
+    @abstractmethod
+    def render(self, status: str) -> Json:
+        """Return the item with its content so far."""
+
+    def event(self, type_: str, **content: JsonValue) -> Event:
+        """Return an event for this item; `type_` lacks the prefix `response.`."""
+        located: Json = {"item_id": self.id, "output_index": self.index, **content}
+        return f"response.{type_}", to_json(located)[1:-1]
+
+    def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
+        """Return the constant bytes before and after the text of a delta."""
+        head: Json = {"item_id": self.id, "output_index": self.index}
+        if between:
+            head[between] = place
+        return to_json(head)[1:-1] + b',"delta":', rest
+
+
 class _Piece:
-    """A piece of a message, text or refusal, to which several parts may contribute."""
+    """The text or refusal in a message; several parts may contribute to one piece."""
 
     def __init__(self, *, refused: bool) -> None:
         self.refused = refused
@@ -40,14 +98,14 @@ class _Piece:
         }
 
 
-class MessageItem(ItemBase):
-    """A message of texts and refusals."""
+class MessageItem(OutputItem):
+    """A message with texts and refusals."""
 
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
         self._pieces: list[_Piece] = []
         self._places: dict[int, tuple[int, int]] = {}
-        """The piece of each part, and the length of that piece before the part."""
+        """The index of each part's piece, and the length of that piece before the part."""
 
     @override
     def takes(self, part: Part) -> bool:
@@ -59,13 +117,16 @@ class MessageItem(ItemBase):
         refused = isinstance(part, Refusal)
         if not self._pieces or self._pieces[-1].refused is not refused:
             piece = _Piece(refused=refused)
-            place = len(self._pieces)
-            yield self.event("content_part.added", content_index=place, part=piece.render())
-            piece.frame = self.around("content_index", place, b"" if refused else b',"logprobs":[]')
+            position = len(self._pieces)
+            yield self.event("content_part.added", content_index=position, part=piece.render())
+            piece.frame = self.around(
+                "content_index", position, b"" if refused else b',"logprobs":[]'
+            )
             self._pieces.append(piece)
-        place = len(self._pieces) - 1
-        self._places[index] = place, self._pieces[place].length
+        position = len(self._pieces) - 1
+        self._places[index] = position, self._pieces[position].length
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
         piece = self._pieces[self._places[index][0]]
         piece.texts.append(text)
@@ -75,10 +136,10 @@ class MessageItem(ItemBase):
 
     @override
     def note(self, index: int, note: Note) -> Iterator[Event]:
-        place, preceding = self._places[index]
-        piece = self._pieces[place]
+        position, preceding = self._places[index]
+        piece = self._pieces[position]
         if piece.refused:
-            # OpenAI's refusals have no fields for notes.
+            # OpenAI's format has no fields for notes on a refusal.
             return
         if isinstance(note, Citation):
             annotation = _annotation(note, preceding)
@@ -86,7 +147,7 @@ class MessageItem(ItemBase):
             piece.annotations.append(annotation)
             yield self.event(
                 "output_text.annotation.added",
-                content_index=place,
+                content_index=position,
                 annotation_index=number,
                 annotation=annotation,
             )
@@ -94,43 +155,47 @@ class MessageItem(ItemBase):
         if isinstance(note, LogProbs):
             entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
             piece.log_probs += entries
-            yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
+            yield self.event(
+                "output_text.delta", content_index=position, delta="", logprobs=entries
+            )
 
+    @override
     def close(self) -> Iterator[Event]:
-        for place, piece in enumerate(self._pieces):
+        for position, piece in enumerate(self._pieces):
             text = "".join(piece.texts)
             if piece.refused:
-                yield self.event("refusal.done", content_index=place, refusal=text)
+                yield self.event("refusal.done", content_index=position, refusal=text)
             else:
                 yield self.event(
-                    "output_text.done", content_index=place, text=text, logprobs=piece.log_probs
+                    "output_text.done", content_index=position, text=text, logprobs=piece.log_probs
                 )
-            yield self.event("content_part.done", content_index=place, part=piece.render())
+            yield self.event("content_part.done", content_index=position, part=piece.render())
 
+    @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         return {
             "type": "message",
             "id": self.id,
             "status": status,
             "role": "assistant",
-            "content": [] if begun else [piece.render() for piece in self._pieces],
+            "content": [] if is_new else [piece.render() for piece in self._pieces],
         }
 
 
-class CallItem(ItemBase):
-    """A call of a function."""
+class CallItem(OutputItem):
+    """A function call."""
 
     type = "function_call"
     field = "arguments"
     kind = "function_call_arguments"
 
     def __init__(
-        self, index: int, id_: str, call: ToolCall, spelled: NamespacedName | None
+        self, index: int, id_: str, call: ToolCall, declared_name: NamespacedName | None
     ) -> None:
         super().__init__(index, id_)
         self._call = call
-        self._spelled = spelled
+        self._spelled = declared_name
         self._texts: list[str] = []
         self._around = self.around("", 0)
 
@@ -138,32 +203,35 @@ class CallItem(ItemBase):
     def _name(self) -> str:
         return self._spelled.name if self._spelled else self._call.name
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
         self._texts.append(text)
         yield f"response.{self.kind}.delta", to_json(text).join(self._around)
 
+    @override
     def close(self) -> Iterator[Event]:
         yield from self._complete()
-        stated: Json = {self.field: "".join(self._texts)}
-        yield self.event(f"{self.kind}.done", **self._named(), **stated)
+        input_field: Json = {self.field: "".join(self._texts)}
+        yield self.event(f"{self.kind}.done", **self._named(), **input_field)
 
     def _named(self) -> Json:
         return {"name": self._name}
 
     def _complete(self) -> Iterator[Event]:
-        # Arguments must be valid JSON, so a call without arguments gets an empty object.
+        # Arguments must be valid JSON, so missing arguments become an empty object.
         if not "".join(self._texts).strip():
             yield from self.grow(0, "{}")
 
+    @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         item: Json = {
             "type": self.type,
             "id": self.id,
             "status": status,
             "call_id": self._call.id,
             "name": self._name,
-            self.field: "" if begun else "".join(self._texts),
+            self.field: "" if is_new else "".join(self._texts),
         }
         if self._spelled is not None:
             item["namespace"] = self._spelled.namespace
@@ -171,7 +239,7 @@ class CallItem(ItemBase):
 
 
 class TextCallItem(CallItem):
-    """A call of a tool that takes free text."""
+    """A call of a tool with text input."""
 
     type = "custom_tool_call"
     field = "input"
@@ -186,8 +254,8 @@ class TextCallItem(CallItem):
         return iter(())
 
 
-class ImageItem(ItemBase):
-    """A picture that the model made, in the form of OpenAI's own tool."""
+class ImageItem(OutputItem):
+    """An image that the model generated, in the form of OpenAI's own tool."""
 
     comes_whole = True
 
@@ -195,27 +263,26 @@ class ImageItem(ItemBase):
         super().__init__(index, id_)
         self._image = image
 
-    def grow(self, index: int, text: str) -> Iterator[Event]:
-        return iter(())
-
+    @override
     def close(self) -> Iterator[Event]:
         yield self.event("image_generation_call.completed")
 
+    @override
     def render(self, status: str) -> Json:
         source = self._image.source
-        shown = source.base64 if isinstance(source, InlineMedia) else source.url
-        begun = status == "in_progress"
+        content = source.base64 if isinstance(source, InlineMedia) else source.url
+        is_new = status == "in_progress"
         return {
             "type": "image_generation_call",
             "id": self.id,
-            # A picture is always complete, even in an answer that is cut short.
-            "status": status if begun else "completed",
-            "result": None if begun else shown,
+            # An image is always complete, even in a truncated answer.
+            "status": status if is_new else "completed",
+            "result": None if is_new else content,
         }
 
 
 def _annotation(citation: Citation, preceding: int) -> Json:
-    """Return a citation as an annotation with all fields, which OpenAI's schema requires."""
+    """Return an annotation with all the fields that OpenAI's schema requires."""
     start = preceding + (citation.start or 0)
     return {
         "type": "url_citation",
@@ -227,8 +294,8 @@ def _annotation(citation: Citation, preceding: int) -> Json:
 
 
 def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
-    stated = entry.get("top_logprobs")
-    alternatives = stated if isinstance(stated, list) else []
+    top_logprobs = entry.get("top_logprobs")
+    alternatives = top_logprobs if isinstance(top_logprobs, list) else []
     return {
         **_token(entry),
         "top_logprobs": [_token(token) for token in alternatives if isinstance(token, dict)],
@@ -237,9 +304,9 @@ def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
 
 def _token(entry: Mapping[str, JsonValue]) -> Json:
     token = str(entry.get("token", ""))
-    stated, probability = entry.get("bytes"), entry.get("logprob")
+    token_bytes, probability = entry.get("bytes"), entry.get("logprob")
     return {
         "token": token,
         "logprob": _UNSTATED if probability is None else probability,
-        "bytes": [*token.encode()] if stated is None else stated,
+        "bytes": [*token.encode()] if token_bytes is None else token_bytes,
     }

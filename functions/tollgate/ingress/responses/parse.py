@@ -1,9 +1,7 @@
-"""Parses a Responses request from bytes to a `GenerationRequest`."""
+"""Parsing of Responses requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
-
-from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
@@ -15,29 +13,36 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.json_body import decode_object
-from tollgate.ingress.responses.items import parse_input
+from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
-from tollgate.ingress.responses.returned_runs import read_run
-from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
-from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
+from tollgate.ingress.responses.tools import (
+    CallableTools,
+    parse_response_reading,
+    parse_response_tools,
+    parse_tool_choice,
+    parse_tools,
+)
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.validation import validate_object
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_fields,
+)
+from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends an id for each session, which keeps the session on one endpoint and its cache.
+# Codex sends a session id, which keeps the session on one endpoint and its prompt cache.
 _SESSION: Final = "session-id"
-_SESSION_LENGTH_MAX: Final = 256
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# Answers always include sources and encrypted reasoning, so requesting them is not reported.
+# Answers always have sources and encrypted reasoning, so these `include` values are supported.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
@@ -47,16 +52,16 @@ _HINTS: Final = {
 }
 
 
-def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
-    """Parse a request without stored responses; raise RequestError with the field at fault.
+def parse_response_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
+    """Parse a request without reading stored responses.
 
-    A request that needs a stored response is refused.
+    Raises RequestError with the field at fault, also if the request needs a stored response.
     """
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
 
 
 def parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request to count tokens; raise RequestError with the field at fault."""
+    """Parse a token-counting request; raise RequestError with the field at fault."""
     return parse_response_request(body, headers).request
 
 
@@ -67,9 +72,10 @@ def parse_response_object(
     size_bytes: int,
     turns: StoredTurns | None = None,
 ) -> ParsedCall:
-    """Parse a decoded request of `size_bytes` bytes; raise RequestError with the field at fault.
+    """Parse a decoded request; raise RequestError with the field at fault.
 
-    `turns` are the stored turns that the request uses; None if stored responses are not read.
+    `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
+    uses; None if stored responses are not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     taken = take_items(params, body["input"], turns)
@@ -80,10 +86,6 @@ def parse_response_object(
     server_tools = parse_response_tools(run_by_us, uses_max=params.max_tool_calls)
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
-    preferences = parse_preferences(params)
-    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
-    if preferences.session_id is None and session:
-        preferences = replace(preferences, session_id=session)
     wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
     request = GenerationRequest(
         model=params.model,
@@ -107,7 +109,7 @@ def parse_response_object(
         service_tier=params.service_tier,
         user=params.user or params.safety_identifier,
         metadata=params.metadata or {},
-        preferences=preferences,
+        preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes + taken.added_bytes,
     )
     run_here = [tool.id for tool in tools.server]
@@ -125,7 +127,7 @@ def parse_response_object(
 def _declared(
     params: wire.ResponsesRequest, taken: TakenItems
 ) -> Iterator[tuple[str, tool_models.Tool]]:
-    """Yield the path and the tool for all tools of the request and of its input items."""
+    """Yield all tools in the request and its input items, each preceded by its path."""
     for number, tool in enumerate(params.tools or ()):
         yield f"tools[{number}].type", tool
     for path, item in taken.items:
@@ -140,31 +142,31 @@ def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:
             return None
         case wire.JsonText():
             return JsonOutput()
-        case wire.SchemaText() as stated:
+        case wire.SchemaText() as schema_text:
             return SchemaOutput(
-                name=stated.name,
-                schema=stated.json_schema,
-                description=stated.description,
-                strict=stated.strict,
+                name=schema_text.name,
+                schema=schema_text.json_schema,
+                description=schema_text.description,
+                strict=schema_text.strict,
             )
         case unknown:
             assert_never(unknown)
 
 
-def _reasoning(stated: wire.ReasoningFields | None) -> ReasoningOptions | None:
-    if stated is None or stated.effort is None:
+def _reasoning(reasoning: wire.ReasoningFields | None) -> ReasoningOptions | None:
+    if reasoning is None or reasoning.effort is None:
         return None
-    return ReasoningOptions(effort=stated.effort)
+    return ReasoningOptions(effort=reasoning.effort)
 
 
 def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
-    """Return the options that only OpenAI's format has; None if the request has none."""
+    """Return the options that only OpenAI's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.text is not None and params.text.verbosity is not None:
         fields["text.verbosity"] = params.text.verbosity
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
-    # With an effort, every provider's answer has a summary, so `auto` needs no native option.
+    # With an effort, all providers return summaries, so `auto` does not need a native option.
     is_usual = reasoning is not None and reasoning.effort is not None and summary == "auto"
     if summary not in (None, "none") and not is_usual:
         fields["reasoning.summary"] = summary
@@ -180,22 +182,18 @@ def _unknown(
     *,
     stores: bool,
 ) -> Iterator[str]:
-    yield from extra_fields(params)
-    yield from unknown_preferences(params)
+    yield from unknown_fields(params)
     if params.max_tool_calls and len(run_here) > 1:
-        # The limit is applied to each tool, so several tools together may exceed the limit.
+        # The limit is applied to each tool separately, so several tools may exceed it together.
         yield "max_tool_calls"
     if params.store and not stores:
         yield "store"
     for name in params.include or ():
         if name not in (_ENCRYPTED, _LOG_PROBS, _SOURCES):
             yield f"include:{name}"
-    if params.text is not None:
-        yield from extra_fields(params.text, "text.")
-        if params.text.format is not None:
-            yield from extra_fields(params.text.format, "text.format.")
-    if params.reasoning is not None:
-        yield from extra_fields(params.reasoning, "reasoning.")
+    yield from extra_fields(params.text, "text.")
+    yield from extra_fields(params.text.format if params.text else None, "text.format.")
+    yield from extra_fields(params.reasoning, "reasoning.")
     if isinstance(params.tool_choice, tool_models.AllowedTools):
         for tool in params.tool_choice.tools:
             if tool.type not in ("function", "custom") and tool_of_type(tool.type) not in run_here:

@@ -1,4 +1,4 @@
-"""Reasoning as output items: OpenAI's own is unchanged, that of other signers is packed."""
+"""Output items for reasoning; OpenAI's reasoning is unchanged, other signers' data is packed."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from typing_extensions import override
 
 from tollgate.core.content import Part, Provenance, Reasoning
 from tollgate.core.signers import OPENAI
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.responses.output_items import Event, Json, OutputItem
 from tollgate.ingress.shared.signatures import Packed, pack
 
 
 def owns(provenance: Provenance | None) -> bool:
-    """Return True if OpenAI signed the reasoning, whose item then keeps OpenAI's id."""
+    """Return True if OpenAI signed the reasoning; its item then keeps OpenAI's id."""
     return (
         provenance is not None
         and provenance.signer == OPENAI
@@ -22,12 +22,12 @@ def owns(provenance: Provenance | None) -> bool:
 
 
 def proof_of_call(call_id: str, provenance: Provenance) -> str:
-    """Return the encrypted content that contains the signer's data on a call."""
+    """Return the field `encrypted_content` with the signer's data for a call."""
     return pack(Packed(provenance=provenance, call_id=call_id))
 
 
-class ReasoningItem(ItemBase):
-    """A reasoning item: a piece for each part with text, and the signer's data."""
+class ReasoningItem(OutputItem):
+    """A reasoning item: a summary or text for each part, and the signer's data."""
 
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
@@ -43,8 +43,8 @@ class ReasoningItem(ItemBase):
     def takes(self, part: Part) -> bool:
         if not isinstance(part, Reasoning) or not owns(part.provenance) or self._has_data:
             return False
-        known, new = self._provenance, part.provenance
-        return known is not None and (known.signer, known.id) == (
+        own_provenance, new = self._provenance, part.provenance
+        return own_provenance is not None and (own_provenance.signer, own_provenance.id) == (
             new and new.signer,
             new and new.id,
         )
@@ -57,12 +57,13 @@ class ReasoningItem(ItemBase):
         self._keep(provenance)
         return iter(())
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
-        known = self._frames.get(index)
-        if known is None:
+        frame = self._frames.get(index)
+        if frame is None:
             yield self._begin(index)
-            known = self._frames[index]
-        type_, around = known
+            frame = self._frames[index]
+        type_, around = frame
         pieces = self._summaries if index in self._summaries else self._texts
         pieces[index].append(text)
         yield type_, to_json(text).join(around)
@@ -72,47 +73,49 @@ class ReasoningItem(ItemBase):
         self.open_parts.remove(index)
         self._keep(provenance)
 
+    @override
     def close(self) -> Iterator[Event]:
-        for place, pieces in enumerate(self._summaries.values()):
+        for position, pieces in enumerate(self._summaries.values()):
             text = "".join(pieces)
-            yield self.event("reasoning_summary_text.done", summary_index=place, text=text)
+            yield self.event("reasoning_summary_text.done", summary_index=position, text=text)
             part = _summary(text)
-            yield self.event("reasoning_summary_part.done", summary_index=place, part=part)
-        for place, pieces in enumerate(self._texts.values()):
+            yield self.event("reasoning_summary_part.done", summary_index=position, part=part)
+        for position, pieces in enumerate(self._texts.values()):
             text = "".join(pieces)
-            yield self.event("reasoning_text.done", content_index=place, text=text)
-            yield self.event("content_part.done", content_index=place, part=_thought(text))
+            yield self.event("reasoning_text.done", content_index=position, text=text)
+            yield self.event("content_part.done", content_index=position, part=_thought(text))
         if self._provenance is not None:
             self.sealed = self._seal(self._provenance)
 
+    @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         item: Json = {
             "type": "reasoning",
             "id": self.id,
             "status": status,
-            "summary": [] if begun else [_summary("".join(t)) for t in self._summaries.values()],
+            "summary": [] if is_new else [_summary("".join(t)) for t in self._summaries.values()],
         }
-        if self._texts and not begun:
+        if self._texts and not is_new:
             item["content"] = [_thought("".join(text)) for text in self._texts.values()]
-        if self.sealed is not None and not begun:
+        if self.sealed is not None and not is_new:
             item["encrypted_content"] = self.sealed
         return item
 
     def _begin(self, index: int) -> Event:
         if self._is_summary:
-            place = len(self._summaries)
+            position = len(self._summaries)
             self._summaries[index] = []
-            around = self.around("summary_index", place)
+            around = self.around("summary_index", position)
             self._frames[index] = "response.reasoning_summary_text.delta", around
             return self.event(
-                "reasoning_summary_part.added", summary_index=place, part=_summary("")
+                "reasoning_summary_part.added", summary_index=position, part=_summary("")
             )
-        place = len(self._texts)
+        position = len(self._texts)
         self._texts[index] = []
-        around = self.around("content_index", place)
+        around = self.around("content_index", position)
         self._frames[index] = "response.reasoning_text.delta", around
-        return self.event("content_part.added", content_index=place, part=_thought(""))
+        return self.event("content_part.added", content_index=position, part=_thought(""))
 
     def _keep(self, provenance: Provenance | None) -> None:
         if provenance is not None:
@@ -120,7 +123,7 @@ class ReasoningItem(ItemBase):
             self._has_data = provenance.data is not None
 
     def _seal(self, provenance: Provenance) -> str:
-        """Return OpenAI's own encrypted content unchanged, and other signers' data packed."""
+        """Return the encrypted content: unchanged from OpenAI, or another signer's data packed."""
         if provenance.data and provenance == Provenance(
             signer=OPENAI, id=self.id, data=provenance.data
         ):

@@ -1,7 +1,7 @@
-"""Renders an answer in OpenAI's Responses format: a stream of events, or one whole response.
+"""Rendering of answers in OpenAI's Responses format, as a stream of events or as one response.
 
 A stream consists of `response.created`, `response.in_progress`, the items, and a last event with
-the whole response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
+the complete response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,12 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
-from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.accounts import ReplyAccounts
 
-# OpenAI's values. Clients validate this field, so other providers' tiers are left out.
+# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )
@@ -44,12 +43,11 @@ _INCOMPLETE: Final[dict[Finish, str]] = {
 
 
 class ResponseRenderer:
-    """Renders one reply as a stream of events, or as one response."""
+    """Renders one reply as a stream of events or as one response."""
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = call.tells_routing
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._writer = self._new_writer()
@@ -67,7 +65,6 @@ class ResponseRenderer:
         )[:-1]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
                 return self._writer.feed(event)
@@ -82,13 +79,12 @@ class ResponseRenderer:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last event of a finished stream: the whole response."""
-        whole = self._response(self._finish, self._writer.output, record)
+        """Render the last event of a complete stream, which contains the response."""
+        response = self._response(self._finish, self._writer.output, record)
         kind = "incomplete" if self._finish in _INCOMPLETE else "completed"
-        return self._writer.frame(f"response.{kind}", b'"response":' + whole)
+        return self._writer.frame(f"response.{kind}", b'"response":' + response)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the last events of a stream that failed after the commit point."""
         state: dict[str, JsonValue] = {
             "status": "failed",
             "store": False,
@@ -96,19 +92,18 @@ class ResponseRenderer:
             "incomplete_details": None,
             "output": [*self._writer.output],
         }
-        begun = self._begin()
+        first_frames = self._begin()
         error_frame = self._writer.frame(
             "error", to_json(error_event(error, self._served.generation_id))[1:-1]
         )
         failed = b'"response":%b,%b,%b}' % (
             self._head,
             to_json(state)[1:-1],
-            self._accounts(record),
+            self._accounts.render(record),
         )
-        return begun + error_frame + self._writer.frame("response.failed", failed)
+        return first_frames + error_frame + self._writer.frame("response.failed", failed)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
         (response,) = responses
         writer = self._new_writer()
         return self._response(response.finish, writer.write_whole(response), record)
@@ -117,17 +112,17 @@ class ResponseRenderer:
         return OutputWriter(self._served.generation_id, self._namespaces, is_stored=self._is_stored)
 
     def _begin(self) -> bytes:
-        """Return the first events of the stream, or no bytes if they were sent."""
+        """Return the first events of the stream; return no bytes after the first call."""
         if self._has_begun:
             return b""
         self._has_begun = True
-        begun = b'"response":%b,"store":%b,%b}' % (
+        content = b'"response":%b,"store":%b,%b}' % (
             self._head,
             b"true" if self._is_stored else b"false",
             b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]',
         )
-        return self._writer.frame("response.created", begun) + self._writer.frame(
-            "response.in_progress", begun
+        return self._writer.frame("response.created", content) + self._writer.frame(
+            "response.in_progress", content
         )
 
     def _response(
@@ -135,7 +130,7 @@ class ResponseRenderer:
     ) -> bytes:
         reason = _INCOMPLETE.get(finish)
         state: dict[str, JsonValue] = {
-            # `adapted` contains "store" if the response could not be stored.
+            # "store" is in `adapted` if storing the response failed.
             "store": self._is_stored and "store" not in record.adapted,
             "status": "incomplete" if reason else "completed",
             "error": None,
@@ -146,19 +141,15 @@ class ResponseRenderer:
             state["completed_at"] = self._served.created_s + record.duration_ms // 1_000
         if record.service_tier in _SERVICE_TIERS:
             state["service_tier"] = record.service_tier
-        return b"%b,%b,%b}" % (self._head, to_json(state)[1:-1], self._accounts(record))
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-            usage=_usage(record.usage),
+        return b"%b,%b,%b}" % (
+            self._head,
+            to_json(state)[1:-1],
+            self._accounts.render(record),
         )
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    usage = record.usage
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {

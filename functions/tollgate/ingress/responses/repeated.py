@@ -1,4 +1,4 @@
-"""The fields of a request that a response repeats, in the form of OpenAI's schema."""
+"""The request fields that a response repeats, in the form of OpenAI's schema."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
@@ -11,12 +11,12 @@ _Json = dict[str, Any]
 
 
 def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
-    """Return the fields that the response repeats; of tools, only those that the caller runs."""
+    """Return the fields that the response repeats; the tools are those that the caller runs."""
     text = params.text
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
     format_ = text.format if text else None
-    shown: _Json = {
+    fields: _Json = {
         "instructions": params.instructions,
         "max_output_tokens": params.max_output_tokens,
         "metadata": params.metadata or {},
@@ -41,12 +41,12 @@ def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_model
         "truncation": params.truncation or "disabled",
     }
     if text is not None and text.verbosity is not None:
-        shown["text"]["verbosity"] = text.verbosity
+        fields["text"]["verbosity"] = text.verbosity
     for name in ("prompt_cache_key", "safety_identifier", "user"):
         value = getattr(params, name)
         if value is not None:
-            shown[name] = value
-    return shown
+            fields[name] = value
+    return fields
 
 
 def _choice(params: wire.ResponsesRequest) -> Any:
@@ -83,10 +83,10 @@ def _tool(tool: tool_models.FunctionTool | tool_models.CustomTextTool) -> _Json:
             "parameters": tool.parameters,
             "strict": bool(tool.strict),
         }
-    shown: _Json = {"type": "custom", "name": tool.name}
+    rendered: _Json = {"type": "custom", "name": tool.name}
     if tool.description is not None:
-        shown["description"] = tool.description
-    shown["format"] = (
+        rendered["description"] = tool.description
+    rendered["format"] = (
         {"type": "text"} if tool.format is None else tool.format.model_dump(exclude_none=True)
     )
-    return shown
+    return rendered

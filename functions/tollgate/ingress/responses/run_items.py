@@ -1,7 +1,7 @@
-"""Runs of the gateway's tools as output items, in the form of tools that OpenAI runs.
+"""Output items for server tool runs, in the form of the tools that OpenAI runs.
 
-Searches and fetched pages become `web_search_call`. For other tools OpenAI has no type, so their
-runs become `mcp_call` with the gateway as server, which clients show and never run themselves.
+Searches and fetched pages become `web_search_call`. OpenAI has no item type for other tools, so
+their runs become `mcp_call` with the gateway as server; clients never run such calls.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -12,7 +12,7 @@ from typing_extensions import override
 from tollgate.core.content import Part, ServerToolRun
 from tollgate.core.events import Note
 from tollgate.core.server_tools import RunResult
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.responses.output_items import Event, Json, OutputItem
 from tollgate.ingress.shared.tool_runs import (
     SERVER_LABEL,
     finished_run,
@@ -23,14 +23,14 @@ from tollgate.ingress.shared.tool_runs import (
 
 
 def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolRunItem":
-    """Return the output item for a run."""
+    """Return the output item for a server tool run."""
     if run.tool in ("web_search", "web_fetch"):
         return SearchItem(place, f"ws_{suffix}", run)
     return ToolRunItem(place, f"mcp_{suffix}", run)
 
 
-class _RunItem(ItemBase):
-    """The base of items for runs, which keeps the run's result."""
+class _RunItem(OutputItem):
+    """The base class of items for runs, which stores the run's result."""
 
     comes_whole = True
 
@@ -45,9 +45,6 @@ class _RunItem(ItemBase):
 
     def _status(self) -> str:
         return "completed" if self._result.error is None else "failed"
-
-    def grow(self, index: int, text: str) -> Iterator[Event]:
-        return iter(())
 
     @override
     def note(self, index: int, note: Note) -> Iterator[Event]:
@@ -64,11 +61,13 @@ class SearchItem(_RunItem):
         yield self.event("web_search_call.in_progress")
         yield self.event("web_search_call.searching")
 
+    @override
     def close(self) -> Iterator[Event]:
-        # OpenAI has no event for a failed search, so only the item's status shows the failure.
+        # OpenAI has no event for a failed search, so only the status of the item shows the failure.
         if self._result.error is None:
             yield self.event("web_search_call.completed")
 
+    @override
     def render(self, status: str) -> Json:
         item: Json = {"type": "web_search_call", "id": self.id}
         if status == "in_progress":
@@ -92,28 +91,30 @@ class SearchItem(_RunItem):
 
 
 class ToolRunItem(_RunItem):
-    """A run of a tool for which OpenAI has no type."""
+    """A run of a tool for which OpenAI has no item type."""
 
     @override
     def start(self, index: int, part: Part) -> Iterator[Event]:
         self.open_parts.add(index)
         yield self.event("mcp_call.in_progress")
-        # OpenAI's item begins without arguments, and pydantic-ai relies on that.
+        # The item starts without arguments, as with OpenAI; pydantic-ai relies on that.
         yield self.event("mcp_call_arguments.delta", delta=self._run.arguments)
         yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
 
+    @override
     def close(self) -> Iterator[Event]:
         yield self.event(f"mcp_call.{self._status()}")
 
+    @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         return {
             "type": "mcp_call",
             "id": self.id,
-            "status": status if begun else self._status(),
+            "status": status if is_new else self._status(),
             "server_label": SERVER_LABEL,
             "name": self._run.tool,
-            "arguments": "" if begun else self._run.arguments,
-            "output": None if begun else finished_run(self._run, self._result, self.id).text,
+            "arguments": "" if is_new else self._run.arguments,
+            "output": None if is_new else finished_run(self._run, self._result, self.id).text,
             "error": None,
         }

@@ -1,7 +1,7 @@
-"""Stored responses: their encoding, and the items that later requests take from them.
+"""Stored responses: their encoding, and the stored items that later requests use.
 
-A response is stored with its whole input, earlier turns included, so one read returns the whole
-conversation. The id of an item contains the id of the generation with which the item was stored.
+A response is stored with its whole input, including earlier turns, so one read returns the whole
+conversation. The id of a stored item contains the id of its generation.
 """
 
 import re
@@ -23,13 +23,13 @@ from tollgate.ingress.shared.media import field_refusal
 
 PREVIOUS: Final = "previous_response_id"
 _STORE_OR_SEND: Final = (
-    "switch storage on with `tollgate keys update NAME --response-days 7`, or send the earlier "
-    "items themselves, which clients do with `store: false`"
+    "enable storage with `tollgate keys update NAME --response-days 7`, or send the earlier items "
+    "themselves, as clients do with `store: false`"
 )
 HOW_TO_STORE: Final = f"Responses of this key are not stored: {_STORE_OR_SEND}."
 _RESPONSE_ID: Final = "resp_"
 _ITEM_ID: Final = re.compile(r"[a-z]+_(?P<generation>.{15})_i?[0-9]{1,6}", re.ASCII)
-# Prefixes of OpenAI's item ids, by the type of the item.
+# Prefixes of OpenAI's item ids, by item type.
 _PREFIXES: Final[Mapping[str, str]] = {
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "ctco",
@@ -41,11 +41,11 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 
 class StoredItems(RootModel[list[Item]]):
-    """The items of a stored response, validated like the items of a request."""
+    """The items in a stored response, validated like the items in a request."""
 
 
 class StoredResponse(Struct, frozen=True, kw_only=True):
-    """A response as sent, with the items of its input (earlier turns included) and output."""
+    """A response as sent, and the items in its input (with earlier turns) and output."""
 
     response: bytes
     input: Sequence[JsonObject]
@@ -64,7 +64,7 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
 
     @property
     def conversation(self) -> tuple[JsonObject, ...]:
-        """The items of the input and of the answer, in order."""
+        """The items in the input, followed by the items in the answer."""
         return (*self.input, *self.output)
 
 
@@ -78,12 +78,12 @@ class _Answer(Struct, frozen=True):
 
 
 def encode_stored(response: bytes, input_: Sequence[JsonObject]) -> bytes:
-    """Encode a response, as sent, with the items of its input."""
+    """Encode a response as sent, with the items in its input."""
     return b'{"response":%b,"input":%b}' % (response, to_json(input_))
 
 
 def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
-    """Decode items with pydantic, which reads integers of any length, unlike msgspec."""
+    """Decode items with pydantic, which unlike msgspec supports integers of any length."""
     items = tuple(from_json(bytes(raw)) for raw in raws)
     if not all(isinstance(item, dict) for item in items):
         raise ValueError("an item is not an object")
@@ -91,70 +91,73 @@ def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
 
 
 class StoredTurns(Struct, frozen=True, kw_only=True):
-    """The items of stored responses that a request uses."""
+    """Stored items that a request uses."""
 
     earlier: Sequence[JsonObject] = ()
-    """The items of the turns before the input."""
+    """The items of the earlier turns."""
     referenced: Mapping[str, JsonObject] = field(default_factory=dict)
-    """The items to which the input refers, by id."""
+    """The items that the input references, by id."""
 
 
 class TakenItems(Struct, frozen=True, kw_only=True):
-    """The items of a request, including items from stored responses."""
+    """The items in a request, including items from stored responses."""
 
     items: Sequence[tuple[str, Item]]
-    """The items in order, each with the path of its field."""
+    """The items in order, each preceded by its field path."""
     stored_form: tuple[JsonObject, ...]
-    """The same items in the form in which they are stored."""
+    """The same items, in the form to store."""
     left_out: Sequence[ItemReference]
-    """References to reasoning that is not stored."""
+    """References to reasoning that was not stored, which are reported as ignored."""
     added_bytes: int
-    """The size of the items from stored responses, which the body does not contain."""
+    """The size of the stored items, which the request body does not contain."""
 
 
 def response_generation(id_: str) -> str | None:
-    """Return the generation's id within a response's id; None for any other text."""
+    """Return the generation id in a response id; None if the text is not a response id."""
     bare = id_.removeprefix(_RESPONSE_ID)
     return bare if id_.startswith(_RESPONSE_ID) and is_id(bare) else None
 
 
 def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
-    """Yield the ids of items to which an input refers, each with the generation's id within.
+    """Yield the item ids that an input references, each with the generation id in it.
 
-    The input is not validated yet. An id that Tollgate did not create yields None as generation.
+    The input is not validated yet. The generation id is None if Tollgate did not create the id.
     """
     for item in input_ if isinstance(input_, list) else ():
         if not isinstance(item, dict) or item.get("type") not in (None, "item_reference"):
             continue
         id_ = item.get("id")
         if isinstance(id_, str) and "role" not in item:
-            named = _ITEM_ID.fullmatch(id_)
-            generation = named["generation"] if named else None
+            match = _ITEM_ID.fullmatch(id_)
+            generation = match["generation"] if match else None
             yield id_, generation if generation and is_id(generation) else None
 
 
 def take_items(
     params: wire.ResponsesRequest, raw_input: object, turns: StoredTurns | None
 ) -> TakenItems:
-    """Return the input with stored turns put before it, and stored items in place of references.
+    """Return the earlier turns and the input, with references replaced by stored items.
 
     `turns` is None if stored responses are not read: for a key without storage, and when a route is
     only explained. Raises RequestError with the field at fault.
     """
     if turns is None and params.previous_response_id is not None:
         raise _not_stored(PREVIOUS)
-    known = turns or StoredTurns()
-    raws: list[JsonObject] = [*known.earlier]
-    items = [(PREVIOUS, item) for item in _checked(known.earlier, PREVIOUS)]
+    known_turns = turns or StoredTurns()
+    raws: list[JsonObject] = [*known_turns.earlier]
+    items = [(PREVIOUS, item) for item in _checked(known_turns.earlier, PREVIOUS)]
     if isinstance(params.input, str):
         raws.append({"type": "message", "role": "user", "content": params.input})
         items.append(("input", _checked(raws[-1:], "input")[0]))
         return TakenItems(
-            items=items, stored_form=tuple(raws), left_out=(), added_bytes=_size(known.earlier)
+            items=items,
+            stored_form=tuple(raws),
+            left_out=(),
+            added_bytes=_size(known_turns.earlier),
         )
-    here = {item.get("id") for item in known.earlier}
+    here = {item.get("id") for item in known_turns.earlier}
     left_out: list[ItemReference] = []
-    taken: list[JsonObject] = []
+    inserted: list[JsonObject] = []
     for number, item in enumerate(params.input):
         path = f"input[{number}]"
         if not isinstance(item, ItemReference):
@@ -163,13 +166,13 @@ def take_items(
             continue
         if item.id in here:
             continue
-        stored = known.referenced.get(item.id)
+        stored = known_turns.referenced.get(item.id)
         if stored is not None:
-            # Each item is inserted once, so that a short body cannot repeat a long item many times.
+            # Each item is inserted once, because a short body could repeat a long item many times.
             here.add(item.id)
             items.append((path, _checked([stored], path)[0]))
             raws.append(stored)
-            taken.append(stored)
+            inserted.append(stored)
         elif item.is_reasoning:
             left_out.append(item)
         elif turns is None:
@@ -177,47 +180,49 @@ def take_items(
         else:
             raise RequestError(
                 ErrorCode.NOT_FOUND,
-                f"{path}.id: no stored response of this workspace has such an item.",
+                f"{path}.id: no stored response in this workspace has this item.",
                 param=f"{path}.id",
             )
     return TakenItems(
         items=items,
         stored_form=tuple(raws),
         left_out=left_out,
-        added_bytes=_size(known.earlier) + _size(taken),
+        added_bytes=_size(known_turns.earlier) + _size(inserted),
     )
 
 
 def numbered(items: Sequence[JsonObject], generation_id: str) -> tuple[JsonObject, ...]:
-    """Return items as OpenAI lists them, each with a type, an id and its content as a list."""
-    return tuple(_numbered(item, f"{generation_id}_i{place}") for place, item in enumerate(items))
+    """Return items as OpenAI lists them: with a type, an id, and content as a list."""
+    return tuple(_numbered(item, f"{generation_id}_i{index}") for index, item in enumerate(items))
 
 
-def _numbered(item: JsonObject, place: str) -> JsonObject:
+def _numbered(item: JsonObject, suffix: str) -> JsonObject:
     type_ = str(item.get("type") or "message")
     id_ = item.get("id")
     if not isinstance(id_, str) or not id_:
-        id_ = f"{_PREFIXES.get(type_, 'item')}_{place}"
-    listed: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
+        id_ = f"{_PREFIXES.get(type_, 'item')}_{suffix}"
+    numbered_item: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
     if type_ == "message" and isinstance(item.get("content"), str):
         part = "output_text" if item.get("role") == "assistant" else "input_text"
         content: dict[str, JsonValue] = {"type": part, "text": item["content"]}
         if part == "output_text":
             content["annotations"] = []
-        listed["content"] = [content]
-    return listed
+        numbered_item["content"] = [content]
+    return numbered_item
 
 
 def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
-    """Return parsed stored items; raise RequestError if this version does not support them."""
+    """Return validated stored items; raise RequestError if this version does not support them."""
     try:
         return StoredItems.model_validate(items).root
     except ValidationError as invalid:
-        raise field_refusal(path, "has stored items that are not supported") from invalid
+        raise field_refusal(
+            path, "refers to stored items that this version does not support"
+        ) from invalid
 
 
 def _not_stored(path: str) -> RequestError:
-    """Return a refusal that is true for a key without storage and for an explanation."""
+    """Return an error that fits both keys without storage and route explanations."""
     what = "needs a stored response, which keys without storage and route explanations cannot read"
     return field_refusal(path, f"{what}: {_STORE_OR_SEND}")
 

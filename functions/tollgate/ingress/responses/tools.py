@@ -1,58 +1,71 @@
-"""Parses the tools and the tool choice of a Responses request.
+"""Parsing of the tools and the tool choice in a Responses request.
 
-Only OpenAI's servers know namespaces, so tools within a namespace get unique flat names for
-providers; the reply has the namespace and the short name again.
+Only OpenAI's servers support namespaces, so tools in a namespace get unique flat names for
+providers. The reply has the namespace and the short name again.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tollgate.core.content import ServerToolId
+from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.server_tools import is_offline, unknown_options
 from tollgate.ingress.responses.wire import tool_models as wire
-from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.responses.wire.server_tool_models import (
+    SearchFilters,
+    ServerToolType,
+    tool_of_type,
+)
+from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    require_one_reading,
+    results_of,
+)
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
-# OpenAI's limit, which compatible servers share.
+# OpenAI's limit, which compatible servers have, too.
 _NAME_LENGTH_MAX: Final = 64
 _DIGEST_LENGTH: Final = 8
 _BETWEEN: Final = "__"
 
 
 class ToolNames:
-    """The unique names that providers get for tools in namespaces."""
+    """Unique names for tools in namespaces, which are sent to providers."""
 
     def __init__(self, plain: Collection[str]) -> None:
         self._taken = set(plain)
         self._names: dict[NamespacedName, str] = {}
 
     def name_of(self, name: str, namespace: str | None) -> str:
-        """Return the name of a tool for providers, which is unique within the request."""
+        """Return a tool's name for providers, which is unique within the request."""
         if not namespace:
             return name
-        spelled = NamespacedName(namespace=namespace, name=name)
-        known = self._names.get(spelled)
-        if known is None:
+        declared_name = NamespacedName(namespace=namespace, name=name)
+        flat_name = self._names.get(declared_name)
+        if flat_name is None:
             joined = f"{namespace}{_BETWEEN}{name}"
             if len(joined) > _NAME_LENGTH_MAX or joined in self._taken:
                 digest = hashlib.sha256(f"{namespace}\0{name}".encode()).hexdigest()
                 prefix = joined[: _NAME_LENGTH_MAX - _DIGEST_LENGTH - 1]
                 joined = f"{prefix}_{digest[:_DIGEST_LENGTH]}"
-            known = self._names[spelled] = joined
+            flat_name = self._names[declared_name] = joined
             self._taken.add(joined)
-        return known
+        return flat_name
 
     @property
     def namespaced(self) -> dict[str, NamespacedName]:
-        """The namespace and short name of each tool in a namespace, by the name for providers."""
-        return {name: spelled for spelled, name in self._names.items()}
+        """The namespace and short name of each tool in a namespace, by its name for providers."""
+        return {name: declared_name for declared_name, name in self._names.items()}
 
 
 def parse_tools(
@@ -60,8 +73,8 @@ def parse_tools(
 ) -> tuple[tuple[Tool, ...], ToolNames, tuple[str, ...]]:
     """Return the tools that the caller runs, their names, and the names of ignored fields.
 
-    `declared` has each tool with the path of its type. Raises RequestError for a tool that cannot
-    be ignored, because the answer would be wrong without the tool.
+    `declared` has each tool and the path of its type. Raises RequestError for an unsupported tool
+    without which the answer would be wrong.
     """
     names = ToolNames(
         [
@@ -83,13 +96,13 @@ def parse_tools(
                     tools[name] = _tool(nested, name)
                     ignored += extra_fields(nested, "tools[].tools[].")
             case ServerToolType():
-                if is_offline(tool):
+                if _is_offline(tool):
                     ignored.append(f"tools[]:{tool.type}")
-                ignored += unknown_options(tool)
-            case wire.HostedTool(type=stated):
-                if stated in wire.REFUSED_TOOLS:
-                    raise field_refusal(path, f"must not be '{stated}', which is not supported")
-                ignored.append(f"tools[]:{stated}")
+                ignored += _unknown_options(tool)
+            case wire.HostedTool(type=type_):
+                if type_ in wire.REFUSED_TOOLS:
+                    raise field_refusal(path, f"must not be '{type_}', which is not supported")
+                ignored.append(f"tools[]:{type_}")
             case _:
                 assert_never(tool)
     return tuple(tools.values()), names, tuple(ignored)
@@ -121,7 +134,7 @@ def _text_input(tool: wire.CustomTextTool) -> TextInput:
 
 
 class CallableTools(Struct, frozen=True, kw_only=True):
-    """The tools that a model may call: the caller's, and the gateway's."""
+    """The tools that a model may call: the caller's own tools, and server tools."""
 
     own: tuple[Tool, ...] = ()
     server: tuple[ServerTool, ...] = ()
@@ -135,10 +148,10 @@ def parse_tool_choice(
         case None:
             return tools, None
         case wire.AllowedTools(mode=mode):
-            wanted = set(_allowed(choice, tools, names))
+            allowed_names = set(_allowed(choice, tools, names))
             allowed = CallableTools(
-                own=tuple(tool for tool in tools.own if tool.name in wanted),
-                server=tuple(tool for tool in tools.server if tool.id in wanted),
+                own=tuple(tool for tool in tools.own if tool.name in allowed_names),
+                server=tuple(tool for tool in tools.server if tool.id in allowed_names),
             )
             return allowed, _rule(mode, allowed, "tool_choice.mode")
         case wire.ChosenTool():
@@ -170,7 +183,8 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
         return server_tool
     if chosen.type not in ("function", "custom"):
         raise field_refusal(
-            f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' is not available"
+            f"{path}.type",
+            f"must be 'function' or 'custom', because '{chosen.type}' is not available",
         )
     name = names.name_of(chosen.name or "", chosen.namespace)
     if all(tool.name != name for tool in tools.own):
@@ -179,6 +193,65 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
 
 
 def _server_tool(chosen: wire.ChosenTool, tools: CallableTools) -> str | None:
-    """Return the gateway's tool that a choice names by type; None for any other choice."""
+    """Return the server tool that a choice names by type; None for any other choice."""
     id_ = tool_of_type(chosen.type)
     return id_ if any(tool.id == id_ for tool in tools.server) else None
+
+
+def parse_response_tools(
+    declared: Iterable[tuple[str, ServerToolType]], *, uses_max: int | None
+) -> tuple[ServerTool, ...]:
+    """Return the server tools, each limited to `uses_max` uses.
+
+    `declared` has each tool and the path of its type. Raises RequestError for a repeated tool.
+    """
+    tools = require_each_once(
+        _declared_server_tool(path, tool, id_)
+        for path, tool in declared
+        if not _is_offline(tool) and (id_ := tool_of_type(tool.type)) is not None
+    )
+    if uses_max is None:
+        return tools
+    return tuple(
+        replace(tool, uses_max=min(uses_max, tool.uses_max or uses_max))
+        for tool in tools
+        if uses_max > 0
+    )
+
+
+def parse_response_reading(
+    declared: Iterable[tuple[str, ServerToolType]],
+) -> DocumentOptions | None:
+    """Return the options for reading documents; raise RequestError if there are several."""
+    return require_one_reading(
+        [
+            DocumentOptions(engine=tool.engine, pages_max=tool.pages_max, field=path)
+            for path, tool in declared
+            if tool.type == "pdf"
+        ]
+    )
+
+
+def _is_offline(tool: ServerToolType) -> bool:
+    """Return True if a search must not access the web; the gateway's engines cannot do that."""
+    return tool.external_web_access is False
+
+
+def _declared_server_tool(path: str, tool: ServerToolType, id_: ServerToolId) -> ServerTool:
+    filters = tool.filters or SearchFilters()
+    return ServerTool(
+        id=id_,
+        uses_max=tool.max_uses,
+        results_max=tool.max_results or results_of(tool.search_context_size),
+        allowed_domains=parse_domains(filters.allowed_domains),
+        blocked_domains=parse_domains(filters.blocked_domains),
+        location=parse_location(tool.user_location),
+        field=path,
+        left_out_as=f"tools[]:{tool.type}",
+    )
+
+
+def _unknown_options(tool: ServerToolType) -> Iterator[str]:
+    """Yield the names of options without effect."""
+    yield from extra_fields(tool, "tools[].")
+    yield from extra_fields(tool.filters, "tools[].filters.")

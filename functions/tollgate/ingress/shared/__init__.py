@@ -1,1 +1,1 @@
-"""Code that two or more client formats share."""
+"""Code that several client formats share."""

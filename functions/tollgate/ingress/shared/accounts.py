@@ -1,12 +1,11 @@
-"""Renders the accounts of a reply: usage, price and routing, in the fields of all formats.
-
-`CompletionFrames` is the base that chat completions and legacy completions share.
-"""
+"""Rendering of a reply's accounts (usage, cost, model, provider and routing) in all formats."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
@@ -14,113 +13,99 @@ from tollgate.core.events import Started
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import credits_text, usd_text
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.usage import Usage
-from tollgate.ingress.base import Routed, ServedBy
+from tollgate.ingress.base import ParsedCall, Routed, ServedBy
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 _DONE: Final = b"data: [DONE]\n\n"
 
 
-def render_accounts(
-    record: GenerationRecord,
-    served: ServedBy,
-    *,
-    credits_per_usd: Decimal,
-    tells_routing: bool,
-    usage: dict[str, JsonValue] | None = None,
-) -> bytes:
-    """Render usage and the facts that whole replies have in headers, without outer braces.
+class ReplyAccounts(Struct, frozen=True):
+    """Renders the accounts of one reply, which are known only at its end."""
 
-    `usage` is the format's own object; None means the usage object of chat completions.
-    """
-    accounts: dict[str, JsonValue] = {
-        "model_used": record.model,
-        "provider_used": record.provider,
-    }
-    if served.fallback_from is not None:
-        accounts["fallback_from"] = served.fallback_from
-        accounts["fallback_depth"] = served.fallback_depth
-    if record.adapted:
-        accounts["adapted"] = list(record.adapted)
-    if tells_routing:
-        accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-    # Amounts are written as exact decimals, because a float cannot hold every nano-dollar.
-    cost = record.cost_nano_usd
-    return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
-        to_json(usage or _usage(record.usage))[:-1],
-        usd_text(cost).encode(),
-        credits_text(cost, credits_per_usd).encode(),
-        to_json(accounts)[1:-1],
-    )
+    served: ServedBy
+    credits_per_usd: Decimal
+    tells_routing: bool
+    usage: Callable[[GenerationRecord], dict[str, JsonValue]]
+    """The function that returns the usage object in the format of the reply."""
+
+    def render_failure(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render an error and the accounts as fields of a JSON object, without the outer braces."""
+        error_object = openai_error(error, self.served.generation_id)
+        return b'"error":%b,%b' % (to_json(error_object), self.render(record))
+
+    def render(self, record: GenerationRecord) -> bytes:
+        """Render the accounts as fields of a JSON object, without the outer braces."""
+        facts: dict[str, JsonValue] = {
+            "model_used": record.model,
+            "provider_used": record.provider,
+        }
+        if self.served.fallback_from is not None:
+            facts["fallback_from"] = self.served.fallback_from
+            facts["fallback_depth"] = self.served.fallback_depth
+        if record.adapted:
+            facts["adapted"] = list(record.adapted)
+        if self.tells_routing:
+            facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
+        # Amounts are written as decimals, because a float cannot represent all nano-dollar amounts.
+        cost = record.cost_nano_usd
+        return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
+            to_json(self.usage(record))[:-1],
+            usd_text(cost).encode(),
+            credits_text(cost, self.credits_per_usd).encode(),
+            to_json(facts)[1:-1],
+        )
 
 
 class CompletionFrames(ABC):
-    """The base of the renderers of completions: the head of each frame, and the end of a reply."""
+    """The base class of the renderers for chat completions and legacy completions."""
 
     def __init__(
-        self,
-        served: ServedBy,
-        *,
-        episode_id: str,
-        credits_per_usd: Decimal,
-        tells_routing: bool,
-        usage_on_finish: bool,
+        self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
     ) -> None:
         self._served = served
         self._episode_id = episode_id
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = tells_routing
-        self._usage_on_finish = usage_on_finish
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
+        self._usage_on_finish = call.usage_on_finish
         self._finish = b""
         self._head = self._frame_head(Started())
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last frames of a finished stream: usage, then the end mark."""
         frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
-        return b"%b,%b}\n\n%b" % (frame, self._accounts(record), _DONE)
+        return b"%b,%b}\n\n%b" % (frame, self._accounts.render(record), _DONE)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last frames of a stream that failed after the commit point.
 
-        The frame has no `choices`, because some clients would then ignore its error and show the
-        fragment as a complete answer (C33).
+        The frame has no `choices`, because some clients ignore an error next to `choices` and show
+        the partial answer as complete (C33).
         """
-        broken = to_json(openai_error(error, self._served.generation_id))
-        accounts = self._accounts(record)
-        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, accounts, _DONE)
+        return b"%b,%b}\n\n%b" % (self._head, self._accounts.render_failure(error, record), _DONE)
 
     @abstractmethod
     def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
-        """Return the first fields of a frame (`streamed`) or of a whole reply."""
+        """Return the first fields of a stream frame (`streamed`) or of a non-streamed reply."""
 
     def _frame_head(self, started: Started) -> bytes:
         return b"data: " + to_json(self._envelope(started, streamed=True))[:-1]
 
     def _finish_frame(self, frame: bytes) -> bytes:
-        """Complete the finish frame of a choice and return it.
+        """Return the finish frame of a choice.
 
-        With `usage_on_finish`, hold this frame back and return the finish frame of the previous
-        choice; `close` adds the usage to the last one.
+        With `usage_on_finish`, `close` must add the usage to the last finish frame. So each frame
+        is held back, and the finish frame of the previous choice is returned.
         """
         if self._usage_on_finish:
             frame, self._finish = self._finish, frame
         return frame and frame + b"}\n\n"
 
     def _whole(self, started: Started, choices: list[JsonValue], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
+        """Render the body of a non-streamed reply."""
         body = self._envelope(started, streamed=False) | {"choices": choices}
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-        )
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    usage = record.usage
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens or 0,

@@ -1,30 +1,105 @@
-"""Parses the fields that requests of OpenAI's formats have in common."""
+"""Parsing of the fields that several formats share, and names of fields without effect."""
 
+import re
+from collections.abc import Iterable, Iterator
 from inspect import get_annotations
 from typing import Any, Final
 
-from tollgate.core.request import JsonObject, Sampling
-from tollgate.ingress.shared.wire.request_fields import GuidedDecoding, SamplingFields
+from tollgate.core.request import JsonObject, PriceCeiling, RoutingPreferences, Sampling
+from tollgate.ingress.shared.wire.request_fields import (
+    GuidedDecoding,
+    ProviderPreferences,
+    RoutingFields,
+    SamplingFields,
+)
+from tollgate.ingress.shared.wire.request_model import Wire
 
+_SESSION_LENGTH_MAX: Final = 256
 _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 
 
 def parse_sampling(
     fields: SamplingFields, *, logprobs: bool | None, top_logprobs: int | None
 ) -> Sampling:
-    """Return the sampling parameters; only log probabilities are named differently by format."""
+    """Return the sampling parameters; formats name only the log probability fields differently."""
     stop = fields.stop or ()
-    stated = {
+    params = {
         name: value
         for name in Sampling.__struct_fields__
         if (value := getattr(fields, name, None)) is not None
     }
-    stated["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
-    stated["logprobs"], stated["top_logprobs"] = logprobs, top_logprobs
-    return Sampling(**stated)
+    params["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
+    params["logprobs"], params["top_logprobs"] = logprobs, top_logprobs
+    return Sampling(**params)
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
-    """Return the stated fields that only servers like vLLM know, by their names on the wire."""
-    stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
-    return {name: value for name, value in stated.items() if value is not None}
+    """Return the fields for servers like vLLM that are not null, by name."""
+    values: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPreferences:
+    """Return the routing preferences; `session` is the session id if the request has none."""
+    provider = fields.provider or ProviderPreferences()
+    return RoutingPreferences(
+        models=tuple(fields.models or ()),
+        order=_slugs(provider.order),
+        only=_slugs(provider.only),
+        ignore=_slugs(provider.ignore),
+        fallbacks=provider.allow_fallbacks is not False,
+        require_parameters=bool(provider.require_parameters),
+        sort=provider.sort,
+        price_max=_ceiling(provider),
+        session_id=fields.session_id or session[:_SESSION_LENGTH_MAX] or None,
+    )
+
+
+def unknown_fields(fields: RoutingFields) -> Iterator[str]:
+    """Yield the names of unknown fields in the request and in its preferences."""
+    yield from extra_fields(fields)
+    yield from unknown_preferences(fields)
+
+
+def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
+    """Yield the names of unknown fields in the preferences."""
+    if fields.provider is None:
+        return
+    yield from extra_fields(fields.provider, "provider.")
+    if fields.provider.max_price is not None:
+        for name in fields.provider.max_price.model_extra or {}:
+            yield f"provider.max_price.{name}"
+
+
+def _slugs(names: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names or ())
+
+
+def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
+    prices = provider.max_price
+    if prices is None:
+        return None
+    return PriceCeiling(input=prices.prompt, output=prices.completion, request=prices.request)
+
+
+# Ignored fields are reported in a header, so their names are limited in number and length.
+_IGNORED_MAX: Final = 32
+_IGNORED_LENGTH_MAX: Final = 64
+_UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
+
+
+def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
+    """Yield the names of unknown fields that are not null, each preceded by `path`."""
+    extra = model.model_extra if model else None
+    for name, value in (extra or {}).items():
+        if value is not None:
+            yield path + name
+
+
+def printable_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names without duplicates, with only characters that a header may contain."""
+    printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
+    unique = list(dict.fromkeys(printable))
+    if len(unique) > _IGNORED_MAX:
+        unique[_IGNORED_MAX:] = ["..."]
+    return tuple(unique)

@@ -1,4 +1,4 @@
-"""Parses media in the notations that client formats share: data URLs, base64 and URLs."""
+"""Parsing of media that requests contain as data URLs, base64 or URLs."""
 
 import binascii
 import re
@@ -7,16 +7,17 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from msgspec import Struct
 
-from tollgate.core.content import CacheMark, FileReference, InlineMedia, MediaUrl
+from tollgate.core.content import CacheMark, FileReference, InlineMedia, MadeImage, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.media_types import MediaKind, NotBase64, decode_base64, detect_media_type
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, CacheControl
 
 MEDIA_PARTS_MAX: Final = 128
 MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
 
-# https://www.rfc-editor.org/rfc/rfc2397. The syntax of the media type is not checked, because the
-# type is detected from the content where that is possible.
+# https://www.rfc-editor.org/rfc/rfc2397. The media type is not checked here, because the type is
+# detected from the content where possible.
 DATA_URL: Final = re.compile(r"data:([^,]{0,255}?)(;base64)?,", re.IGNORECASE)
 WORDS: Final[dict[MediaKind, str]] = {
     "image": "a PNG, JPEG, GIF or WebP picture",
@@ -26,17 +27,17 @@ WORDS: Final[dict[MediaKind, str]] = {
 
 
 def parse_cache_mark(mark: CacheControl | None) -> CacheMark | None:
-    """Return the mark that ends a part of the prompt which the caller wants cached."""
+    """Return the mark up to which the caller wants the prompt cached."""
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
 class MediaCount(Struct):
-    """The number of media parts of one request so far."""
+    """A counter of the media parts in one request."""
 
     media: int = 0
 
     def add(self, path: str) -> None:
-        """Count one more part; raise RequestError if there are too many."""
+        """Count another part; raise RequestError if the request has too many parts."""
         self.media += 1
         if self.media > MEDIA_PARTS_MAX:
             raise field_refusal(
@@ -45,7 +46,7 @@ class MediaCount(Struct):
 
 
 def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
-    """Return the content of a data URL or of plain base64, with its detected type."""
+    """Return the content of a data URL or plain base64, with its detected media type."""
     head = DATA_URL.match(data)
     if head is None:
         text = data
@@ -60,9 +61,9 @@ def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
 
 
 def base64_of(data: str) -> str:
-    """Return the base64 of a data URL; return any other text unchanged.
+    """Return the base64 in a data URL; return any other text unchanged.
 
-    The pattern is matched only at the beginning, because a search through megabytes takes minutes.
+    The pattern is matched only at the start, because searching megabytes of text takes minutes.
     """
     head = DATA_URL.match(data)
     return data[head.end() :] if head else data
@@ -73,7 +74,7 @@ def _in_base64(escaped: str) -> str:
 
 
 def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> bytes:
-    """Decode base64; raise RequestError if it is malformed, empty or above `bytes_max` bytes."""
+    """Decode base64; raise RequestError if it is malformed, empty or over `bytes_max` bytes."""
     if len(text) * 3 // 4 > bytes_max:
         raise field_refusal(path, f"must be at most {bytes_max} bytes")
     try:
@@ -85,13 +86,24 @@ def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> by
     return content
 
 
+def parse_picture(url: str, path: str) -> InlineMedia | MediaUrl:
+    """Return the image at a URL or in a data URL; raise RequestError for other data."""
+    if not DATA_URL.match(url):
+        return parse_address(url, path)
+    source = parse_inline(url, None, path)
+    fault = find_picture_fault(decode_base64(source.base64))
+    if fault is not None:
+        raise field_refusal(path, fault)
+    return source
+
+
 def parse_file_id(file_id: str, path: str) -> FileReference:
-    """Return a reference to an uploaded file; the engine checks that the file exists."""
+    """Return a reference to an uploaded file; the engine checks later that the file exists."""
     return FileReference(id=file_id, field=f"{path}.file_id")
 
 
 def parse_address(url: str, path: str) -> MediaUrl:
-    """Return an http(s) URL; the guard that fetches the URL checks the target address."""
+    """Return an http(s) URL; the target address is checked when the URL is fetched."""
     if len(url) > URL_LENGTH_MAX:
         raise field_refusal(path, f"must have at most {URL_LENGTH_MAX} characters")
     if not _is_address(url):
@@ -102,13 +114,21 @@ def parse_address(url: str, path: str) -> MediaUrl:
 def _is_address(url: str) -> bool:
     try:
         parts: SplitResult = urlsplit(url)
-        named = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
     printable = url.isascii() and url.isprintable() and " " not in url
-    return parts.scheme in ("http", "https") and named and "@" not in parts.netloc and printable
+    return parts.scheme in ("http", "https") and has_host and "@" not in parts.netloc and printable
+
+
+def image_markdown(image: MadeImage) -> str:
+    """Return a Markdown link to a generated image, for formats without a field for images.
+
+    The link is usually a data URL.
+    """
+    return f"![image]({image.url})"
 
 
 def field_refusal(path: str, what: str) -> RequestError:
-    """Return the error of a field; `what` completes a sentence that begins with the field."""
+    """Return an error about a field; `what` completes a sentence that starts with the path."""
     return RequestError(ErrorCode.INVALID_REQUEST, f"{path} {what}.", param=path)

@@ -1,46 +1,57 @@
-"""Packs a signer's data into the one text field that a client format has for signatures.
+"""Packing of a signer's data into the text field that a client format has for signatures.
 
-A signer is the provider that checks its own reasoning when a client sends that reasoning back.
-Clients return the field untouched; data of signers other than the format's own is packed into the
-field, and unpacked when it comes back.
+A signer is the maker of a model's reasoning, who alone can verify that reasoning when a client
+sends it back. Clients return the field unchanged.
 """
 
 import binascii
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from tollgate.core.content import Provenance
 
-# Signatures of providers never have this prefix, because they are base64, which has no dots.
+# Providers' signatures never have this prefix, because base64 contains no dots.
 _PREFIX: Final = "tollgate1."
 
 
 class Packed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of a packed signature."""
+    """A signer's data, to be packed into a signature field."""
 
     provenance: Provenance
     call_id: str | None = None
-    """The call that the provenance belongs to; None if it belongs to the part with the text."""
+    """The id of the call that was signed; None if the text next to the signature was signed."""
+
+
+_Content = TypeVar("_Content", bound=Struct)
+
+
+def pack_struct(prefix: str, content: Struct) -> str:
+    """Return the prefix followed by the content as base64-encoded JSON."""
+    return prefix + binascii.b2a_base64(msgspec.json.encode(content), newline=False).decode()
+
+
+def unpack_struct(prefix: str, text: str, type_: type[_Content]) -> _Content | None:
+    """Return the content that `pack_struct` encoded; None if a client damaged the text."""
+    try:
+        encoded = binascii.a2b_base64(text.removeprefix(prefix), strict_mode=True)
+        return msgspec.json.decode(encoded, type=type_)
+    except (ValueError, RecursionError):
+        # Forged JSON that is nested too deeply raises RecursionError.
+        return None
 
 
 def pack(packed: Packed) -> str:
-    """Return a text that contains the signer's data."""
-    encoded = binascii.b2a_base64(msgspec.json.encode(packed), newline=False)
-    return _PREFIX + encoded.decode()
+    """Return the signature that contains the signer's data."""
+    return pack_struct(_PREFIX, packed)
 
 
 def is_packed(text: str) -> bool:
-    """Return True if `pack` wrote the text; any other text is a provider's own signature."""
+    """Return True if `pack` produced the text; otherwise the text comes from a provider."""
     return text.startswith(_PREFIX)
 
 
 def unpack(text: str) -> Packed | None:
-    """Return the content of a packed text; None if a client has damaged the text."""
-    try:
-        encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
-        return msgspec.json.decode(encoded, type=Packed)
-    except (ValueError, RecursionError):
-        # A forged text may be nested deeper than the decoder allows (RecursionError).
-        return None
+    """Return the data in a packed signature; None if a client damaged the text."""
+    return unpack_struct(_PREFIX, text, Packed)

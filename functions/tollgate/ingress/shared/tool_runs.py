@@ -1,14 +1,12 @@
-"""Runs of the gateway's tools in client formats: rendering their results and reading them back.
+"""Runs of server tools: rendering for clients, and parsing when clients send runs back.
 
-A client sends a run back so that the model sees the call and the result again. The caller could
-have written both texts, so neither is trusted.
+Clients send a run back so that the model sees its call and result again. A caller may have changed
+both, so neither is trusted.
 """
 
-import binascii
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 from pydantic_core import from_json
 
@@ -17,15 +15,16 @@ from tollgate.core.events import Note
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ToolMessage
 from tollgate.core.server_tools import RunResult
+from tollgate.ingress.shared.signatures import pack_struct, unpack_struct
 
-# The gateway's name in formats that name the server which ran a tool.
+# Some formats name the server that ran a tool; this is the gateway's name.
 SERVER_LABEL: Final = "tollgate"
 _PREFIX: Final = "tollgate-run1."
 _UNFINISHED: Final = RunResult(error="unavailable")
 
 
 class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run with the text that the model got as result, for the next request."""
+    """A completed run, with the result text that the model received."""
 
     id: str
     tool: ServerToolId
@@ -35,12 +34,12 @@ class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def call(self) -> ToolCall:
-        """The model's call that started the run."""
+        """The model's call of the tool."""
         return ToolCall(id=self.id, name=self.tool, arguments=self.arguments or "{}")
 
     @property
     def result(self) -> ToolMessage:
-        """The message with the result of the call."""
+        """The message with the result of the run."""
         text = self.text or (f"The tool failed: {self.error}." if self.error else "")
         return ToolMessage(
             call_id=self.id, content=(Text(text=text),), failed=self.error is not None
@@ -48,14 +47,14 @@ class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def run_result(notes: Iterable[Note]) -> RunResult:
-    """Return the result among the notes on a run; a run without a result has failed."""
+    """Return the result from a run's notes; a run without a result counts as failed."""
     return next((note for note in notes if isinstance(note, RunResult)), _UNFINISHED)
 
 
 def finished_run(run: ServerToolRun, result: RunResult, id_: str) -> FinishedRun:
-    """Return a finished run for the next request; `id_` is the run's id in the client's format.
+    """Return a run in the form that clients send back; `id_` is its id in the client's format.
 
-    Content other than text is left out.
+    Content other than text is omitted.
     """
     text = "".join(part.text for part in result.content if isinstance(part, Text))
     return FinishedRun(
@@ -64,7 +63,7 @@ def finished_run(run: ServerToolRun, result: RunResult, id_: str) -> FinishedRun
 
 
 def run_arguments(run: ServerToolRun) -> dict[str, JsonValue]:
-    """Return the arguments of a run as an object; empty if their text is not a JSON object."""
+    """Return the arguments of a run; empty if they are not a JSON object."""
     try:
         value: JsonValue = from_json(run.arguments)
     except ValueError:
@@ -73,27 +72,21 @@ def run_arguments(run: ServerToolRun) -> dict[str, JsonValue]:
 
 
 def run_argument(run: ServerToolRun, name: str) -> str:
-    """Return an argument of a run; empty if the argument is missing or is not a string."""
+    """Return an argument of a run; empty if it is missing or not a string."""
     value = run_arguments(run).get(name)
     return value if isinstance(value, str) else ""
 
 
 def pack_run(run: FinishedRun) -> str:
-    """Return a text that contains a run, for clients whose format has no field for runs."""
-    return _PREFIX + binascii.b2a_base64(msgspec.json.encode(run), newline=False).decode()
+    """Return a run encoded as text, for formats without a field for runs."""
+    return pack_struct(_PREFIX, run)
 
 
 def is_packed_run(text: str) -> bool:
-    """Return True if `pack_run` wrote the text."""
+    """Return True if `pack_run` produced the text."""
     return text.startswith(_PREFIX)
 
 
 def unpack_run(text: str) -> FinishedRun | None:
-    """Return the run in a packed text; None if the text is not a packed run or is damaged."""
-    if not is_packed_run(text):
-        return None
-    try:
-        encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
-        return msgspec.json.decode(encoded, type=FinishedRun)
-    except (ValueError, RecursionError):
-        return None
+    """Return the run that `pack_run` encoded; None for any other or a damaged text."""
+    return unpack_struct(_PREFIX, text, FinishedRun) if is_packed_run(text) else None

@@ -1,1 +1,1 @@
-"""Client formats of work on inputs, a package for each."""
+"""Client formats for every kind of work except chat, each in its own package."""

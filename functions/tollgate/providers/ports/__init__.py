@@ -1,1 +1,1 @@
-"""Protocols and tables of providers, which routing and the engine read."""
+"""Protocols of providers, and tables that routing and the engine read."""

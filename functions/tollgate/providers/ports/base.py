@@ -1,4 +1,4 @@
-"""The two halves of a provider: a pure codec, and a transport that does the I/O."""
+"""Protocols for the two halves of a provider: a codec without I/O, and a transport for the I/O."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -19,26 +19,26 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-# One event of a chat stream holds a few words.
+# An event of a chat stream has only a few words.
 EVENT_BYTES_MAX: Final = 1024 * 1024
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):
-    """A guardrail that the provider applies; a request that would bypass it is refused."""
+    """A guardrail that the provider applies; the gateway refuses a request that would bypass it."""
 
     id: str
     version: str
 
 
 class NativeSearch(Struct, frozen=True, kw_only=True):
-    """The web search that providers of a format run themselves, and the options that it has."""
+    """The options of the web search that providers of a format run themselves."""
 
     allows_domains: bool = False
-    """True if a request may list the only domains to search."""
+    """True if a request may limit the search to a list of domains."""
     blocks_domains: bool = False
-    """True if a request may list domains to leave out; a request has one of the two lists."""
+    """True if a request may exclude domains, instead of limiting the search to domains."""
     beside_functions: bool = True
-    """True if a request with this search may offer functions too."""
+    """True if a request may offer both this search and functions."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -52,30 +52,30 @@ class Target(Struct, frozen=True, kw_only=True):
     """The provider's own name for the model."""
     dialect: Dialect = field(default_factory=Dialect)
     output_tokens_max: int | None = None
-    """The model's output limit; a larger limit of the caller is lowered to this value."""
+    """The model's output limit, which caps the caller's limit."""
     supports: frozenset[Capability] = frozenset()
     input: frozenset[Modality] = frozenset({"text"})
     """The modalities that the model reads."""
     files: frozenset[str] = frozenset()
     """The media types of files that the format can carry, if the model reads PDF."""
     dimensions: int | None = None
-    """The dimensions of the model's vectors by default; None if the model makes no vectors."""
+    """The default number of dimensions in the model's vectors; None for other models."""
     takes: frozenset[Need] = frozenset({"conversation"})
-    """The needs that the format and its server can meet besides a single text."""
+    """The needs, besides a single text, that both the format and its server can satisfy."""
     guardrail: Guardrail | None = None
-    """The guardrail to apply; a codec whose format cannot apply one refuses the request."""
+    """The guardrail to apply; a codec without support for guardrails refuses the request."""
     project: str | None = None
     """The Google Cloud project; None for other providers."""
     location: str | None = None
     """The Google Cloud location; None for other providers."""
     provider_name: str | None = None
-    """The provider's display name; None if there is only the slug."""
+    """The provider's display name; None for a provider with only a slug."""
     native_search: NativeSearch | None = None
-    """The search that the provider runs itself at a stated price; None if there is none."""
+    """The web search that the provider itself runs; None if its search or its price is missing."""
 
     @property
     def endpoint_id(self) -> str:
-        """The id of this endpoint in draws, records and cooldowns: `provider/upstream_model`."""
+        """The id of this endpoint in routing, records and cooldowns: `provider/upstream_model`."""
         return f"{self.provider}/{self.upstream_model}"
 
     def reads_file(self, media_type: str) -> bool:
@@ -89,7 +89,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return able and self.dialect.output_format == "json_schema"
 
     def limited(self, output_tokens_max: int | None) -> int | None:
-        """Return a caller's output limit, capped to the model's; None if the caller set none."""
+        """Return the caller's output limit, capped at the model's; None if the caller set none."""
         if output_tokens_max is None or self.output_tokens_max is None:
             return output_tokens_max
         return min(output_tokens_max, self.output_tokens_max)
@@ -104,7 +104,7 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 
 
 class FormPart(Struct, frozen=True, kw_only=True):
-    """One field of a multipart form; a field with a file name is a file."""
+    """A field of a multipart form; a field with a file name is a file."""
 
     name: str
     content: bytes
@@ -119,21 +119,21 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     """The path, relative to the provider's base URL."""
     body: Mapping[str, JsonValue]
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers of the format; the transport adds the authorization."""
+    """Headers that the format requires; the transport adds the authorization."""
     adapted: tuple[str, ...] = ()
-    """The caller's parameters that were changed or left out, since the provider refuses them."""
+    """The names of the caller's parameters that were changed or left out for this provider."""
     unreadable: tuple[str, ...] = ()
-    """The parts of the conversation that were left out, since the provider cannot read them."""
+    """The names of parts that were left out, because the provider cannot read them."""
     wrapping: Wrapping = NOT_WRAPPED
-    """The emulation that has to be undone in the answer."""
+    """The emulation that must be undone in the answer."""
     reply_bytes_max: int | None = None
-    """The largest body of an answer that is not streamed, in bytes; None for a stream."""
+    """The maximum size of an answer that is not streamed, in bytes; None for a stream."""
     event_bytes_max: int = EVENT_BYTES_MAX
-    """The largest event of a stream, in bytes; an event may contain an image."""
+    """The maximum size of an event in a stream, in bytes; an event may contain an image."""
     form: tuple[FormPart, ...] = ()
-    """Fields sent as multipart/form-data in place of `body`, if there are any."""
+    """Fields to send as multipart/form-data; if there are any, `body` is not sent."""
     is_raw: bool = False
-    """True if the stream is audio bytes, one frame for each chunk, and not events."""
+    """True for a stream of audio bytes, whose frames are the chunks as received."""
 
 
 class Frame(Struct, frozen=True, kw_only=True):
@@ -143,13 +143,13 @@ class Frame(Struct, frozen=True, kw_only=True):
     event: str = "message"
     """The name of the SSE event, or the event type of the message."""
     exception: str | None = None
-    """The exception type, if the message is an exception."""
+    """The exception type of a message that is an exception."""
     headers: Mapping[str, str] = _NO_HEADERS
-    """The headers of the reply, with lower-case names; set if the whole body is one frame."""
+    """The headers of the reply, with lower-case names, if the whole body is one frame."""
 
 
 class UpstreamRefused(Exception):
-    """The provider answered with an error status and not with a stream; a codec reads the body."""
+    """The provider answered with an error status; the codec turns the body into a public error."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"HTTP {status}")
@@ -165,29 +165,29 @@ class Decoder(Protocol):
         """Yield the events of one frame; raise UpstreamError for an error or unreadable data."""
 
     def end(self) -> Iterable[StreamEvent]:
-        """Yield the events due when the stream closes; raise UpstreamError if it closed early."""
+        """Yield the last events of a closed stream; raise UpstreamError if it is incomplete."""
 
 
 class ReadDecoder(Decoder):
-    """A decoder that handles several frames of one read faster than one by one."""
+    """A decoder that handles the frames of one read together, which is faster."""
 
     @abstractmethod
     def feed_read(self, frames: Sequence[Frame]) -> Iterable[Grouped]:
-        """Yield the events of all frames of one read, as `feed` would for each frame in turn."""
+        """Yield the same events as `feed` for each of the frames in turn."""
 
 
 class Demultiplexer(Protocol):
-    """Splits one stream into a stream of frames for each choice, and owns their state."""
+    """Splits one stream into a stream for each choice, and owns all state for the split."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
-        """Yield pairs of choice and frame; raise UpstreamError for a choice that was not requested.
+        """Yield pairs of choice index and frame; raise UpstreamError for an unrequested choice.
 
-        Usage must reach one decoder only, or it would be counted once for each choice.
+        Usage must reach only one decoder, or it would be counted once for each choice.
         """
 
 
 class Codec(Struct, frozen=True, kw_only=True):
-    """Translates between the gateway's shapes and one provider format; has no I/O and no state."""
+    """Translates between the gateway's types and one wire format, without I/O and state."""
 
     encode: Callable[[GenerationRequest, Target], WireRequest]
     """Encode a request; raise RequestError for content that the provider can never accept."""
@@ -196,8 +196,8 @@ class Codec(Struct, frozen=True, kw_only=True):
     error: Callable[[UpstreamRefused, Target], UpstreamError]
     """Translate an error reply into the public error."""
     demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
-    """Make a new demultiplexer for one stream with this many choices; None if a stream of the
-    format has only one choice. Used if the dialect has `native_choices`.
+    """Make a new demultiplexer for a stream with this number of choices; None if the format has
+    only one choice per stream. Used if the dialect has `native_choices`.
     """
     has_text_tools: bool = False
     """True if the format has tools that take free text. Used if the dialect has `text_tools`."""
@@ -209,19 +209,19 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     encode: Callable[[WireRequest, Target], WireRequest | None]
     """Turn a request for an answer into a request for its token count; None if impossible."""
     fields: tuple[str, ...]
-    """The names under which the reply may have the count."""
+    """The fields of the reply that may have the count."""
 
 
 _Work = TypeVar("_Work", bound=InputWork)
 
 
 class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work on inputs into one provider format, and the result back; has no state."""
+    """Encodes work other than chat in one wire format, and decodes whole results."""
 
     split: Callable[[_Work, Target], Sequence[_Work]]
-    """Split work into batches of a size that the provider accepts, in order."""
+    """Split work into batches that the provider accepts, in the order of the inputs."""
     encode: Callable[[_Work, Target], WireRequest]
-    """Encode one batch; raise RequestError if no retry could make the provider accept the batch."""
+    """Encode one batch; raise RequestError if the provider can never accept the batch."""
     decode: Callable[[Frame, _Work, Target], WorkResult]
     """Decode the whole answer to one batch; raise UpstreamError if the frame is malformed."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
@@ -229,10 +229,10 @@ class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
 
 
 class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work on inputs into one provider format, whose result arrives in pieces."""
+    """Encodes work other than chat in one wire format, and decodes streamed results."""
 
     encode: Callable[[_Work, Target], WireRequest]
-    """Encode the work; raise RequestError if no retry could make the provider accept the work."""
+    """Encode the work; raise RequestError if the provider can never accept the work."""
     decoder: Callable[[_Work, Target], Decoder]
     """Make a new decoder for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
@@ -243,62 +243,62 @@ Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
 
 
 class ReadyRequest(Struct, frozen=True):
-    """A request that is ready to be sent; no byte of the request has left yet."""
+    """A request that is ready to send, of which no byte has been sent yet."""
 
     open: Callable[[], Frames]
-    """Send the request, as the transport's `open` does; to be called at most once."""
+    """Send the request as `Transport.open` does; may be called once."""
     release: Callable[[], None]
-    """Return the reserved connection to the pool, if `open` was never called."""
+    """Return the reserved connection to the pool, in place of a call of `open`."""
 
 
 class Transport(Protocol):
-    """Sends the wire requests of one provider row."""
+    """Sends the requests for one provider row."""
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
-        """Authorize a request and connect, without sending; raise UpstreamError as `open` does."""
+        """Authorize a request and connect without sending; raise the same errors as `open`."""
 
     def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
         """Send a request, and yield the frames of each read together.
 
         Raises UpstreamRefused for an error status, and UpstreamError for network failures and
-        missing credentials. `connect_s` is the only timeout applied here; the engine applies the
+        missing credentials. The transport applies only the timeout `connect_s`, and the engine the
         others. Leaving the context closes the connection.
         """
 
 
-# How a row's key is sent: as a bearer token, or in the header of this name. With `google` the key
-# belongs to an account for which Google issues access tokens.
+# The header for a row's key: `authorization` as a bearer token, or a header with this name. With
+# `google` the key is an account's, for which Google issues access tokens.
 Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
 
 
 class FetchedMedia(Struct, frozen=True, kw_only=True):
-    """The content of a URL, and the media type that its server stated."""
+    """The content of a URL, and the media type that the server claimed."""
 
     content: bytes
     claimed_type: str | None = None
 
 
 class MediaFetcher(Protocol):
-    """Fetches media by URL, only from public addresses."""
+    """Fetches media by URL, from public addresses only."""
 
     async def fetch(
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
         """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
-        `field` is the request's field that has the URL; `bytes_max` overrides the fetcher's limit.
+        `field` names the request's field with the URL; `bytes_max` overrides the fetcher's limit.
         """
 
 
 class ProviderRow(Struct, frozen=True, kw_only=True):
-    """A provider as stated in routing.yaml: a format, a transport, and an address."""
+    """A provider's entry in routing.yaml, with its format, transport and address."""
 
     slug: str
     codec: str
     """The name of a format in `formats.WIRE_FORMATS`."""
     transport: str
     base_url: str | None = None
-    """The base URL without a trailing slash; on AWS transports it replaces the regional endpoint.
+    """The base URL without a trailing slash; AWS transports have a regional URL by default.
     """
     region: str | None = None
     key: SecretReference | None = None
@@ -309,18 +309,18 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The Google Cloud location, for `auth: google`."""
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
-    """The display name; None if there is only the slug."""
+    """The display name; None if the provider has only a slug."""
 
 
 class Provider(Struct, frozen=True):
-    """The codecs and the transport of a row."""
+    """The codecs and the transport of a provider row."""
 
     codec: Codec | None
     """The codec for chat; None if the format has no chat."""
     transport: Transport
     batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
-    """Loaders of the codecs for other kinds of work, whose results come whole."""
+    """Loaders of the codecs for other kinds of work with whole results."""
     stream_codecs: Mapping[WorkKind, Callable[[], StreamedWorkCodec[Any]]] = field(
         default_factory=dict
     )
-    """Loaders of the codecs for other kinds of work, whose results come in pieces."""
+    """Loaders of the codecs for other kinds of work with streamed results."""

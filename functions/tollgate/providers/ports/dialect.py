@@ -1,86 +1,81 @@
-"""The differences from its format that a provider's row, or one of its endpoints, may state.
+"""Dialects: the differences between a server and its format, as stated in routing.yaml.
 
-A difference that needs code belongs in a codec. An endpoint may override the row of its provider
-because models of one provider differ: reasoning models refuse a temperature, for example.
+A difference that needs code belongs in a codec. An endpoint may override its provider's dialect,
+because models differ: reasoning models refuse a temperature, for example.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from tollgate.core.request import Effort, Need
 from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.ports.parameters import REFUSED_BY_DEFAULT, Parameter
-from tollgate.providers.ports.work_dialects import RequestPath, WorkDialects
+from tollgate.providers.ports.work_dialects import (
+    DialectSection,
+    RequestPath,
+    WorkDialects,
+    sort_names,
+)
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
 ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
 
-# From the least to the most.
+# The efforts, from the least to the most.
 EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-def _sort_parameters(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """Return the names in one order, each once, so that equal catalogs have equal hashes."""
-    return tuple(sorted(set(names)))
-
-
 def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
-    """Return the efforts from the least to the most, each once."""
+    """Return the distinct efforts, from the least to the most."""
     return tuple(effort for effort in EFFORTS if effort in efforts)
 
 
-class GeminiDialect(BaseModel):
-    """Departures of one Gemini model from other Gemini models."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class GeminiDialect(DialectSection):
+    """The differences between one Gemini model and other Gemini models."""
 
     thinking_tokens_min: int = Field(
-        default=128, description="The smallest thinking budget in tokens that the model accepts."
+        default=128, description="The minimum thinking budget that the model accepts, in tokens."
     )
     thinking_tokens_max: int = Field(
-        default=24576, description="The largest thinking budget in tokens that the model accepts."
+        default=24576, description="The maximum thinking budget that the model accepts, in tokens."
     )
     signed_calls: bool = Field(
         default=False,
-        description="Whether tool calls of earlier turns must come back with their signatures.",
+        description="Whether tool calls in earlier turns must have their signatures.",
     )
     schema_beside_tools: bool = Field(
-        default=False, description="Whether a request may have both tools and an answer's schema."
+        default=False, description="Whether a request may have both tools and an answer schema."
     )
     searches_billed_once: bool = Field(
         default=False, description="Whether all searches of one answer are billed as one search."
     )
 
 
-class ClaudeDialect(BaseModel):
-    """Departures of one generation of Claude; the defaults fit the newest generation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class ClaudeDialect(DialectSection):
+    """The differences between generations of Claude; the defaults fit the newest generation."""
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
-        description="How a request turns thinking off: by leaving `thinking` out (`absent`), by a "
-        "`thinking` of this type, or in no way (`never`).",
+        description="How a request turns thinking off: without the field `thinking` (`absent`), "
+        "with this type of `thinking`, or not at all (`never`).",
     )
     forced_calls_while_thinking: bool = Field(
         default=False, description="Whether a tool call may be forced while the model thinks."
     )
     temperature_and_top_p: bool = Field(
-        default=False,
-        description="Whether one request may have both `temperature` and `top_p`.",
+        default=False, description="Whether one request may have both `temperature` and `top_p`."
     )
     prefill: bool = Field(
-        default=False, description="Whether the model continues a last assistant message."
+        default=False, description="Whether the model continues the last assistant message."
     )
     system_turns: bool = Field(
         default=False, description="Whether system messages may stand between other messages."
     )
     betas: tuple[str, ...] | None = Field(
         default=None,
-        description="The prefixes of names of preview features (`anthropic-beta`) that the host "
-        "accepts; absent, the features that the host is known to accept.",
+        description="The name prefixes of the preview features (`anthropic-beta`) that the host "
+        "accepts. By default, the features that the host is known to accept.",
     )
 
 
@@ -97,7 +92,7 @@ _Reasoning = Literal[
     "gemini_budget",
     "gemini_level",
 ]
-# The signer of each model family that has its own way to request thinking.
+# The signer of each model family, by the way in which the family requests thinking.
 _FAMILIES: Final[Mapping[str, str]] = {
     "claude_budget": CLAUDE,
     "claude_adaptive": CLAUDE,
@@ -106,61 +101,49 @@ _FAMILIES: Final[Mapping[str, str]] = {
 }
 
 
-def _sort_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds in one order, each once."""
-    return tuple(sorted(set(kinds)))
-
-
-_FetchedKinds = Annotated[
-    tuple[Literal["file", "image"], ...],
-    AfterValidator(_sort_kinds),
-]
+_FetchedKinds = Annotated[tuple[Literal["file", "image"], ...], AfterValidator(sort_names)]
 
 
 class Dialect(WorkDialects):
-    """Departures of one server from its format; a default is what most servers understand."""
+    """The differences between one server and its format; the defaults fit most servers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="The field that limits an answer's tokens."
+        default="max_tokens", description="The field that limits the tokens in an answer."
     )
     seed_field: Literal["seed", "random_seed"] = Field(
         default="seed", description="The field of the seed; Mistral's is `random_seed`."
     )
     document_part: Literal["file", "document_url"] = Field(
         default="file",
-        description="The type of the part that carries a document; Mistral's is `document_url`.",
+        description="The type of the part for a document; Mistral's is `document_url`.",
     )
     developer_role: bool = Field(
         default=False,
-        description="Whether the server knows the role `developer`; else `system` is sent.",
+        description="Whether the server accepts the role `developer`; if not, `system` is sent.",
     )
     message_names: bool = Field(default=True, description="Whether messages may have a `name`.")
     any_tool: Literal["required", "any"] = Field(
-        default="required", description="The tool choice that forces a call of some tool."
+        default="required", description="The tool choice that forces a call of any tool."
     )
     stream_usage: bool = Field(
         default=True, description="Whether the server accepts `stream_options.include_usage`."
     )
-    refuses: Annotated[tuple[Parameter, ...], AfterValidator(_sort_parameters)] = Field(
+    refuses: Annotated[tuple[Parameter, ...], AfterValidator(sort_names)] = Field(
         default=REFUSED_BY_DEFAULT,
         description="Parameters that the server refuses; they are left out and reported in "
         "`x-tollgate-adapted`.",
     )
     reasoning_field: _ReasoningField | None = Field(
         default=None,
-        description="Where assistant messages carry earlier reasoning back: in a field of this "
-        "name, in `<think>` tags of the text, or in Mistral's content lists.",
+        description="Where assistant messages have earlier reasoning: in the field with this "
+        "name, in `<think>` tags in the text, or in Mistral's content lists.",
     )
     reasoning: _Reasoning | None = Field(
         default=None,
-        description="How a request asks for thinking: by `reasoning_effort` (effort), OpenRouter's "
-        "object, DeepSeek's and Z.ai's switch (thinking), Claude's budget or adaptive effort, "
-        "Nova's effort, Gemini's budget or level. If absent, a request cannot ask for thinking.",
+        description="How a request asks for thinking: with `reasoning_effort` (effort), the object "
+        "of OpenRouter, the switch of DeepSeek and Z.ai (thinking), Claude's budget or effort, "
+        "Nova's effort, Gemini's budget or level. If absent, no request asks for thinking.",
     )
     reasoning_summaries: bool = Field(
         default=False,
@@ -169,12 +152,12 @@ class Dialect(WorkDialects):
     )
     signer: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")] | None = Field(
         default=None,
-        description="The signer of the model's reasoning, as OpenRouter names formats; only "
-        "reasoning of this signer is sent back. If absent, the signer of the format.",
+        description="The signer of the model's reasoning, named as in OpenRouter's formats; only "
+        "reasoning with this signer is sent back. By default, the signer of the format.",
     )
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_sort_efforts)] = Field(
         default=("low", "medium", "high"),
-        description="The efforts that the model knows, with `none` if thinking can be turned off.",
+        description="The efforts that the model accepts; `none` if thinking can be turned off.",
     )
     output_format: Literal["json_schema", "json_object"] | None = Field(
         default="json_schema",
@@ -187,32 +170,32 @@ class Dialect(WorkDialects):
     )
     suffixes: bool = Field(
         default=False,
-        description="Whether the server accepts `suffix`, for models of the format "
-        "openai_completions that fill a gap.",
+        description="Whether the server accepts `suffix`, for models that fill a gap in a text, "
+        "in the format openai_completions.",
     )
     echoes: bool = Field(
         default=False,
-        description="Whether the server accepts `echo` together with `logprobs`, for servers of "
-        "the format openai_completions that return the log probabilities of a prompt.",
+        description="Whether the server accepts `echo` together with `logprobs`, to return the log "
+        "probabilities of a prompt in the format openai_completions.",
     )
     native_choices: bool = Field(
         default=False,
-        description="Whether the server accepts `n`; else the gateway sends a request per choice.",
+        description="Whether the server accepts `n`; if not, each choice is a separate request.",
     )
     fetches_urls: _FetchedKinds = Field(
         default=(),
-        description="The media that the server fetches by URL; the gateway fetches the others.",
+        description="The media that the server fetches by URL; the gateway fetches other media.",
     )
     cache_marks: bool = Field(
         default=False, description="Whether the server accepts `cache_control` on parts."
     )
     cached_tools: bool = Field(
         default=True,
-        description="Whether the server accepts cache marks on tools as it does on parts.",
+        description="Whether the server accepts cache marks on tools, not only on parts.",
     )
     failed_results: bool = Field(
         default=False,
-        description="Whether the result of a tool may have a status, in the format bedrock.",
+        description="Whether a tool result may have a status, in the format bedrock.",
     )
     text_tools: bool = Field(
         default=False,
@@ -221,19 +204,19 @@ class Dialect(WorkDialects):
     )
     counts_tokens: bool = Field(
         default=False,
-        description="Whether the server counts the tokens of a prompt at its format's path for "
-        "counts; else the gateway estimates.",
+        description="Whether the server has its format's endpoint for counting the tokens of a "
+        "prompt; if not, the gateway estimates.",
     )
     native_search: bool = Field(
         default=False,
-        description="Whether the provider searches the web itself, with its format's search tool; "
-        "used where `server_tools.web_search` has `native`, at endpoints with a "
+        description="Whether the provider searches the web itself, with its format's search tool. "
+        "Used if `server_tools.web_search` has `native` and the endpoint has a "
         "`price.web_search`.",
     )
     tool_call_id_length: int | None = Field(
         default=None,
-        description="The exact length of ids of tool calls, if the server requires letters and "
-        "digits of one length.",
+        description="The length of tool call ids, if the server requires letters and digits in "
+        "this exact number.",
     )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."
@@ -247,15 +230,15 @@ class Dialect(WorkDialects):
 
     @property
     def known_signer(self) -> str | None:
-        """The stated signer, else the signer of the family whose `reasoning` is stated."""
+        """The dialect's signer; by default the signer of the model family, if known."""
         return self.signer or _FAMILIES.get(self.reasoning or "")
 
     @property
     def met(self) -> frozenset[Need]:
-        """The needs of a request that the server meets if its format can carry them."""
-        stated: tuple[tuple[Need, bool], ...] = (
+        """The needs of a request that the server satisfies if its format can express them."""
+        needs: tuple[tuple[Need, bool], ...] = (
             ("echo", self.echoes),
             ("suffix", self.suffixes),
             ("token_ids", self.embeddings.token_ids),
         )
-        return frozenset(need for need, is_met in stated if is_met)
+        return frozenset(need for need, is_met in needs if is_met)

@@ -1,7 +1,7 @@
-"""The table of wire formats: a codec for each name, and every fact about a format that others read.
+"""The table of wire formats, with the codecs of each format and the facts that routing reads.
 
-A new format is a folder with encoder, decoder and errors, and a row of `WIRE_FORMATS`. A row names
-its codecs, and a deployment without Claude never imports the code for Claude.
+A new format is a folder with encoder, decoder and errors, and an entry of `WIRE_FORMATS`. Entries
+name their codecs as text, so a deployment without Claude never imports the code for Claude.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,7 @@ from tollgate.core.request import TRANSCRIPT_NEEDS, SoundFormat
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers.ports.base import Codec, NativeSearch
 from tollgate.providers.ports.parameters import PARAMETERS
-from tollgate.providers.ports.wire_format import WireFormat
-from tollgate.providers.shared.file_types import CONVERSE_FILES, MESSAGES_FILES
+from tollgate.providers.ports.wire_format import CONVERSE_FILES, MESSAGES_FILES, WireFormat
 
 FormatName = Literal[
     "openai_chat",
@@ -27,7 +26,7 @@ FormatName = Literal[
 ]
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
-    # Chat completions, by OpenAI and its many imitators.
+    # Chat completions, by OpenAI and many compatible servers.
     "openai_chat": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_chat.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -49,7 +48,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
-    # OpenAI's legacy completions, for servers of base models and for models that fill in text.
+    # OpenAI's legacy completions, for base models and for models that fill a gap in a text.
     "openai_completions": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_completions.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -60,7 +59,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_responses.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.openai_responses.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.openai_responses.codec:COUNTER"),
         native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
@@ -80,7 +79,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Anthropic's Messages, on Anthropic's API, Vertex AI, and Bedrock's InvokeModel.
     "anthropic": WireFormat(
         codec=DottedName("tollgate.providers.codecs.anthropic.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.anthropic.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.anthropic.codec:COUNTER"),
         native_search=NativeSearch(allows_domains=True, blocks_domains=True),
         transports=("http_sse", "bedrock_invoke"),
         signer=CLAUDE,
@@ -93,7 +92,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Bedrock's Converse, for every model family on Bedrock.
     "bedrock": WireFormat(
         codec=DottedName("tollgate.providers.codecs.bedrock.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.bedrock.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.bedrock.codec:COUNTER"),
         transports=("bedrock_runtime",),
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
@@ -110,12 +109,12 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(
         codec=DottedName("tollgate.providers.codecs.gemini.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.gemini.count:COUNTER"),
-        # Models before Gemini 3 answer 400 if a request has both search and functions.
+        counter=DottedName("tollgate.providers.codecs.gemini.codec:COUNTER"),
+        # Models before Gemini 3 refuse requests with both search and functions.
         native_search=NativeSearch(beside_functions=False),
         transports=("http_sse",),
         signer=GEMINI,
-        # Google's own SDK also sends its history back with unsigned thoughts.
+        # Google's own SDK also sends unsigned thoughts back.
         takes_unsigned="own",
         call_signers=frozenset({GEMINI}),
         takes_images_back=True,
@@ -162,7 +161,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     ),
 }
 
-# The field of a provider's row that a transport requires.
+# The field that each transport requires in a provider's row.
 TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
     "http_sse": "base_url",
     "bedrock_runtime": "region",
@@ -174,7 +173,7 @@ AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemak
 
 
 def codec_of(name: FormatName) -> Codec:
-    """Return a format's codec for chat; the first call imports its folder."""
+    """Return a format's codec for chat, whose modules the first call imports."""
     codec = WIRE_FORMATS[name].make_codec()
     if codec is None:
         raise ValueError(f"the format {name} has no chat")

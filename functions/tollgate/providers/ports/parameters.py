@@ -1,7 +1,7 @@
-"""The list of optional parameters, which a server may refuse and a codec may leave out.
+"""The optional parameters of requests, which servers may refuse and codecs may leave out.
 
-The sampling parameters are the fields of `core.request.Sampling`. A new one is added there and in
-the client formats; codecs change only if a provider has another name for it.
+The sampling parameters are the fields of `core.request.Sampling`. A new parameter is a field there
+and in the client formats; codecs change only if a provider has another name for the parameter.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,13 +22,13 @@ from tollgate.core.request import (
 from tollgate.providers.shared.cache_marks import marks
 from tollgate.providers.shared.emulation import OUTPUT_TOOL
 
-# Both tuples have the names that callers use.
+# Parameters under the names that callers use.
 _SAMPLING: Final = Sampling.__struct_fields__
 _OF_THE_REQUEST: Final = ("parallel_tool_calls", "prompt_cache_key", "service_tier", "user")
 
 PARAMETERS: Final = tuple(sorted((*_SAMPLING, *_OF_THE_REQUEST)))
-# A row refuses these parameters by default: OpenAI's API lacks the sampling parameters among them,
-# and the price of a service tier may not be in the catalog.
+# Parameters that a provider row refuses by default. OpenAI's API lacks the sampling parameters
+# among them, and the catalog may lack the price of a service tier.
 REFUSED_BY_DEFAULT: Final = (
     "min_p",
     "prompt_cache_key",
@@ -39,11 +39,11 @@ REFUSED_BY_DEFAULT: Final = (
 if TYPE_CHECKING:
     Parameter = str
 else:
-    # The literal lists every name, for pydantic and for the published schema of routing.yaml.
+    # Pydantic and the published schema of routing.yaml need every name in the literal.
     Parameter = Literal[PARAMETERS]
 
 _NO_SAMPLING: Final = Sampling()
-# Values that equal every provider's default: leaving them out does not change the answer.
+# Values that are the default of every provider, so that leaving them out changes nothing.
 _WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
     "logprobs": False,
     "parallel_tool_calls": True,
@@ -52,11 +52,11 @@ _WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
 
 
 def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
-    """Return every parameter that the caller set, by name, as a JSON value."""
+    """Return the value of every parameter that the caller set, by name."""
     values: dict[str, JsonValue] = {}
     if request.sampling != _NO_SAMPLING:
         for name, value in asdict(request.sampling).items():
-            # 0 and False count as stated; None, an empty list and an empty mapping do not.
+            # 0 and False count as set; None and empty lists and mappings do not.
             if value or value == 0:
                 values[name] = list(value) if isinstance(value, tuple) else value
     for name in _OF_THE_REQUEST:
@@ -70,15 +70,12 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def unsupported(
-    request: GenerationRequest,
-    sent: Collection[str],
-    stated: Mapping[str, JsonValue] | None = None,
+    request: GenerationRequest, sent: Collection[str], stated: Mapping[str, JsonValue] | None = None
 ) -> tuple[str, ...]:
-    """Return the names of parameters that the caller set but are not sent, for
-    `x-tollgate-adapted`.
+    """Return the names of parameters that are set but not sent, for `x-tollgate-adapted`.
 
-    `sent` has the names of the parameters that are sent. Options within messages and tools count
-    too. `stated` is the request's `stated_parameters`, if the codec has computed them already.
+    Options within messages and tools count too. `sent` has the names of all parameters that are
+    sent. `stated` has the request's `stated_parameters`, if they are computed already.
     """
     parameters = _effective(stated_parameters(request) if stated is None else stated)
     names = [*parameters, *_content_options(request)]
@@ -116,18 +113,18 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
 
 
 def native_names(native: NativeOptions | None) -> Iterator[str]:
-    """Yield the names of native options in the spelling of `x-tollgate-adapted`."""
+    """Yield the names of native options, as written in `x-tollgate-adapted`."""
     if native is None:
         return
     yield from native.fields
     yield from (f"anthropic-beta:{beta}" for beta in native.betas)
     yield from (f"tools[]:{tool.get('type')}" for tool in native.tools)
-    own = chain.from_iterable(native.tool_fields.values())
-    yield from dict.fromkeys(f"tools[].{name}" for name in own)
+    fields = chain.from_iterable(native.tool_fields.values())
+    yield from dict.fromkeys(f"tools[].{name}" for name in fields)
 
 
 def _wants_detail(request: GenerationRequest) -> bool:
-    """Return whether the caller requests another image resolution than the model's default."""
+    """Return whether the caller requests an image resolution other than the default."""
     return any(
         isinstance(part, Image) and part.detail in ("low", "high")
         for message in request.messages

@@ -1,4 +1,4 @@
-"""Encodes with emulation, and translates an emulated answer into the one the caller expects.
+"""Encodes requests with emulation, and undoes the emulation in their answers.
 
 `shared/emulation.py` makes the emulated requests.
 """
@@ -37,7 +37,7 @@ from tollgate.providers.shared.emulation import (
 
 
 def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> WireRequest:
-    """Encode one request; if the server has no free-text tools, functions emulate them."""
+    """Encode one request; functions emulate free-text tools for a server without them."""
     is_native = codec.has_text_tools and target.dialect.text_tools
     if is_native or not has_text_tools(request):
         return codec.encode(request, target)
@@ -47,7 +47,7 @@ def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> 
 
 
 def make_decoder(codec: Codec, target: Target, wrapping: Wrapping) -> Decoder:
-    """Return a new decoder of one choice, which undoes the emulation if there is one."""
+    """Return a new decoder for one choice, which undoes the emulation of the request."""
     decoder = codec.decoder(target)
     return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
 
@@ -69,7 +69,7 @@ class _Unwrapped:
 
 
 class Unwrapping:
-    """Translates the events of one stream into those that the caller expects."""
+    """Translates the events of an emulated answer into the events for the caller."""
 
     def __init__(self, wrapping: Wrapping) -> None:
         stages: list[_Stage] = []
@@ -82,7 +82,7 @@ class Unwrapping:
         self._stages = tuple(stages)
 
     def feed(self, event: StreamEvent) -> Iterable[StreamEvent]:
-        """Return the events for the caller that one event of the emulated answer becomes."""
+        """Return the events for the caller that replace one event of the emulated answer."""
         events: Iterable[StreamEvent] = (event,)
         for stage in self._stages:
             events = [unwrapped for wrapped in events for unwrapped in stage.feed(wrapped)]
@@ -90,24 +90,24 @@ class Unwrapping:
 
 
 class _Stage(Protocol):
-    """A stage that undoes one emulation."""
+    """A step that undoes one kind of emulation."""
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Yield the events for the caller that one event of the emulated answer becomes."""
+        """Yield the events for the caller that replace one event of the emulated answer."""
 
 
 class _ToolUnwrapping:
-    """Turns the call of OUTPUT_TOOL into text.
+    """Replaces the call of OUTPUT_TOOL by a text.
 
-    Other text is withheld while the call may still come: text before the call must not precede the
-    JSON. If no call came, the withheld text is emitted at the end.
+    No text may precede the JSON in the call, so other text is withheld while a call may still come.
+    Without a call, the withheld text is emitted at the end.
     """
 
     def __init__(self) -> None:
         self._parts = 0
         self._calls = False
         self._answer: int | None = None
-        # Index in the emulated answer → index for the caller, of emitted parts only.
+        # The index for the caller of each emitted part, by its index in the emulated answer.
         self._places: dict[int, int] = {}
         self._withheld: dict[int, list[str]] = {}
 
@@ -141,7 +141,7 @@ class _ToolUnwrapping:
     def _start(self, event: PartStart) -> Iterator[StreamEvent]:
         part = event.part
         if isinstance(part, ToolCall) and part.name == OUTPUT_TOOL:
-            # Only the first call counts: two JSON texts in a row would not be JSON.
+            # Further calls are dropped, because two JSON texts in a row are not JSON.
             if self._answer is None:
                 self._answer = event.index
                 self._withheld.clear()
@@ -167,7 +167,7 @@ class _ToolUnwrapping:
 
 
 class _ChoiceUnwrapping:
-    """Replaces the object around a choice by the choice, once the object is complete."""
+    """Replaces an object by the choice in its only field, once the object is complete."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
@@ -180,7 +180,7 @@ class _ChoiceUnwrapping:
             case PartDelta(index=index, text=text) if index in self._texts:
                 self._texts[index].append(text)
             case PartNote(index=index) if index in self._texts:
-                # A note on the object does not apply to the choice inside.
+                # Citations and log probabilities of the object do not apply to the choice.
                 pass
             case PartEnd(index=index) if index in self._texts:
                 yield PartDelta(index=index, text=_choice("".join(self._texts[index])))
@@ -190,7 +190,7 @@ class _ChoiceUnwrapping:
 
 
 class _TextToolUnwrapping:
-    """Replaces the object around a call's free text by the text, once the object is complete."""
+    """Replaces the arguments of a call by the free text in them, once they are complete."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
@@ -211,7 +211,7 @@ class _TextToolUnwrapping:
 
 
 def _input(arguments: str) -> str:
-    """Return the text inside an object; return arguments of any other shape unchanged."""
+    """Return the free text in arguments; return arguments of any other shape unchanged."""
     try:
         value: JsonValue = pydantic_core.from_json(arguments)
     except ValueError:
@@ -221,7 +221,7 @@ def _input(arguments: str) -> str:
 
 
 def _choice(text: str) -> str:
-    """Return the choice inside an object; return an answer of any other shape unchanged."""
+    """Return the choice in an object; return an answer of any other shape unchanged."""
     try:
         value: JsonValue = pydantic_core.from_json(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The row of a wire format: its codecs, and the facts that routing and the encoder read."""
+"""The entry of a wire format: its codecs, and the facts that routing and encoders read."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -19,6 +19,30 @@ from tollgate.providers.ports.base import (
 )
 from tollgate.providers.shared.readable import Readership
 
+# The name of each media type in Converse.
+CONVERSE_FILES: Final[Mapping[str, str]] = {
+    "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+# The media types that Messages accepts; all except PDF are sent as plain text.
+MESSAGES_FILES: Final = frozenset(
+    {
+        "application/json",
+        "application/pdf",
+        "text/csv",
+        "text/html",
+        "text/markdown",
+        "text/plain",
+        "text/xml",
+    }
+)
 TransportName = Literal[
     "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
 ]
@@ -28,45 +52,45 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     """One format of requests and answers that providers speak."""
 
     codec: DottedName[Callable[["WireFormat"], Codec]] | None = None
-    """Makes the codec for chat from this row; None if the format has no chat."""
+    """Makes the codec for chat from this entry; None if the format has no chat."""
     transports: tuple[TransportName, ...]
     """The transports that can carry the format; the first is the default."""
     parameters: frozenset[str]
-    """The optional parameters that the format has a field for. A server may still refuse some."""
+    """The optional parameters for which the format has a field; a server may refuse some."""
     signer: str | None = None
-    """The signer of the reasoning in answers, unless the endpoint or its family has another."""
+    """The signer of the reasoning in answers, unless the dialect states another."""
     other_signers: frozenset[str] = frozenset()
-    """Further signers whose reasoning can be sent back."""
+    """Other signers whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
-    """The unsigned reasoning that can be sent back: none, or what the format's own signer wrote."""
+    """The unsigned reasoning that can be sent back: none, or reasoning by the format's signer."""
     call_signers: frozenset[str] = frozenset()
     """The signers whose signed tool calls can be sent back."""
     takes_images_back: bool = False
-    """True if images of earlier answers can be sent back in assistant turns."""
+    """True if assistant turns can contain the images of earlier answers."""
     carries: frozenset[Need] = frozenset({"conversation"})
-    """The needs that the format can meet besides a single text, if the server can meet them too."""
+    """The needs that the format can express besides a single text; servers may satisfy fewer."""
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
-    """Codecs for other kinds of work, whose results come whole."""
+    """Codecs for other kinds of work with whole results."""
     stream_codecs: Mapping[WorkKind, DottedName[StreamedWorkCodec[Any]]] = field(
         default_factory=dict
     )
-    """Codecs for other kinds of work, whose results are streamed. A kind in both mappings is
-    streamed if the caller wants a stream and one request is enough.
+    """Codecs for other kinds of work with streamed results. A kind in both mappings is streamed if
+    the caller wants a stream and one request is enough.
     """
     batch_transports: frozenset[TransportName] = frozenset()
-    """The transports that carry other kinds of work."""
+    """The transports that can carry other kinds of work."""
     native_search: NativeSearch | None = None
-    """The search that the format's providers run themselves, if the dialect has `native_search`."""
+    """The web search of the format's providers, used if the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})
-    """The media types of files that the format can carry, for a model that reads PDF."""
+    """The media types of files that the format can carry, for models that read PDF."""
     applies_guardrails: bool = False
-    """True if the operator's guardrail can be applied to a request."""
+    """True if a request can name the operator's guardrail."""
     counter: DottedName[TokenCounter] | None = None
-    """The counter of prompt tokens, used if the dialect has `counts_tokens`; None if there is none.
+    """The counter of prompt tokens, used if the dialect has `counts_tokens`.
     """
 
     def make_codec(self) -> Codec | None:
-        """Return the codec for chat, importing its folder; None if the format has no chat."""
+        """Return the codec for chat, and import its modules; None if the format has no chat."""
         return None if self.codec is None else self.codec()(self)
 
     def signer_of(self, target: Target) -> str | None:
@@ -74,7 +98,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
         return target.dialect.known_signer or self.signer
 
     def readership_of(self, target: Target) -> Readership:
-        """Return the reasoning that an endpoint accepts in the history, by its format and model."""
+        """Return the rules for the reasoning that an endpoint accepts in the history."""
         return Readership(
             model=target.model,
             signers=self.other_signers | {self.signer_of(target)},

@@ -1,71 +1,74 @@
-"""The sections of a dialect that each state a server's departures for one kind of work.
+"""The sections of a dialect for work other than chat, one section for each kind of work.
 
-A new kind whose servers differ adds a class and a field of `WorkDialects` here.
+A new kind of work with different servers needs a class and a field of `WorkDialects` here.
 """
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tollgate.core.request import InputType, Need, SoundFormat
 
+_Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 RequestPath = Annotated[
-    str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")
+    _Path | None, Field(description="The path of requests, in place of the format's own path.")
 ]
 _InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
+_Name = TypeVar("_Name", bound=str)
 
 
-class InputTypeNames(BaseModel):
-    """A server's name for each use of vectors; a use without a name is not sent."""
+def sort_names(names: tuple[_Name, ...]) -> tuple[_Name, ...]:
+    """Return the distinct names in one order, so that equal catalogs have equal hashes."""
+    return tuple(sorted(set(names)))
+
+
+class DialectSection(BaseModel):
+    """A section of a dialect, which refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+
+class InputTypeNames(DialectSection):
+    """A server's name for each use of vectors; a use without a name is not sent."""
+
     query: _InputTypeName = Field(default=None, description="The name for search queries.")
-    document: _InputTypeName = Field(
-        default=None, description="The name for documents that are searched."
-    )
+    document: _InputTypeName = Field(default=None, description="The name for documents to search.")
     classification: _InputTypeName = Field(
-        default=None, description="The name for inputs that are classified."
+        default=None, description="The name for inputs to classify."
     )
-    clustering: _InputTypeName = Field(
-        default=None, description="The name for inputs that are clustered."
-    )
+    clustering: _InputTypeName = Field(default=None, description="The name for inputs to cluster.")
 
     def name_of(self, use: InputType) -> str | None:
-        """Return the server's name for a use, None if the server does not know the use."""
+        """Return the server's name for a use, None if the server has no name for it."""
         name: str | None = getattr(self, use)
         return name
 
 
-# Model families that share a host but have different bodies for embeddings.
+# Model families on one host whose requests for embeddings have different bodies.
 EmbeddingFamily = Literal["cohere", "nova", "titan"]
 
 
-class EmbeddingsDialect(BaseModel):
-    """Departures of a server from OpenAI's embeddings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class EmbeddingsDialect(DialectSection):
+    """The differences between a server and OpenAI's embeddings."""
 
     family: EmbeddingFamily = Field(
-        default="titan", description="The model family whose bodies the format bedrock writes."
+        default="titan", description="The model family, for its bodies in the format bedrock."
     )
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
         default=2048,
-        description="The most inputs of one request; the gateway splits larger requests.",
+        description="The maximum number of inputs in a request; the gateway splits larger ones.",
     )
     base64: bool = Field(
         default=False,
-        description="Whether the server accepts `encoding_format`; else the gateway encodes.",
+        description="Whether the server accepts `encoding_format`; if not, the gateway encodes.",
     )
     token_ids: bool = Field(default=False, description="Whether inputs may be token ids.")
     dimensions_field: Literal["dimensions", "output_dimension"] = Field(
-        default="dimensions", description="The field that states the size of vectors."
+        default="dimensions", description="The field for the size of vectors."
     )
     input_type_field: Literal["input_type", "task"] = Field(
-        default="input_type", description="The field that states the use of vectors."
+        default="input_type", description="The field for the use of vectors."
     )
     input_types: InputTypeNames = Field(
         default_factory=InputTypeNames,
@@ -73,25 +76,21 @@ class EmbeddingsDialect(BaseModel):
     )
 
 
-class RerankDialect(BaseModel):
-    """Departures of a reranker from Jina's."""
+class RerankDialect(DialectSection):
+    """The differences between a reranker and Jina's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     limit_field: Literal["top_n", "top_k"] = Field(
-        default="top_n", description="The field that states the number of documents to return."
+        default="top_n", description="The field for the number of documents to return."
     )
     by_tokens: bool = Field(
         default=False,
-        description="Whether the provider charges for tokens even if an answer counts search "
-        "units; the gateway estimates tokens that an answer does not count.",
+        description="Whether the provider charges for tokens even if it reports search units. If "
+        "it does not report tokens, the gateway estimates them.",
     )
 
 
-# Model families that share a host but have different bodies for pictures.
+# Model families on one host whose requests for images have different bodies.
 ImageFamily = Literal["gemini", "imagen", "nova", "stability"]
 ImageOption = Literal[
     "background",
@@ -106,33 +105,24 @@ ImageOption = Literal[
 ]
 
 
-def _sort_options(options: tuple[ImageOption, ...]) -> tuple[ImageOption, ...]:
-    """Return the options in one order, each once."""
-    return tuple(sorted(set(options)))
-
-
-class ImagesDialect(BaseModel):
-    """Departures of a server from OpenAI's pictures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class ImagesDialect(DialectSection):
+    """The differences between a server and OpenAI's images."""
 
     family: ImageFamily = Field(
         default="gemini",
-        description="The model family whose bodies the formats gemini and bedrock write.",
+        description="The model family, which decides the bodies in the formats gemini and bedrock.",
     )
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     images_max: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=1, description="The most pictures of one request; the gateway splits larger ones."
+        default=1, description="The maximum number of images in a request; larger ones are split."
     )
-    takes: Annotated[tuple[ImageOption, ...], AfterValidator(_sort_options)] = Field(
+    takes: Annotated[tuple[ImageOption, ...], AfterValidator(sort_names)] = Field(
         default=(),
-        description="OpenAI's options that the server accepts; others are left out and reported "
-        "in `x-tollgate-adapted`.",
+        description="OpenAI's options that the server accepts; other options are left out and "
+        "reported in `x-tollgate-adapted`.",
     )
     size: Literal["size", "width_height", "aspect_ratio", "none"] = Field(
-        default="size", description="The fields that state the size; `none` leaves the size out."
+        default="size", description="The fields for the size; with `none` the size is not sent."
     )
     sizes_by_name: bool = Field(
         default=False,
@@ -142,17 +132,17 @@ class ImagesDialect(BaseModel):
         default="model", description="The field that names the model; Hyperbolic's is `model_name`."
     )
     format_field: Literal["output_format", "response_extension"] = Field(
-        default="output_format", description="The field that states the format of the pictures."
+        default="output_format", description="The field for the format of the images."
     )
     base64: Literal["b64_json", "base64"] | None = Field(
         default=None,
-        description="The value of `response_format` that requests pictures in the reply; absent "
-        "if the server has none.",
+        description="The value of `response_format` that requests images in the reply; absent "
+        "if the server has no such value.",
     )
     urls: bool = Field(default=False, description="Whether `response_format` may be `url`.")
     edits: Literal["form", "reference_images"] | None = Field(
         default=None,
-        description="How pictures to edit are sent: as a form to `/images/edits`, or as URLs in "
+        description="How images to edit are sent: as a form to `/images/edits`, or as URLs in "
         "the field `reference_images`.",
     )
     tokens: bool = Field(
@@ -160,94 +150,83 @@ class ImagesDialect(BaseModel):
     )
 
 
-def _sort_sounds(sounds: tuple[SoundFormat, ...]) -> tuple[SoundFormat, ...]:
-    """Return the sound formats in one order, each once."""
-    return tuple(sorted(set(sounds)))
+class SpeechDialect(DialectSection):
+    """The differences between a server and OpenAI's speech."""
 
-
-class SpeechDialect(BaseModel):
-    """Departures of a server from OpenAI's speech."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     characters_max: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        default=4096, description="The most characters of one request's text."
+        default=4096, description="The maximum number of characters in a text."
     )
-    sounds: Annotated[tuple[SoundFormat, ...], AfterValidator(_sort_sounds)] = Field(
+    sounds: Annotated[tuple[SoundFormat, ...], AfterValidator(sort_names)] = Field(
         default=tuple(sorted(get_args(SoundFormat))),
-        description="The sound formats that the server makes.",
+        description="The audio formats that the server can return.",
     )
     raw_pcm: bool = Field(
         default=False,
-        description="Whether the server calls `pcm` `raw` with `response_encoding: pcm_s16le`.",
+        description="Whether `pcm` is requested as `raw` with `response_encoding: pcm_s16le`.",
     )
     instructions: bool = Field(
         default=False,
-        description="Whether the server accepts instructions; else they are left out and reported.",
+        description="Whether the server accepts instructions; if not, they are left out and "
+        "reported.",
     )
     speed: bool = Field(
         default=True,
-        description="Whether the server accepts a speed; else it is left out and reported.",
+        description="Whether the server accepts a speed; if not, it is left out and reported.",
     )
     usage: Literal["characters", "events", "none"] = Field(
         default="characters",
-        description="Where usage comes from: `characters` counts the text in the gateway; `events` "
-        "reads the tokens that the stream's events state (OpenAI's, with `stream_format: sse`); "
-        "`none` estimates tokens.",
+        description="The source of the usage. With `characters` the gateway counts the text, with "
+        "`events` the gateway reads tokens from the stream's events (OpenAI's, with "
+        "`stream_format: sse`), with `none` the gateway estimates tokens.",
     )
 
 
-class TranscriptionDialect(BaseModel):
-    """Departures of a server from OpenAI's transcripts by Whisper."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class TranscriptionDialect(DialectSection):
+    """The differences between a server and OpenAI's transcripts by Whisper."""
 
     translates: bool = Field(
         default=False, description="Whether the server translates into English."
     )
     segments: bool = Field(
         default=True,
-        description="Whether the server has `verbose_json`, from which subtitles are made.",
+        description="Whether the server has `verbose_json`, which subtitles need.",
     )
-    words: bool = Field(default=False, description="Whether the server states the times of words.")
+    words: bool = Field(default=False, description="Whether the server returns word timestamps.")
     speakers: bool = Field(default=False, description="Whether the server has `diarized_json`.")
     streams: bool = Field(
         default=False,
-        description="Whether the server streams words; else the text comes as one event.",
+        description="Whether the server can stream; if not, the text is one event.",
     )
     logprobs: bool = Field(
         default=False,
-        description="Whether the server returns log probabilities; else their lack is reported.",
+        description="Whether the server returns log probabilities; if not, they are reported "
+        "as missing.",
     )
     prompt: bool = Field(
         default=True,
-        description="Whether the server accepts a prompt; else it is left out and reported.",
+        description="Whether the server accepts a prompt; if not, it is left out and reported.",
     )
     chunking: bool = Field(
         default=False,
-        description="Whether the server accepts a `chunking_strategy`; else it is left out and "
+        description="Whether the server accepts a `chunking_strategy`; if not, it is left out and "
         "reported.",
     )
 
     @property
     def met(self) -> frozenset[Need]:
-        """The needs of a request that the server meets."""
-        stated: tuple[tuple[Need, bool], ...] = (
+        """The needs of a request that the server satisfies."""
+        needs: tuple[tuple[Need, bool], ...] = (
             ("segments", self.segments),
             ("words", self.words),
             ("speakers", self.speakers),
             ("translation", self.translates),
         )
-        return frozenset(need for need, is_met in stated if is_met)
+        return frozenset(need for need, is_met in needs if is_met)
 
 
-class WorkDialects(BaseModel):
-    """The sections of a dialect by kind of work; those of chat are fields of `Dialect` itself."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class WorkDialects(DialectSection):
+    """The sections of a dialect by kind of work; the fields for chat are in `Dialect` itself."""
 
     embeddings: EmbeddingsDialect = Field(
         default_factory=EmbeddingsDialect, description="For models of the kind embedding."
@@ -267,5 +246,5 @@ class WorkDialects(BaseModel):
 
     @property
     def met_by_work(self) -> frozenset[Need]:
-        """The needs of work other than chat that the server meets."""
+        """The needs of work other than chat that the server satisfies."""
         return self.transcription.met | frozenset(self.speech.sounds)

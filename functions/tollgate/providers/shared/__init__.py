@@ -1,1 +1,1 @@
-"""Modules that several codecs share."""
+"""Modules for several codecs."""

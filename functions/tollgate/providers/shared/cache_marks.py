@@ -1,30 +1,23 @@
-"""Cache marks, up to which a prompt is cached; a provider accepts a limited number of marks."""
+"""Finds and limits the cache marks in a request; a provider caches the prompt up to each mark."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tollgate.core.content import (
-    CacheMark,
-    Document,
-    Image,
-    Part,
-    Text,
-    ToolCall,
-    UserContent,
-)
+from tollgate.core.content import CacheMark, Document, Image, Part, Text, ToolCall, UserContent
 from tollgate.core.request import GenerationRequest, Message, Tool
 
-_Marked = TypeVar("_Marked", Tool, Text, Image, Document, ToolCall)
+_Marked = TypeVar("_Marked", bound=Tool | Text | Image | Document | ToolCall)
 
 
-def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
-    """Return the request with its last `most` cache marks, and whether it had more.
+def keep_last_marks(request: GenerationRequest, marks_max: int) -> tuple[GenerationRequest, bool]:
+    """Return the request with at most `most` cache marks, and whether it had more.
 
-    The last marks stay, as their prefixes contain those of the first. Tools precede messages.
+    The last marks stay, because the prompt up to a later mark includes all earlier prefixes. Tools
+    precede messages.
     """
-    excess = sum(mark is not None for mark in marks(request)) - most
+    excess = sum(mark is not None for mark in marks(request)) - marks_max
     if excess <= 0:
         return request, False
     thinning = _Thinning(excess)
@@ -34,7 +27,7 @@ def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRe
 
 
 def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    """Yield the cache mark of each tool and part that may have one, None if it has none."""
+    """Yield the cache mark of each tool and part that can have a mark, None without a mark."""
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:
@@ -63,13 +56,7 @@ class _Thinning:
     def _parts(self, parts: Sequence[Part | UserContent]) -> Iterator[Part | UserContent]:
         for part in parts:
             match part:
-                case Text():
-                    yield self.unmarked(part)
-                case Image():
-                    yield self.unmarked(part)
-                case Document():
-                    yield self.unmarked(part)
-                case ToolCall():
+                case Text() | Image() | Document() | ToolCall():
                     yield self.unmarked(part)
                 case _:
                     yield part

@@ -1,7 +1,7 @@
-"""Options that only Anthropic's format has, filtered by what each host of Claude accepts.
+"""Selects the options of Anthropic's format that a host of Claude accepts.
 
-https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex answer
-400 to an unknown beta feature, and to a field whose beta feature was not requested.
+https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex
+refuse unknown beta features, and fields whose beta feature was not requested, with status 400.
 """
 
 from collections.abc import Mapping
@@ -9,17 +9,18 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 
-# Field → prefix of the beta feature that a host requires for the field.
-_FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
-    "container": "code-execution",
-    "context_management": "context-management",
-    "mcp_servers": "mcp-client",
-    "output_config.task_budget": "task-budgets",
-    "speed": "fast-mode",
+# The prefix of the beta feature that a host requires for each field.
+_FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
+    "container": ("code-execution",),
+    "context_management": ("context-management",),
+    "mcp_servers": ("mcp-client",),
+    "output_config.task_budget": ("task-budgets",),
+    "speed": ("fast-mode",),
 }
-# Field of a caller's tool → prefixes of beta features, one of which a host requires.
+# Prefixes of beta features for each field of a caller's tool; a host requires one of the features.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "allowed_callers": ("advanced-tool-use",),
     "defer_loading": ("advanced-tool-use", "tool-search-tool"),
@@ -38,30 +39,33 @@ BETAS_ELSEWHERE: Final = (
 _NOTHING: Final = NativeOptions(wire_format="anthropic")
 
 
-def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
-    """Return the options that a host accepts.
+def taken_options(native: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
+    """Return the native options that a host accepts.
 
-    `betas` are prefixes of the beta features that the host accepts, None if it accepts all. If
-    there is a list, a field is sent only together with its feature.
+    `betas` has the prefixes of the beta features that the host accepts; None if the host accepts
+    all. With a list, a field is sent only together with its feature.
     """
-    if stated is None or stated.wire_format != _NOTHING.wire_format:
+    if native is None or native.wire_format != _NOTHING.wire_format:
         return _NOTHING
     if betas is None:
-        return stated
-    features = tuple(beta for beta in stated.betas if beta.startswith(betas))
-    fields = {name: value for name, value in stated.fields.items() if _has_feature(name, features)}
+        return native
+    features = tuple(beta for beta in native.betas if beta.startswith(betas))
+    fields = _taken(native.fields, _FEATURES_OF_FIELD, features)
     tool_fields = {
-        name: {field: value for field, value in own.items() if _is_known(field, features)}
-        for name, own in stated.tool_fields.items()
+        name: _taken(tool_options, _FEATURES_OF_TOOL_FIELD, features)
+        for name, tool_options in native.tool_fields.items()
     }
-    return replace(stated, betas=features, fields=fields, tool_fields=tool_fields)
+    return replace(native, betas=features, fields=fields, tool_fields=tool_fields)
 
 
-def _has_feature(name: str, features: tuple[str, ...]) -> bool:
-    wanted = _FEATURE_OF_FIELD.get(name)
-    return wanted is not None and any(feature.startswith(wanted) for feature in features)
-
-
-def _is_known(field: str, features: tuple[str, ...]) -> bool:
-    wanted = _FEATURES_OF_TOOL_FIELD.get(field, ())
-    return any(feature.startswith(wanted) for feature in features)
+def _taken(
+    options: Mapping[str, JsonValue],
+    features_of: Mapping[str, tuple[str, ...]],
+    requested: tuple[str, ...],
+) -> dict[str, JsonValue]:
+    """Return the fields for which the caller requested a beta feature."""
+    return {
+        name: value
+        for name, value in options.items()
+        if any(feature.startswith(features_of.get(name, ())) for feature in requested)
+    }

@@ -1,6 +1,6 @@
-"""Claude's thinking settings, common to Anthropic and Bedrock; they differ by model generation.
+"""Claude's thinking settings on Anthropic and Bedrock, which depend on the model generation.
 
-Each codec handles its own output limits, token budgets and lost signatures (decision 77).
+Output limits, token budgets and lost signatures are left to each codec (decision 77).
 """
 
 from msgspec import Struct, field
@@ -13,14 +13,14 @@ from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
 
 
 class ClaudeThinking(Struct, frozen=True, kw_only=True):
-    """The thinking of one request."""
+    """The thinking settings of one request."""
 
     config: dict[str, JsonValue] = field(default_factory=dict)
     """The value of the field `thinking`."""
     effort: Effort | None = None
     """The value of the field `output_config.effort`."""
     is_on: bool = False
-    """True if the model will or may think."""
+    """True if the model may think."""
     is_adapted: bool = False
     """True if the thinking differs from what the caller requested."""
 
@@ -28,19 +28,19 @@ class ClaudeThinking(Struct, frozen=True, kw_only=True):
 def turn_thinking_off(
     dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False
 ) -> ClaudeThinking:
-    """Return no thinking, or the least possible for generations that think by default.
+    """Return the settings for no thinking, or for the least that the model generation allows.
 
     `declined`: the caller wants no thinking. `must`: another part of the request excludes thinking.
     """
     if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
-        # Not a Claude model, so there is no setting to send.
+        # Only Claude models have these settings.
         return ClaudeThinking(is_adapted=is_adapted)
     match dialect.claude.thinking_off:
         case "absent":
             return ClaudeThinking(is_adapted=is_adapted)
         case "never":
-            least = nearest_effort("low", dialect.efforts) if declined else None
-            return ClaudeThinking(effort=least, is_on=True, is_adapted=declined)
+            effort = nearest_effort("low", dialect.efforts) if declined else None
+            return ClaudeThinking(effort=effort, is_on=True, is_adapted=declined)
         case word:
             if declined or must:
                 return ClaudeThinking(config={"type": word}, is_adapted=is_adapted)
@@ -50,35 +50,35 @@ def turn_thinking_off(
 def add_effort(
     plain: ClaudeThinking, options: ReasoningOptions, dialect: Dialect
 ) -> ClaudeThinking:
-    """Return `plain`, which turns thinking off, with the requested effort of the whole answer.
+    """Return `plain`, which turns thinking off, with the requested effort for the answer.
 
     Claude accepts no effort above `high` while its thinking is turned off. Generations that think
-    by a budget of tokens have no such effort.
+    with a token budget have no effort setting.
     """
     if dialect.reasoning != "claude_adaptive":
         return replace(plain, is_adapted=True)
     if options.effort is None:
         return plain
-    known = dialect.efforts
+    efforts = dialect.efforts
     if plain.config:
-        known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
-    effort = nearest_effort(options.effort, known)
+        efforts = tuple(effort for effort in efforts if effort not in ("xhigh", "max"))
+    effort = nearest_effort(options.effort, efforts)
     return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != options.effort)
 
 
 def think_by_effort(options: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
-    """Return thinking by effort.
+    """Return the settings for thinking with the requested effort.
 
-    Claude 4.6 sends a summary of its thoughts by default; later generations do so only if `display`
-    requests it, on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen
+    Claude 4.6 sends a summary of its thoughts by default. Later generations, on Bedrock too, send a
+    summary only if `display` requests one: https://github.com/theopenco/llmgateway/pull/2593 (seen
     2026-11-21).
     """
-    wanted = effort_wanted(options)
-    effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
+    requested = effort_wanted(options)
+    effort = None if requested is None else nearest_effort(requested, dialect.efforts)
     display: dict[str, JsonValue] = {"display": "omitted" if options.exclude else "summarized"}
     return ClaudeThinking(
         config={"type": "adaptive", **({} if options.display_open else display)},
         effort=effort,
         is_on=True,
-        is_adapted=options.tokens_max is not None or effort != wanted,
+        is_adapted=options.tokens_max is not None or effort != requested,
     )

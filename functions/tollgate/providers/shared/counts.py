@@ -1,4 +1,4 @@
-"""Reads the counts in a provider's usage, checked before any count is added or subtracted."""
+"""Reads and checks the counts in a provider's usage report."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,32 +6,32 @@ from typing import Final
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import COUNT_MAX, is_count
 
-# No answer has more tokens that appear in its total alone; a larger rest means a wrong total.
+# A total that exceeds the sum of the other counts by more than this number is ignored as wrong.
 REST_MAX: Final = 2_000_000
-# COUNT_MAX has ten digits.
+# The number of digits in COUNT_MAX.
 _DIGITS_MAX: Final = 10
 
 
 class Counts:
-    """Reads the counts of an object; a missing or impossible count is read as None."""
+    """Reads the counts in an object; a missing or impossible count is None."""
 
     def __init__(self, report: JsonValue) -> None:
         self._report = report if isinstance(report, dict) else {}
 
     def count(self, name: str) -> int | None:
-        """Return a count; None if it is missing or not a possible number of tokens."""
+        """Return a count; None if the count is missing or impossible."""
         return count_of(self._report.get(name))
 
     def first(self, *names: str) -> int | None:
-        """Return the first of these counts that is reported and possible."""
+        """Return the first of these counts that is not None."""
         return next((count for count in map(self.count, names) if count is not None), None)
 
     def inside(self, name: str) -> "Counts":
-        """Return the counts of an inner object; an absent object has no counts."""
+        """Return the counts in an inner object, which are all None if the object is missing."""
         return Counts(self._report.get(name))
 
     def each(self, name: str) -> Iterator["Counts"]:
-        """Yield the counts of each object in a list."""
+        """Yield the counts in each object of a list."""
         listed = self._report.get(name)
         yield from map(Counts, listed if isinstance(listed, list) else ())
 
@@ -41,15 +41,15 @@ class Counts:
         return value if isinstance(value, str) else None
 
 
-def count_of(reported: JsonValue) -> int | None:
+def count_of(reported: object) -> int | None:
     """Return a reported number as a count; None if it cannot be a count.
 
-    Imitators of OpenAI write a count with a decimal point (`12.0`) or as text (`"12"`); both are
-    read. A boolean or a fraction is not a count.
+    Some servers write a count with a decimal point (`12.0`) or as text (`"12"`). A boolean or a
+    fraction is not a count.
     """
     match reported:
         case str() if reported.isascii() and reported.isdigit() and len(reported) <= _DIGITS_MAX:
-            count: JsonValue = int(reported)
+            count: object = int(reported)
         case float() if reported.is_integer():
             count = int(reported)
         case _:
@@ -58,7 +58,7 @@ def count_of(reported: JsonValue) -> int | None:
 
 
 def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
-    """Return the rest of a whole that is in none of the parts, and the parts, lowered to fit."""
+    """Return the rest of `whole` after subtracting the parts, and the parts, capped to fit."""
     rest = whole
     cut: list[int | None] = []
     for part in parts:
@@ -68,12 +68,12 @@ def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
 
 
 def sum_counts(*counts: int | None) -> int:
-    """Return the sum of counts, capped at COUNT_MAX: a larger sum would count as impossible."""
+    """Return the sum of counts, capped at COUNT_MAX, the largest possible count."""
     return min(COUNT_MAX, sum(count or 0 for count in counts))
 
 
 def rest_of_total(total: int | None, *parts: int | None) -> int | None:
-    """Return the part of a total that no other count has; None if it is not possible."""
+    """Return the part of a total that is in no other count; None for an impossible number."""
     if total is None:
         return None
     rest = total - sum(part or 0 for part in parts)

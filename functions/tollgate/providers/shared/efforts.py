@@ -1,12 +1,12 @@
-"""The amount of thinking that a caller requests, as an effort or as a number of tokens."""
+"""Converts between the two ways to request thinking, an effort and a token budget."""
 
 from typing import Final
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.ports.dialect import EFFORTS
 
-# Token budget → effort, for models that know only efforts. No provider publishes numbers; these are
-# shares of 32k tokens, chosen here.
+# The maximum token budget of each effort, for models that know only efforts. No provider publishes
+# such numbers; these are the gateway's own shares of 32k tokens.
 _BUDGETS: Final[tuple[tuple[int, Effort], ...]] = (
     (3_200, "minimal"),
     (6_400, "low"),
@@ -23,26 +23,26 @@ _TOKENS: Final[dict[Effort, int]] = {
 }
 
 
-def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
-    """Return whether the caller requests reasoning or declines it; None if neither is stated."""
-    if wanted.effort == "none" or wanted.enabled is False or wanted.tokens_max == 0:
+def wants_thoughts(options: ReasoningOptions) -> bool | None:
+    """Return True if the caller requests reasoning, False if it declines, None otherwise."""
+    if options.effort == "none" or options.enabled is False or options.tokens_max == 0:
         return False
-    if wanted.effort is not None or wanted.enabled or wanted.tokens_max is not None:
+    if options.effort is not None or options.enabled or options.tokens_max is not None:
         return True
     return None
 
 
-def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
-    """Return the requested effort, if need be derived from a token budget; None for the default."""
-    if wants_thoughts(wanted) is False:
+def effort_wanted(options: ReasoningOptions) -> Effort | None:
+    """Return the requested effort, or the effort for a token budget; None for the default."""
+    if wants_thoughts(options) is False:
         return "none"
-    if wanted.effort is not None or wanted.tokens_max is None:
-        return wanted.effort
-    return next((effort for top, effort in _BUDGETS if wanted.tokens_max <= top), "xhigh")
+    if options.effort is not None or options.tokens_max is None:
+        return options.effort
+    return next((effort for top, effort in _BUDGETS if options.tokens_max <= top), "xhigh")
 
 
 def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """Return the strongest known effort up to the requested one, else the weakest.
+    """Return the strongest known effort up to the requested effort, or else the weakest.
 
     `none` is returned only if `none` is requested.
     """
@@ -51,8 +51,8 @@ def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
     return next(iter(below[-1:] or usable[:1]), None)
 
 
-def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:
-    """Return the requested token budget, derived from an effort if necessary."""
-    if wanted.tokens_max is not None:
-        return wanted.tokens_max
-    return _TOKENS[wanted.effort if wanted.effort in _TOKENS else default]
+def tokens_wanted(options: ReasoningOptions, default: Effort = "medium") -> int:
+    """Return the requested token budget, or the budget for the requested effort."""
+    if options.tokens_max is not None:
+        return options.tokens_max
+    return _TOKENS[options.effort if options.effort in _TOKENS else default]

@@ -1,8 +1,8 @@
-"""Emulates structured output for providers that lack it, by changing the request and its answer.
+"""Emulates structured output, guided decoding and free-text tools for servers without them.
 
-A schema for the output becomes a tool that the model has to call; `unwrapping` moves the arguments
-of that call into the content of the answer, and the caller sees no tool. Guided decoding, which
-only servers like vLLM have, becomes a schema where that is possible.
+An output schema becomes a tool that the model must call. `unwrapping` moves the arguments of this
+call into the content of the answer, so the caller sees no tool. Guided decoding, which only servers
+like vLLM have, becomes a schema if possible.
 """
 
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ TEXT: Final = "input"
 
 
 class Wrapping(Struct, frozen=True, kw_only=True):
-    """The emulation that has to be undone in an answer."""
+    """The emulation that must be undone in an answer."""
 
     tool: bool = False
-    """True if the answer is in the arguments of a call of OUTPUT_TOOL."""
+    """True if the arguments of a call of OUTPUT_TOOL are the answer."""
     choice: bool = False
-    """True if the answer is an object whose only field is a choice of `guided_choice`."""
+    """True if the answer is an object whose only field has a choice from `guided_choice`."""
     text_tools: frozenset[str] = frozenset()
-    """The tools whose free text is sent as the only field of an object."""
+    """The tools whose free text is the only field of an object."""
 
 
 NOT_WRAPPED: Final = Wrapping()
@@ -52,8 +52,8 @@ _EMULATED: Final = frozenset({"guided_choice", "guided_json"})
 def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
     """Return the request with a schema in place of guided decoding.
 
-    Raises RequestError for guided fields that only servers like vLLM can follow, and for guided
-    decoding together with another output format.
+    Raises RequestError for guided fields that no schema can express, and for guided decoding
+    together with another output format.
     """
     output: OutputFormat | None = None
     unknown = next((name for name in request.guided if name not in _EMULATED), None)
@@ -68,7 +68,8 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
             case "guided_json", str():
                 output = SchemaOutput(name="guided", schema=_schema(value))
             case "guided_choice", [_, *_]:
-                output = SchemaOutput(name="guided", schema=_choice_schema(value), strict=True)
+                schema = _object_of(CHOICE, {"enum": value})
+                output = SchemaOutput(name="guided", schema=schema, strict=True)
             case _:
                 raise _refused(name, "is neither a schema nor a list of choices")
     if output is None:
@@ -78,9 +79,9 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
 
 
 def replace_text_tools(request: GenerationRequest) -> tuple[GenerationRequest, frozenset[str]]:
-    """Return the request with functions in place of free-text tools, and the names of those tools.
+    """Return the request with functions for its free-text tools, and the names of these tools.
 
-    Calls of such tools in the history become function calls.
+    Calls of free-text tools in the history become function calls.
     """
     replaced = frozenset(tool.name for tool in request.tools if tool.text is not None)
     tools = tuple(map(_function_of_text, request.tools))
@@ -102,15 +103,9 @@ def _function_of_text(tool: Tool) -> Tool:
         return tool
     field: dict[str, JsonValue] = {"type": "string"}
     if (grammar := tool.text.grammar) is not None:
-        # Servers cannot enforce a grammar for a function: the model reads the grammar instead.
+        # No server enforces a grammar for a function, so the model reads the grammar.
         field["description"] = f"Follows this {grammar.syntax} grammar:\n{grammar.definition}"
-    parameters: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": {TEXT: field},
-        "required": [TEXT],
-        "additionalProperties": False,
-    }
-    return replace(tool, parameters=parameters, text=None)
+    return replace(tool, parameters=_object_of(TEXT, field), text=None)
 
 
 def _with_functions_called(message: Message) -> Message:
@@ -129,7 +124,7 @@ def _call_of_function(part: AssistantContent) -> AssistantContent:
 def use_output_tool(request: GenerationRequest) -> GenerationRequest:
     """Return the request with a forced tool in place of its output format.
 
-    If the caller forces a call of its own tools, there is no answer to format.
+    If the caller forces a call of its own tools, the output format is dropped.
     """
     if request.output_format is None:
         return request
@@ -173,11 +168,12 @@ def _schema(text: str) -> JsonObject:
     return schema
 
 
-def _choice_schema(choices: list[JsonValue]) -> Mapping[str, JsonValue]:
+def _object_of(name: str, schema: dict[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return the schema of an object with a single field."""
     return {
         "type": "object",
-        "properties": {CHOICE: {"enum": choices}},
-        "required": [CHOICE],
+        "properties": {name: schema},
+        "required": [name],
         "additionalProperties": False,
     }
 

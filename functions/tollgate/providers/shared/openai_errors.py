@@ -1,7 +1,7 @@
-"""Errors of OpenAI-like servers, before a stream and inside one.
+"""Errors of OpenAI-like servers: replies with an error status, and errors inside a stream.
 
-An error is an object, a text or a list, with or without an envelope. The shapes are those that
-OpenAI and its imitators send (seen 2026-11-21). Models have only the fields that are read.
+OpenAI and its imitators send an error as an object, a text or a list, with or without an envelope
+(seen 2026-11-21). The models have only the fields that the gateway reads.
 """
 
 from typing import Annotated, Final
@@ -21,7 +21,7 @@ from tollgate.providers.shared.refusals import (
 
 
 def _as_text(value: object) -> object:
-    """Convert JSON that is in the place of a text to text."""
+    """Convert an object or a list to JSON text, for a field that should be text."""
     return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
 
 
@@ -33,7 +33,7 @@ class _Shape(BaseModel):
 
 
 class ErrorDetail(_Shape):
-    """The usual content of `error`; Google's OpenAI-compatible API adds `details`."""
+    """The usual content of `error`, to which Google's OpenAI-compatible API adds `details`."""
 
     message: _Text | None = None
     code: str | int | None = None
@@ -44,7 +44,7 @@ class ErrorDetail(_Shape):
 
 
 class FieldError(_Shape):
-    """FastAPI's validation error of a field, from vLLM and Mistral; `input` may have the prompt."""
+    """FastAPI's validation error (vLLM, Mistral); `input` may have the prompt and is not read."""
 
     loc: list[str | int] = Field(default=[])
     msg: str
@@ -57,7 +57,7 @@ class FieldErrors(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply; some servers send no envelope, or use other names for the envelope."""
+    """An error reply; some servers have no envelope, or another name for the envelope."""
 
     error: ErrorDetail | str | None = None
     message: str | FieldErrors | None = None
@@ -67,13 +67,13 @@ class ErrorBody(_Shape):
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole reply; Google's OpenAI-compatible API answers with a list of one error."""
+    """The body of a reply; Google's OpenAI-compatible API sends a list with one error."""
 
     model_config = ConfigDict(defer_build=True)
 
 
-# Error type → HTTP status, for errors inside a stream, which have no status. Responses sends such
-# an error where chat completions would answer with a status:
+# The HTTP status for each error type, because errors inside a stream have no status. Responses
+# sends errors in the stream for which chat completions would answer with a status:
 # https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,
@@ -102,7 +102,7 @@ def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> Upstream
         body = ErrorBodies.model_validate_json(reply.body).root
         detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
     except ValidationError:
-        # The body is a proxy's HTML or empty: the status alone decides.
+        # The body is empty or a proxy's HTML, so only the status is known.
         detail = ErrorDetail()
     return error_of_refusal(
         ProviderRefusal(
@@ -116,7 +116,7 @@ def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> Upstream
 
 
 def parse_openai_stream_error(error: JsonValue, provider: str) -> UpstreamError:
-    """Return the error for an error object that arrived in place of a chunk."""
+    """Return the error for an error object that arrived as a chunk."""
     try:
         detail = _detail(ErrorBody.model_validate({"error": error}))
     except ValidationError:
@@ -135,8 +135,8 @@ def parse_openai_stream_error(error: JsonValue, provider: str) -> UpstreamError:
 def _detail(body: ErrorBody) -> ErrorDetail:
     if isinstance(body.error, ErrorDetail):
         return body.error
-    stated = body.error or body.message or body.detail
-    message = stated if isinstance(stated, str) else _joined(stated)
+    words = body.error or body.message or body.detail
+    message = words if isinstance(words, str) else _joined(words)
     return ErrorDetail(message=message, code=body.code, type=body.type)
 
 
@@ -151,11 +151,11 @@ def _code(detail: ErrorDetail) -> str:
 
 
 def _status(detail: ErrorDetail) -> int | None:
-    for stated in (detail.status_code, detail.code, detail.status):
-        if isinstance(stated, str) and stated.isascii() and stated.isdigit():
-            stated = int(stated)
-        if isinstance(stated, int) and 400 <= stated <= 599:
-            return stated
+    for status in (detail.status_code, detail.code, detail.status):
+        if isinstance(status, str) and status.isascii() and status.isdigit():
+            status = int(status)
+        if isinstance(status, int) and 400 <= status <= 599:
+            return status
     for word in (detail.code, detail.type):
         if isinstance(word, str) and word in _STATUS_OF_TYPE:
             return _STATUS_OF_TYPE[word]

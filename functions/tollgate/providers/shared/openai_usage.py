@@ -1,11 +1,11 @@
-"""Token counts of OpenAI-like servers as classes that do not overlap.
+"""Converts the token counts of OpenAI-like servers to classes that do not overlap.
 
 `prompt_tokens` includes tokens read from and written to a cache, and `completion_tokens` includes
-reasoning. Two servers differ: xAI counts reasoning next to the completion, and Gemini's
-OpenAI-compatible API counts reasoning in the total alone. Both are recognized by the numbers, never
-by the provider's name. DeepSeek, Mistral and Moonshot count cache hits at the top level. OpenRouter
-and OpenAI count image tokens in the details (openrouter.ai/docs, CompletionTokensDetails,
-2026-11-22). Searches are Perplexity's queries, xAI's sources, or uses of OpenRouter's tools.
+reasoning. xAI reports reasoning outside the completion, and Gemini's OpenAI-compatible API only in
+the total; the numbers tell these cases apart, not the provider's name. DeepSeek, Mistral and
+Moonshot report cache hits at the top level, OpenRouter and OpenAI image tokens in the details
+(openrouter.ai/docs, CompletionTokensDetails, 2026-11-22). The number of searches is the number of
+Perplexity's queries, of xAI's sources, or of calls of OpenRouter's tools.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_to
 
 
 def openai_usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; a class that is not reported is None."""
+    """Return the tokens of each class, None for a class that is not reported."""
     report = Counts(raw)
     prompt_details = report.inside("prompt_tokens_details")
     details = report.inside("completion_tokens_details")
@@ -28,7 +28,8 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     cache_write = prompt_details.count("cache_write_tokens")
     uncached = report.count("prompt_tokens")
     if uncached is not None:
-        # Azure's Grok reports more cached tokens than the prompt has: the prompt is the limit.
+        # Azure's Grok reports more cached tokens than prompt tokens; `split` caps the cached
+        # tokens.
         uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
     searches = report.inside("server_tool_use").count("web_search_requests")
     if searches is None:
@@ -51,7 +52,7 @@ def openai_usage_of(raw: JsonValue) -> Usage:
 
 
 def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
-    """Return the reasoning tokens that only the total includes, 0 if the counts add up."""
+    """Return the number of reasoning tokens that only the total includes."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
     if prompt is None or completion is None:
         return 0

@@ -1,4 +1,4 @@
-"""Request fields that two or more of OpenAI's formats write in the same way."""
+"""Request fields that several of OpenAI's formats share."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -9,20 +9,20 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.ports.base import Target
 
-# The parameter schema of a tool without parameters.
+# The parameter schema for a tool without parameters.
 ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}
-# OpenAI requires a name together with the bytes of a file.
+# OpenAI requires a name for inline files.
 FILENAME: Final = "document.pdf"
 
 
 def path_of(target: Target, usual: str) -> str:
-    """Return the path of requests: the dialect's if it has one, else `usual`."""
+    """Return the path of requests, which is `usual` unless the dialect states a path."""
     model = quote(target.upstream_model, safe="")
     return (target.dialect.path or usual).replace("{model}", model)
 
 
 def limit_fields(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the fields for usage, for the length of an answer and for the number of choices."""
+    """Return the fields for the usage, the output limit and the number of choices."""
     dialect = target.dialect
     fields: dict[str, JsonValue] = {}
     if dialect.stream_usage:
@@ -35,7 +35,7 @@ def limit_fields(request: GenerationRequest, target: Target) -> dict[str, JsonVa
 
 
 def url_of(source: MediaSource) -> str:
-    """Return media as a URL; inline media become a data URL."""
+    """Return the URL of media, which is a data URL for inline media."""
     match sent_media(source):
         case InlineMedia(media_type=media_type, base64=text):
             return f"data:{media_type};base64,{text}"

@@ -1,20 +1,15 @@
-"""The open parts of one stream: their index, the provider's key for each, and their end."""
+"""The parts of an answer that is still streaming, and the events that begin and end them."""
 
+import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from tollgate.core.content import (
-    MadeImage,
-    Part,
-    Provenance,
-    Refusal,
-    SentMedia,
-    ToolCall,
-)
+from tollgate.core.content import MadeImage, Part, Provenance, Refusal, SentMedia, ToolCall
 from tollgate.core.events import (
     Citation,
+    Finish,
     LogProbs,
     PartDelta,
     PartDeltas,
@@ -27,21 +22,27 @@ from tollgate.core.events import StreamEvent as Event
 _NOT_BEGUN = -1
 
 
+def make_call_id(prefix: str, seed: bytes, number: int) -> str:
+    """Return an id for a call to which the server assigned none, from its frame and number."""
+    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
+    return f"{prefix}_{digest.hexdigest()}"
+
+
 class OpenPart(Struct, kw_only=True):
-    """A part that has not ended; codecs that remember more about a part derive from this class."""
+    """A part that has not ended; codecs with more state about a part derive from this class."""
 
     part: Part
-    """The part at its beginning, without text or arguments."""
+    """The part as it began, without text or arguments."""
     index: int = _NOT_BEGUN
     """The part's index in the answer."""
     length: int = 0
     """The number of characters of text or arguments so far."""
     provenance: Provenance | None = None
-    """The provenance, if it becomes known only when the part ends."""
+    """The provenance, if it is known only at the end of the part."""
 
     @property
     def has_begun(self) -> bool:
-        """True once the first event was emitted: a block that never gets any text is not a part."""
+        """True if the first event was emitted; a block without any text never becomes a part."""
         return self.index != _NOT_BEGUN
 
     def add(self, text: str) -> PartDelta:
@@ -57,7 +58,7 @@ class OpenPart(Struct, kw_only=True):
         return PartDeltas(index=self.index, texts=texts)
 
     def note(self, note: Citation | LogProbs) -> PartNote:
-        """Return the event for a note on the part."""
+        """Return the event for a citation or log probabilities of the part."""
         return PartNote(index=self.index, note=note)
 
     def finish(self) -> Iterator[Event]:
@@ -72,25 +73,27 @@ _Open = TypeVar("_Open", bound=OpenPart)
 
 
 class Parts(Generic[_Key, _Open]):
-    """The parts of one answer; open parts are found by the provider's key for each."""
+    """The parts of one answer; the provider's keys identify the open parts."""
 
     def __init__(self) -> None:
-        # The number of parts that have begun, which is the index of the next part.
+        # The number of parts that have begun is the index of the next part.
         self.count = 0
         self.has_calls = False
         self._open: dict[_Key, _Open] = {}
-        # This is the dictionary's own method, since it is called for every event.
+        # The dictionary's own method, which is fastest, because every event calls it.
         self.get: Callable[[_Key], _Open | None] = self._open.get
-        """Return the open part of a key, None if there is none."""
+        """Return the open part with a key, None if no part with the key is open."""
 
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
-        """Store a part that begins later, or never.
+        """Store a part that begins later, if at all.
 
-        Only one text, one reasoning and one refusal may be open: an open one is closed.
+        Only one text, one reasoning and one refusal may be open: an open part of the kind ends.
         """
         kind = type(opened.part)
         if kind is not ToolCall:
-            for other in [place for place, held in self._open.items() if type(held.part) is kind]:
+            for other in [
+                place for place, opened_part in self._open.items() if type(opened_part.part) is kind
+            ]:
                 yield from self.close(other)
         self._open[key] = opened
 
@@ -107,7 +110,7 @@ class Parts(Generic[_Key, _Open]):
         yield self.begin(opened)
 
     def close(self, key: _Key) -> Iterator[Event]:
-        """End the part of a key, if it is open."""
+        """End the part with a key, if it is open."""
         opened = self._open.pop(key, None)
         if opened is not None and opened.has_begun:
             yield from opened.finish()
@@ -116,6 +119,10 @@ class Parts(Generic[_Key, _Open]):
         """End every open part, in the order in which they were opened."""
         for key in list(self._open):
             yield from self.close(key)
+
+    def finish_of(self, stated: Finish) -> Finish:
+        """Return the finish reason, with `tool_calls` in place of `stop` if there are calls."""
+        return "tool_calls" if stated == "stop" and self.has_calls else stated
 
     def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:
         """Add an image, which always arrives complete."""

@@ -1,8 +1,8 @@
-"""Images in any provider's format: batches, sizes, and checks of the images that were made."""
+"""Batches, sizes and checks of images, for every format."""
 
 import re
 from collections.abc import Sequence
-from math import gcd
+from fractions import Fraction
 from typing import Final
 
 from msgspec.json import encode as encode_json
@@ -17,9 +17,11 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.refusals import malformed_error
 
-# A PNG of 3840x2160 pixels of pure noise has 33 MB in base64, as have all previews of one image.
+# A PNG of 3840x2160 pixels of noise has 33 MB in base64. All previews of one image together have
+# about the same size.
 _BYTES_PER_IMAGE_MAX: Final = 48 * 1024 * 1024
 _BYTES_MAX: Final = 160 * 1024 * 1024
 _OTHER_BYTES_MAX: Final = 1024 * 1024
@@ -28,12 +30,12 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,8192}")
 
 
 def split_images(work: ImageRequest, target: Target) -> Sequence[ImageRequest]:
-    """Return the work in batches of as many images as the endpoint makes at once."""
+    """Return the work in batches, each within the endpoint's limit of images per request."""
     return work.split(target.dialect.images.images_max)
 
 
 def picture_bytes_max(work: ImageRequest) -> int:
-    """Return the largest size of the answer to a batch, in bytes."""
+    """Return the maximum size of the answer to a batch, in bytes."""
     return min(work.count * _BYTES_PER_IMAGE_MAX, _BYTES_MAX) + _OTHER_BYTES_MAX
 
 
@@ -45,22 +47,32 @@ def parse_size(size: str) -> tuple[int, int]:
 
 def nearest_ratio(size: str, ratios: Sequence[str]) -> tuple[str, bool]:
     """Return the aspect ratio (`3:2`) that is nearest to a size, and whether it is exact."""
-    width, height = parse_size(size)
-    divisor = gcd(width, height)
-    exact = f"{width // divisor}:{height // divisor}"
-    if exact in ratios:
-        return exact, True
+    exact = Fraction(*parse_size(size))
 
-    def distance(ratio: str) -> float:
-        over, _, under = ratio.partition(":")
-        quotient = (width * int(under)) / (height * int(over))
+    def distance(ratio: str) -> Fraction:
+        quotient = exact / Fraction(ratio.replace(":", "/"))
         return max(quotient, 1 / quotient)
 
-    return min(ratios, key=distance), False
+    nearest = min(ratios, key=distance)
+    return nearest, distance(nearest) == 1
+
+
+def stated_options(work: ImageRequest) -> dict[ImageOption, JsonValue]:
+    """Return the options that the caller set, under OpenAI's names."""
+    options: dict[ImageOption, JsonValue] = {
+        "background": work.background,
+        "input_fidelity": work.fidelity,
+        "moderation": work.moderation,
+        "output_compression": work.output_compression,
+        "output_format": work.output_format,
+        "quality": work.quality,
+        "style": work.style,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def refuse_urls(work: ImageRequest, target: Target) -> None:
-    """Raise RequestError if the caller wants URLs and the provider returns none."""
+    """Raise RequestError if the caller wants URLs and the provider returns no URLs."""
     if work.delivery == "url" and not target.dialect.images.urls:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -70,7 +82,7 @@ def refuse_urls(work: ImageRequest, target: Target) -> None:
 
 
 def refuse_mask(work: ImageRequest, target: Target) -> None:
-    """Raise RequestError if the caller sends a mask for an edit and the provider accepts none."""
+    """Raise RequestError if the caller sends a mask, which the provider does not accept."""
     if work.mask is not None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -80,7 +92,7 @@ def refuse_mask(work: ImageRequest, target: Target) -> None:
 
 
 def inline_source(image: Image) -> InlineMedia:
-    """Return the content of an image; raise ValueError for a URL that the engine did not fetch."""
+    """Return the content of an image; raise ValueError for a URL, which the engine must fetch."""
     if not isinstance(image.source, InlineMedia):
         raise ValueError("the picture was not fetched")
     return image.source
@@ -89,7 +101,7 @@ def inline_source(image: Image) -> InlineMedia:
 def check_image(image: ImagePiece, target: Target) -> ImagePiece:
     """Return an image with its real size and format; raise UpstreamError if it is not an image.
 
-    A data URL in any field is content: callers expect an address in `url`.
+    A data URL in any field counts as content, because callers expect a web address in `url`.
     """
     text = image.b64_json
     if text is None and image.url is not None and not _ADDRESS.fullmatch(image.url):
@@ -104,31 +116,33 @@ def check_image(image: ImagePiece, target: Target) -> ImagePiece:
         content = decode_base64(text)
     except NotBase64 as invalid:
         raise malformed_error(target.provider, "a picture that is not base64") from invalid
-    known, size = picture_format(content), pixel_size(content)
-    if known is None or size is None:
+    format_, size = picture_format(content), pixel_size(content)
+    if format_ is None or size is None:
         raise malformed_error(target.provider, "a picture of no known format")
-    return replace(image, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+    return replace(
+        image, b64_json=text, url=None, output_format=format_, size=f"{size[0]}x{size[1]}"
+    )
 
 
-def check_shown(shown: SentMedia, provider: str) -> SentMedia:
-    """Return an image of an answer with its real media type; raise UpstreamError if it has none."""
-    if isinstance(shown, MediaUrl):
-        if not _ADDRESS.fullmatch(shown.url):
+def check_shown(source: SentMedia, provider: str) -> SentMedia:
+    """Return an answer's image with its real media type; raise UpstreamError if it is invalid."""
+    if isinstance(source, MediaUrl):
+        if not _ADDRESS.fullmatch(source.url):
             raise malformed_error(provider, "a picture that cannot be read")
-        return shown
+        return source
     try:
-        known = picture_format(decode_base64(shown.base64))
+        format_ = picture_format(decode_base64(source.base64))
     except NotBase64 as invalid:
         raise malformed_error(provider, "a picture that is not base64") from invalid
-    if known is None:
+    if format_ is None:
         raise malformed_error(provider, "a picture of no known format")
-    return replace(shown, media_type=f"image/{known}")
+    return replace(source, media_type=f"image/{format_}")
 
 
 def encode_images(
     images: Sequence[ImagePiece], work: ImageRequest, target: Target
 ) -> tuple[bytes, ...]:
-    """Return checked images as pieces; raise UpstreamError for a wrong number or delivery."""
+    """Return images as checked pieces; raise UpstreamError for a wrong number or delivery."""
     if not images:
         raise no_image_error(target)
     if len(images) > work.count:
@@ -152,7 +166,7 @@ def image_result(
     upstream_id: str | None = None,
     served_model: str | None = None,
 ) -> WorkResult:
-    """Return the result of one batch; without `usage` the provider charges for no tokens."""
+    """Return the result of one batch; without `usage` its tokens are 0."""
     pieces = encode_images(images, work, target)
     tokens = usage or Usage(uncached_input_tokens=0, output_tokens=0)
     return WorkResult(
@@ -165,7 +179,7 @@ def image_result(
 
 
 def no_image_error(target: Target) -> UpstreamError:
-    """Return the error for an answer from which every image was withheld."""
+    """Return the error for an answer without images, all withheld by a filter."""
     return UpstreamError(
         ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
     )

@@ -1,4 +1,4 @@
-"""The part of a conversation that a provider can read: only its signer can verify reasoning."""
+"""Removes reasoning and images that a provider cannot read from the history of a request."""
 
 from collections.abc import Collection, Iterator
 from typing import Literal
@@ -24,14 +24,14 @@ class Readership(Struct, frozen=True, kw_only=True):
     signers: Collection[str | None] | None
     """The signers whose reasoning is accepted; None for all signers."""
     unsigned: Literal["none", "own", "any"] = "none"
-    """The unsigned reasoning that is accepted: none, what one of `signers` wrote, or any text."""
+    """The unsigned reasoning that is accepted: none, reasoning by one of `signers`, or any."""
     call_signers: Collection[str | None] = ()
     """The signers whose signed tool calls are accepted."""
     images: bool = False
-    """True if images that a model made are accepted in its turns."""
+    """True if assistant turns may contain the images that a model made."""
 
     def reads(self, provenance: Provenance) -> bool:
-        """Return whether the signer, and the model if the signature is bound to it, match."""
+        """Return whether the endpoint accepts reasoning of this signer and, if bound, model."""
         if provenance.signer in BOUND_TO_MODEL and provenance.model not in (None, self.model):
             return False
         return self.signers is None or provenance.signer in self.signers
@@ -40,9 +40,9 @@ class Readership(Struct, frozen=True, kw_only=True):
 def keep_readable(
     request: GenerationRequest, readership: Readership
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
-    """Return the request without what the endpoint cannot read, and the names of what is missing.
+    """Return the request without unreadable parts, and the names of the parts left out.
 
-    Text of another signer is sent without its signature if the endpoint accepts any text.
+    An endpoint that accepts any unsigned reasoning gets other signers' text without a signature.
     """
     lost: set[str] = set()
     messages = tuple(
@@ -64,7 +64,7 @@ def _has_provenance(part: AssistantContent) -> bool:
 
 def _readable(message: AssistantMessage, readership: Readership, lost: set[str]) -> Message:
     content = tuple(_parts(message, readership, lost))
-    # A turn is not left empty if all its content was unreadable reasoning.
+    # A turn whose only content was unreadable reasoning must not become empty.
     return replace(message, content=content or (Text(text=""),))
 
 
@@ -109,7 +109,7 @@ def _thoughts(
     if not part.text and not is_signed:
         return
     if readership.unsigned == "any" and part.text:
-        # Such an endpoint reads only the text.
+        # The endpoint reads the text but not the provenance.
         yield Reasoning(text=part.text)
         if not is_signed:
             return

@@ -1,11 +1,10 @@
-"""Public errors for the refusals of providers, from one table: status first, then code.
+"""Turns the refusals of providers into public errors, by status first and then by code.
 
-Who is at fault decides what the caller sees. The operator is at fault for a key, an account, a
-model name or a path that the provider does not know: 401, 402 and 403 become `provider_auth`, 404
-and similar ones `provider_unavailable`, so that the next endpoint of a chain may serve. None of the
-provider's words are shown then. For the rest of 4xx the caller is at fault, with `invalid_request`;
-the caller sees the provider's words, redacted of anything that may be a key, an address or a piece
-of the prompt.
+The operator is at fault for a key, an account, a model name or a path that the provider refuses.
+Then 401, 402 and 403 become `provider_auth`, 404 and similar statuses `provider_unavailable`, the
+next endpoint of a chain may serve, and the caller does not see the provider's message. For another
+4xx the caller is at fault. The error is `invalid_request`, with the provider's message after
+redaction of everything that may be a key, an address or a piece of the prompt.
 """
 
 import re
@@ -34,8 +33,8 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
-# A hint for a refusal of a model that the account has no access to, since AWS has no separate code
-# for this case. Bedrock user guide, "Request access to models" (2026-11-22).
+# A hint for models to which the account may lack access, because AWS has no separate code for this
+# case. Bedrock user guide, "Request access to models" (2026-11-22).
 _BEDROCK_ACCESS: Final = (
     " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription,"
     " which the first use in Bedrock's playground creates, or the first-use form for Anthropic's"
@@ -62,11 +61,11 @@ _FILTER_CODES: Final = frozenset(
 _RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
-# The provider's wording decides only here and in the other `_WORDING` patterns, after status and
-# code. Several providers answer an oversized prompt with a plain 400 whose code says no more than
-# "invalid". From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter,
-# OpenAI and Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer
-# together; Responses; xAI; Groq.
+# Several providers answer an oversized prompt with status 400 and a code that says only "invalid".
+# The `_WORDING` patterns therefore match the provider's message, if status and code do not decide.
+# From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and
+# Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer together;
+# Responses; xAI; Groq.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
@@ -75,9 +74,9 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns for the prompt's length and the limit in such messages, for callers who shorten their
-# prompt accordingly: Anthropic and its hosts; Gemini; OpenAI and its imitators, which name the
-# limit first.
+# Patterns for the prompt's length and the limit in these messages. Callers can shorten their
+# prompts by these numbers. In order: Anthropic and its hosts; Gemini; OpenAI and its imitators,
+# whose messages name the limit first.
 _LENGTHS: Final = (
     re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
     re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
@@ -87,10 +86,10 @@ _LENGTHS: Final = (
     ),
 )
 
-# xAI and Google's OpenAI-compatible API answer an unknown key with a 400 without a code, partly
-# percent-encoded: https://github.com/continuedev/continue/issues/10778,
-# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only the beginning of a
-# message counts, because the rest may quote the caller.
+# xAI and Google's OpenAI-compatible API refuse an unknown key with status 400 and without a code;
+# some messages are percent-encoded: https://github.com/continuedev/continue/issues/10778,
+# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only the
+# beginning of a message is compared, because the rest may quote the caller.
 _AUTH_WORDING: Final = re.compile(
     r"incorrect(?: |%20)api(?: |%20)key(?: |%20)provided|api key not valid", re.IGNORECASE
 )
@@ -101,15 +100,16 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
-# The provider's words are redacted by patterns, because the request is not available here.
+# Patterns redact the provider's message, because the request is not available here.
 MESSAGE_LENGTH_MAX: Final = 300
-# The limit for the words in the record, which are redacted again where the request is available.
+# The length limit for the provider's message in the record, which is redacted a second time by code
+# with access to the request.
 _KEPT_LENGTH_MAX: Final = 2000
 _INPUT_LENGTH_MAX: Final = 4096
-# A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
+# A longer quotation is not the name of a field, a model or a value, but may be part of the prompt.
 _LONG: Final = 48
 
-# Whole addresses: user part, path and query may all contain secrets.
+# Whole addresses, because the user part, the path and the query may contain secrets.
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE)
 
 _CUTS: Final = (
@@ -119,7 +119,7 @@ _CUTS: Final = (
     # Long quotations.
     (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
     (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
-    # A word that announces a secret, together with the secret.
+    # A word such as `bearer` or `token`, and the secret after it.
     (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
     (
         re.compile(
@@ -132,7 +132,7 @@ _CUTS: Final = (
     ),
     # The query of an address without a scheme.
     (re.compile(r"\?[\w.-]+=\S+"), "[redacted]"),
-    # Well-known forms of keys, including masked ones.
+    # Well-known forms of keys, including masked keys.
     (
         re.compile(
             r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
@@ -141,11 +141,8 @@ _CUTS: Final = (
         "[redacted]",
     ),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "[redacted]"),
-    # Any long run that mixes letters and digits, unlike words and the names of models.
-    (
-        re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"),
-        "[redacted]",
-    ),
+    # A long run of mixed letters and digits, which is neither a word nor the name of a model.
+    (re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"), "[redacted]"),
     (re.compile(r"(?<!\S)\S*\*{3,}\S*"), "[redacted]"),
     # Identifiers of accounts: ARNs, the twelve digits in them, Google's projects, e-mail addresses.
     (
@@ -159,12 +156,12 @@ _CUTS: Final = (
 
 _MARKUP: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
-# Raised for a frame that is not UTF-8 or JSON, has another shape, or is nested too deep.
+# Exceptions of parsers for data that is not UTF-8 or JSON, of another shape, or nested too deep.
 UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class ProviderRefusal(Struct, frozen=True, kw_only=True):
-    """A refusal as read by a codec; `code` is the provider's own, in lower case."""
+    """A refusal as read by a codec, with the provider's code in lower case."""
 
     provider: str
     status: int | None
@@ -193,13 +190,13 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
 
 def _overlength(message: str) -> Overlength | None:
     for pattern in _LENGTHS:
-        if found := pattern.search(message):
-            return Overlength(tokens=int(found["tokens"]), tokens_max=int(found["most"]))
+        if lengths := pattern.search(message):
+            return Overlength(tokens=int(lengths["tokens"]), tokens_max=int(lengths["most"]))
     return None
 
 
 def redact_body(body: bytes) -> str:
-    """Return the redacted words of a reply that no codec can read, such as a proxy's page."""
+    """Return the redacted text of a reply that no codec can read, such as a proxy's page."""
     text = body[: 4 * _INPUT_LENGTH_MAX].decode(errors="replace")
     return redact(_MARKUP.sub(" ", text), _KEPT_LENGTH_MAX)
 
@@ -218,16 +215,16 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
-    shown = redact(refusal.message).rstrip(".")
+    redacted = redact(refusal.message).rstrip(".")
     return (
         ErrorCode.INVALID_REQUEST,
-        f"refused the request: {shown}" if shown else "refused the request",
+        f"refused the request: {redacted}" if redacted else "refused the request",
     )
 
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
     """Return one line of at most `length_max` characters, without secrets and long quotations."""
-    # Addresses are cut first: once its escapes are resolved, an address may fall apart.
+    # Addresses are cut before escapes are resolved, which could split an address.
     text = _ADDRESS.sub("[url]", message[:_INPUT_LENGTH_MAX])
     text = " ".join(resolve_escapes(text)[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
@@ -237,9 +234,9 @@ def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
-    """Return the seconds to wait, from reply headers with lower-case names.
+    """Return the seconds to wait before a retry, from headers with lower-case names.
 
-    A date counts from the reply's own `date`. Without such a header `details` decide (Google).
+    A date is compared with the reply's `date`. Without a header, Google's `details` are read.
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000
@@ -254,12 +251,12 @@ def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -
 
 
 def _retry_delay_s(details: JsonValue) -> float | None:
-    """Return the delay of a google.rpc.RetryInfo (`34.4s`) in seconds, None if there is none."""
+    """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds, None without one."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
-        if stated:
-            return float(stated[1])
+        seconds = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+        if seconds:
+            return float(seconds[1])
     return None
 
 
@@ -268,7 +265,7 @@ def _number(text: str | None) -> float | None:
 
 
 def malformed_error(provider: str, what: str) -> UpstreamError:
-    """Return the error for a provider that sent `what`, which its format does not allow."""
+    """Return the error for a provider that sent `what`, which violates the format."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 

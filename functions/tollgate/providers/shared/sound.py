@@ -1,4 +1,4 @@
-"""Audio from providers: its size, its base64, its usage, and the header of a WAV file."""
+"""Limits, base64 decoding, usage and WAV headers for audio from providers."""
 
 import binascii
 import struct
@@ -10,12 +10,12 @@ from tollgate.core.work.speech import SpeechRequest
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import malformed_error
 
-# Lambda cannot return a larger reply ("Lambda quotas", 2026-11-22).
+# Lambda's limit for a reply ("Lambda quotas", 2026-11-22).
 SOUND_BYTES_MAX: Final = 200 * 1024 * 1024
-# Uncompressed audio has one channel and these sizes.
+# The format of uncompressed audio, which has one channel.
 SAMPLES_PER_SECOND: Final = 24_000
 SAMPLE_BYTES: Final = 2
-# Size in the header while the length is not known yet: players read to the end of the file.
+# The size in the header of audio with unknown length: players then read to the end of the file.
 _UNKNOWN: Final = 0xFFFFFFFF
 _HEADER_BYTES_AFTER_SIZE: Final = 36
 _FORMAT_BYTES: Final = 16
@@ -24,7 +24,7 @@ _CHANNELS: Final = 1
 
 
 def wav_header(size: int | None = None) -> bytes:
-    """Return the WAV header for this many bytes of samples; None if the size is not known yet."""
+    """Return the WAV header for this number of sample bytes, None for an unknown number."""
     return struct.pack(
         "<4sI4s4sIHHIIHH4sI",
         b"RIFF",
@@ -51,7 +51,7 @@ class SoundSize:
         self._bytes = 0
 
     def checked(self, piece: bytes) -> bytes:
-        """Return the next piece; raise UpstreamError if the audio is larger than a reply may be."""
+        """Return the next piece; raise UpstreamError if the audio exceeds the limit for a reply."""
         self._bytes += len(piece)
         if self._bytes > SOUND_BYTES_MAX:
             raise malformed_error(self._target.provider, f"more than {SOUND_BYTES_MAX} bytes")
@@ -67,7 +67,7 @@ def decode_sound(base64: str, target: Target) -> bytes:
 
 
 def usage_by_characters(work: SpeechRequest, target: Target) -> Usage:
-    """Return the usage in characters of the text; if characters are charged for, tokens are 0."""
+    """Return the characters of the text; if the provider charges for them, tokens are 0."""
     characters = len(work.text)
     if target.dialect.speech.usage == "characters":
         return Usage(uncached_input_tokens=0, output_tokens=0, characters=characters)

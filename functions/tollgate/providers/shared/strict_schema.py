@@ -1,11 +1,11 @@
-"""JSON Schemas for servers that enforce them strictly."""
+"""Closes JSON Schemas for servers that enforce them strictly."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from tollgate.core.json_value import JsonValue
 
-# Keywords whose values are schemas: a single schema, a list of schemas, schemas by name.
+# Keywords whose value is one schema, a list of schemas, or a mapping of schemas by name.
 _SINGLE: Final = ("items", "additionalProperties", "not")
 _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED: Final = ("properties", "$defs", "definitions")
@@ -14,8 +14,8 @@ _NAMED: Final = ("properties", "$defs", "definitions")
 def close_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the schema with `additionalProperties: false` on each object that lacks the key.
 
-    OpenAI and Anthropic refuse strict schemas without the key. A schema that is not strict must not
-    be closed, because its meaning would change.
+    OpenAI and Anthropic refuse strict schemas without the key. Closing a schema that is not strict
+    would change its meaning.
     """
     closed = {name: _inside(name, value) for name, value in schema.items()}
     if _is_object(schema) and "additionalProperties" not in schema:

@@ -1,4 +1,4 @@
-"""Calls and results in a history, for formats that refuse one without the other."""
+"""Checks that calls and results in a history match, which some formats require."""
 
 import hashlib
 import re
@@ -13,14 +13,14 @@ from tollgate.core.request import ToolMessage
 
 
 class OpenCalls:
-    """The calls of a history without a result yet; `called` has the distinct names of all calls."""
+    """The calls that have no result yet; `called` has the distinct tool names of all calls."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
         self._names: dict[str, str] = {}
 
     def ask(self, call: ToolCall) -> None:
-        """Note a call; raise RequestError if another call with the same id has no result yet."""
+        """Add a call; raise RequestError if another call with the same id has no result yet."""
         if call.id in self._names:
             refuse(f"two calls have the id {call.id!r}")
         self._names[call.id] = call.name
@@ -28,20 +28,20 @@ class OpenCalls:
             self.called.append(call.name)
 
     def answer(self, message: ToolMessage) -> str:
-        """Note a result and return its function's name; raise RequestError if no call is open."""
+        """Close the call of a result and return its name; raise RequestError if none is open."""
         if message.call_id not in self._names:
             refuse(f"tool result {message.call_id!r} answers no open call")
         return self._names.pop(message.call_id)
 
     def need_none(self) -> None:
-        """Raise RequestError if calls without results remain where the conversation continues."""
+        """Raise RequestError if any call has no result when the conversation continues."""
         if self._names:
             missing = ", ".join(map(repr, self._names))
             refuse(f"no tool result for the call {missing}")
 
 
 def arguments_object(call: ToolCall) -> JsonValue:
-    """Return the arguments as an object, integers with all digits; raise RequestError if none."""
+    """Return the arguments as an object, with exact integers; raise RequestError if invalid."""
     try:
         value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
     except ValueError as invalid:
@@ -52,14 +52,14 @@ def arguments_object(call: ToolCall) -> JsonValue:
 
 
 def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
-    """Return the id, or an allowed one derived from it; call and result get the same id."""
+    """Return the id, or an allowed id derived from it, equal for call and result."""
     if allowed.fullmatch(id_):
         return id_
     return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"
 
 
 def refuse(what: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> NoReturn:
-    """Raise RequestError for a fault in the caller's messages."""
+    """Raise RequestError for invalid messages."""
     raise _refused(what, code)
 
 

@@ -1,1 +1,1 @@
-"""A transport that answers without a provider."""
+"""A transport that simulates a provider."""

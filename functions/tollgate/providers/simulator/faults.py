@@ -1,7 +1,7 @@
-"""The faults that a simulated model fails with, each named by a suffix of the upstream model.
+"""The faults to simulate, each named by a suffix of the upstream model.
 
-`:429`, `:529` and `:timeout` fail every request; `:500-once` fails the first try of every body;
-`:drop-after-N` breaks a stream off after N pieces.
+`:429`, `:529` and `:timeout` fail every request. `:500-once` fails the first request with each
+body. `:drop-after-N` ends a stream after N pieces.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ RETRY_AFTER_S: Final = 1
 _REFUSALS: Final = {"429": (429, "rate_limit_error"), "529": (529, "overloaded_error")}
 _FAULTS_AT_ONCE: Final = frozenset({"", *_REFUSALS, "500-once", "timeout"})
 _BODIES_MAX: Final = 1024
-"""The number of failed bodies that `Faults` remembers; it forgets the oldest first."""
+"""The maximum number of failed bodies that `Faults` remembers; the oldest is forgotten first."""
 _DROP: Final = re.compile(r"drop-after-(\d{1,6})")
 
 
 class Faults:
-    """Fails requests as the suffix of their model says."""
+    """Fails requests with the fault in the suffix of their model."""
 
     def __init__(self) -> None:
         self._failed_once: OrderedDict[str, None] = OrderedDict()
@@ -33,7 +33,7 @@ class Faults:
     async def fail_at_once(self, fault: str, digest: str) -> None:
         """Raise the refusal that `fault` names, or never return for a timeout.
 
-        `digest` identifies the body of the request: `500-once` fails each body's first try.
+        `digest` identifies the body of the request, as `500-once` fails each body only once.
         """
         if fault in _REFUSALS:
             raise simulated_refusal(*_REFUSALS[fault])
@@ -54,13 +54,13 @@ def is_fault(suffix: str, *, streams: bool) -> bool:
 
 
 def pieces_before_drop(fault: str) -> int | None:
-    """Return the number of pieces that arrive before a stream is dropped; None if none is."""
+    """Return the number of pieces before a stream is dropped; None if it is not dropped."""
     dropped = _DROP.fullmatch(fault)
     return int(dropped[1]) if dropped else None
 
 
 def break_off(chunks: Iterator[bytes], number: int) -> Iterator[bytes]:
-    """Yield `number` chunks, then raise UpstreamError as a broken connection does."""
+    """Yield `number` chunks, and then raise UpstreamError as for a broken connection."""
     yield from islice(chunks, number)
     raise UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE, "The simulator breaks off, as its model's name says."
@@ -68,7 +68,7 @@ def break_off(chunks: Iterator[bytes], number: int) -> Iterator[bytes]:
 
 
 def simulated_refusal(status: int, error_type: str) -> UpstreamRefused:
-    """Return a refusal with OpenAI's body of an error."""
+    """Return a refusal whose body is an error in OpenAI's format."""
     headers: Mapping[str, str] = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 529) else {}
     error = {"message": "The simulator fails as requested.", "type": error_type, "code": None}
     return UpstreamRefused(status, headers, pydantic_core.to_json({"error": error}))

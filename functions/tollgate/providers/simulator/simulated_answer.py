@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.core.json_value import JsonValue
 
@@ -19,22 +19,18 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
     "null": None,
 }
 _CALLS_MAX: Final = 2
-# A schema may refer to itself without end.
+# The depth limit for values, because a schema may refer to itself.
 _DEPTH_MAX: Final = 16
-# The number of values grows exponentially with the depth where schemas refer to one another.
+# Without a limit, schemas that refer to one another have exponentially many values.
 _FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _File(_Shape):
+class _File(BaseModel):
     filename: str = ""
 
 
-class _Item(_Shape):
+class _Item(BaseModel):
     text: str = ""
     file: _File | None = None
 
@@ -43,7 +39,7 @@ class _Item(_Shape):
         return f"[{self.file.filename}]" if self.file else self.text
 
 
-class _Message(_Shape):
+class _Message(BaseModel):
     role: str
     content: str | list[_Item] | None = None
 
@@ -54,7 +50,7 @@ class _Message(_Shape):
         return self.content or ""
 
 
-class _Schema(_Shape):
+class _Schema(BaseModel):
     type: JsonValue = None
     enum: list[JsonValue] = Field(default=[])
     properties: dict[str, "_Schema"] = Field(default={})
@@ -64,32 +60,30 @@ class _Schema(_Shape):
     definitions: dict[str, "_Schema"] = Field(default={}, alias="$defs")
 
 
-class _Function(_Shape):
+class _Function(BaseModel):
     name: str
     parameters: _Schema = _Schema()
 
 
-class _Tool(_Shape):
+class _Tool(BaseModel):
+    """A tool, or the choice of a tool."""
+
     function: _Function
 
 
-class _NamedChoice(_Shape):
-    function: _Function
-
-
-class _Format(_Shape):
+class _Format(BaseModel):
     type: str
 
 
-class SimulatedRequest(_Shape):
-    """The fields that the simulator reads of a chat completion or of a legacy completion."""
+class SimulatedRequest(BaseModel):
+    """The fields that the simulator reads in a chat completion or a legacy completion."""
 
     model: str
     messages: list[_Message] = Field(default=[])
     prompt: str | None = None
     """The prompt of a legacy completion, which has no messages."""
     tools: list[_Tool] = Field(default=[])
-    tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
+    tool_choice: Literal["auto", "none", "required"] | _Tool = "auto"
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     stop: str | list[str] = Field(default=[])
@@ -99,15 +93,15 @@ class SimulatedRequest(_Shape):
 def deltas(
     request: SimulatedRequest, *, call_id: str, calls_unforced: bool
 ) -> tuple[list[dict[str, JsonValue]], str]:
-    """Return the deltas of the answer after the role, and its finish reason.
+    """Return the deltas of an answer after the delta with the role, and the finish reason.
 
-    Ids of tool calls begin with `call_id`. Unless `calls_unforced` is true, the answer has a tool
-    call only where the request forces one.
+    Ids of tool calls begin with `call_id`. If `calls_unforced` is false, the answer has a tool
+    call only if the request forces a call.
     """
     chosen = _chosen(request, calls_unforced=calls_unforced)
     if chosen:
         return list(_calls(chosen, call_id)), "tool_calls"
-    words = _words(_until_stop(_answer_text(request), request.stop))
+    words = re.findall(r"\s*\S+|\s+$", _until_stop(_answer_text(request), request.stop))
     limit = request.max_tokens or request.max_completion_tokens
     within_limit = words if limit is None else words[:limit]
     finish = "stop" if within_limit == words else "length"
@@ -115,7 +109,7 @@ def deltas(
 
 
 def usage(request: SimulatedRequest, answer: Sequence[object]) -> JsonValue:
-    """Return usage: the words of the prompt and the deltas of the answer count as tokens."""
+    """Return a usage report in which words of the prompt and deltas count as tokens."""
     texts = [*(message.text for message in request.messages), request.prompt or ""]
     prompt = sum(len(text.split()) for text in texts)
     return {
@@ -134,9 +128,9 @@ def _answer_text(request: SimulatedRequest) -> str:
 
 
 def _until_stop(text: str, stop: str | list[str]) -> str:
-    """Return the text before the first stop text in it."""
+    """Return the text up to the first stop sequence."""
     stops = [stop] if isinstance(stop, str) else stop
-    places = [place for each in stops if each and (place := text.find(each)) >= 0]
+    places = [place for sequence in stops if sequence and (place := text.find(sequence)) >= 0]
     return text[: min(places, default=len(text))]
 
 
@@ -150,15 +144,11 @@ def _spoken(request: SimulatedRequest) -> str:
     return spoken[-1] if spoken else ""
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\s*\S+|\s+$", text)
-
-
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
-    """Return the tools to call: the tool that `tool_choice` names, else the first two.
+    """Return the tools to call: the tool that `tool_choice` names, or else the first two.
 
-    After a tool's result, return only the last tool if a call is required, else none. The gateway
-    emulates a JSON schema by a tool after the caller's tools, so that the last one is chosen.
+    After a tool result, return the last tool if a call is required, else none. The gateway puts the
+    tool that emulates a JSON schema after the caller's tools.
     """
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if request.tool_choice == "auto" and (answered or not calls_unforced):
@@ -166,7 +156,7 @@ def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Functio
     if request.tool_choice == "none":
         return []
     offered = [tool.function for tool in request.tools]
-    if isinstance(request.tool_choice, _NamedChoice):
+    if isinstance(request.tool_choice, _Tool):
         name = request.tool_choice.function.name
         return [function for function in offered if function.name == name]
     return offered[-1:] if answered else offered[:_CALLS_MAX]
@@ -174,7 +164,8 @@ def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Functio
 
 def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonValue]]:
     for index, function in enumerate(functions):
-        arguments = pydantic_core.to_json(_arguments(function.parameters)).decode()
+        schema = function.parameters
+        filled = _Filling(schema.definitions).object_of(schema, _DEPTH_MAX)
         yield {
             "tool_calls": [
                 {
@@ -185,37 +176,33 @@ def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonV
                 }
             ]
         }
-        for piece in re.findall(r"[^,:]+[,:]?", arguments):
+        for piece in re.findall(r"[^,:]+[,:]?", pydantic_core.to_json(filled).decode()):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
-def _arguments(parameters: _Schema) -> JsonValue:
-    return _Filling(parameters.definitions).object_of(parameters, _DEPTH_MAX)
-
-
 class _Filling:
-    """Fills a schema with at most `_FILLED_MAX` values; further values are null."""
+    """Fills a schema with at most `_FILLED_MAX` values, and with null from then on."""
 
     def __init__(self, definitions: Mapping[str, _Schema]) -> None:
         self._definitions = definitions
         self._left = _FILLED_MAX
 
-    def object_of(self, stated: _Schema, depth: int) -> JsonValue:
-        names = stated.properties if stated.required is None else stated.required
-        return {name: self._value(stated.properties.get(name, _Schema()), depth) for name in names}
+    def object_of(self, schema: _Schema, depth: int) -> JsonValue:
+        names = schema.properties if schema.required is None else schema.required
+        return {name: self._value(schema.properties.get(name, _Schema()), depth) for name in names}
 
-    def _value(self, stated: _Schema, depth: int) -> JsonValue:
+    def _value(self, schema: _Schema, depth: int) -> JsonValue:
         self._left -= 1
         if depth == 0 or self._left < 0:
             return None
-        if stated.ref is not None:
-            named = self._definitions.get(stated.ref.removeprefix(_DEFINITIONS), _Schema())
+        if schema.ref is not None:
+            named = self._definitions.get(schema.ref.removeprefix(_DEFINITIONS), _Schema())
             return self._value(named, depth - 1)
-        if stated.enum:
-            return stated.enum[0]
-        if stated.any_of:
-            return self._value(stated.any_of[0], depth - 1)
-        if stated.properties:
-            return self.object_of(stated, depth - 1)
-        kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
+        if schema.enum:
+            return schema.enum[0]
+        if schema.any_of:
+            return self._value(schema.any_of[0], depth - 1)
+        if schema.properties:
+            return self.object_of(schema, depth - 1)
+        kind = schema.type[0] if isinstance(schema.type, list) and schema.type else schema.type
         return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"

@@ -1,6 +1,6 @@
-"""The simulator's pictures: stripes whose colors are a hash of the prompt.
+"""The simulator's images: stripes whose colors are a hash of the prompt.
 
-A prompt with the word `harm` is refused as a content filter refuses one.
+The simulated content filter refuses a prompt with the word `harm`.
 """
 
 import base64
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.ports.base import WireRequest
@@ -25,10 +25,6 @@ _MAGIC: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class _PictureRequest(BaseModel):
-    """The fields that the simulator reads of a request for pictures."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     model: str
     prompt: str
     n: Annotated[int, Field(ge=1, le=10)] = 1
@@ -39,7 +35,7 @@ class _PictureRequest(BaseModel):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Width and height, each at most SIDE_MAX."""
+        """The width and the height, each at most SIDE_MAX."""
         width, height = self.size.split("x")
         return min(int(width), SIDE_MAX), min(int(height), SIDE_MAX)
 
@@ -52,12 +48,12 @@ class _PictureRequest(BaseModel):
 def answer_with_pictures(request: WireRequest, body: bytes) -> Iterator[bytes]:
     """Return the events of a stream, or the whole answer as one piece.
 
-    Raises UpstreamRefused for a harmful prompt, ValidationError for a body that cannot be read.
+    Raises UpstreamRefused for a harmful prompt, and ValidationError for an unreadable body.
     """
-    wanted = _PictureRequest.model_validate_json(body)
-    if wanted.is_harmful:
+    images = _PictureRequest.model_validate_json(body)
+    if images.is_harmful:
         raise simulated_refusal(400, "content_policy_violation")
-    return _events(wanted) if request.reply_bytes_max is None else iter((_reply(wanted),))
+    return _events(images) if request.reply_bytes_max is None else iter((_reply(images),))
 
 
 def _reply(request: _PictureRequest) -> bytes:
@@ -69,7 +65,7 @@ def _reply(request: _PictureRequest) -> bytes:
 
 
 def _events(request: _PictureRequest) -> Iterator[bytes]:
-    """Yield previews of the first picture, then each picture."""
+    """Yield previews of the first image, and then each image."""
     for number in range(request.partial_images):
         yield _event("partial_image", request, f"preview {number}", partial_image_index=number)
     for place in range(request.n):
@@ -101,7 +97,7 @@ def _usage(request: _PictureRequest, pictures: int) -> dict[str, JsonValue]:
 
 
 def _picture(request: _PictureRequest, seed: str) -> str:
-    """Return a PNG as base64; equal requests have equal pictures."""
+    """Return a PNG in base64, which depends only on the request and the seed."""
     width, height = request.sides
     source = "\0".join((seed, request.prompt, request.quality, *request.reference_images))
     colors = hashlib.shake_256(source.encode()).digest(3 * _STRIPES)
@@ -113,7 +109,7 @@ def _picture(request: _PictureRequest, seed: str) -> str:
     pixels.append(packer.flush())
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", b"".join(pixels)), (b"IEND", b""))
-    return base64.b64encode(_MAGIC + b"".join(_chunk(*each) for each in chunks)).decode()
+    return base64.b64encode(_MAGIC + b"".join(_chunk(*chunk) for chunk in chunks)).decode()
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:

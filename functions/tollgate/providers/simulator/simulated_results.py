@@ -1,4 +1,4 @@
-"""The simulator's vectors, rankings and judgements, each of which follows from words alone."""
+"""The simulator's vectors, rankings and moderations, which depend only on words."""
 
 import hashlib
 import math
@@ -8,18 +8,14 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 _DIMENSIONS: Final = 256
-# Further words of an input are ignored: each word costs time, and no test needs more words.
+# Further words are ignored, because each word costs time and no test needs more.
 _WORDS_MAX: Final = 64
 
 
 class _EmbeddingRequest(BaseModel):
-    """The fields that the simulator reads of a request for embeddings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     model: str
     input: list[str | list[int]]
     dimensions: int = _DIMENSIONS
@@ -27,19 +23,19 @@ class _EmbeddingRequest(BaseModel):
 
 
 def embed(body: bytes) -> bytes:
-    """Return a vector for each input: the sum of a vector for each of its words or token ids.
+    """Return a vector for each input, the sum of the vectors for its words or token ids.
 
-    Each word and each token id counts as one token of usage.
+    The usage counts each word and each token id as one token.
     """
     request = _EmbeddingRequest.model_validate_json(body)
-    words = [_words(each) for each in request.input]
-    known: dict[str, tuple[float, ...]] = {}
+    words = [_words(input_words) for input_words in request.input]
+    vector_of_word: dict[str, tuple[float, ...]] = {}
     data = []
-    for index, each in enumerate(words):
-        vector = _vector(each[:_WORDS_MAX], request.dimensions, known)
+    for index, input_words in enumerate(words):
+        vector = _vector(input_words[:_WORDS_MAX], request.dimensions, vector_of_word)
         packed = struct.pack(f"<{len(vector)}f", *vector)
-        shown = vector if request.encoding_format == "float" else b64encode(packed).decode()
-        data.append({"object": "embedding", "index": index, "embedding": shown})
+        embedding = vector if request.encoding_format == "float" else b64encode(packed).decode()
+        data.append({"object": "embedding", "index": index, "embedding": embedding})
     tokens = sum(map(len, words))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return pydantic_core.to_json(
@@ -53,35 +49,33 @@ def _words(text: str | list[int]) -> list[str]:
     return [f"#{number}" for number in text]
 
 
-def _vector(words: list[str], size: int, known: dict[str, tuple[float, ...]]) -> list[float]:
+def _vector(
+    words: list[str], size: int, vector_of_word: dict[str, tuple[float, ...]]
+) -> list[float]:
     total = [0.0] * size
     for word in words:
-        if word not in known:
+        if word not in vector_of_word:
             digest = hashlib.shake_256(word.encode()).digest(2 * size)
-            known[word] = tuple(map(float, struct.unpack(f"<{size}h", digest)))
-        total = [sum(pair) for pair in zip(total, known[word], strict=True)]
+            vector_of_word[word] = tuple(map(float, struct.unpack(f"<{size}h", digest)))
+        total = [sum(pair) for pair in zip(total, vector_of_word[word], strict=True)]
     length = math.sqrt(sum(number * number for number in total)) or 1.0
     return [round(number / length, 9) for number in total]
 
 
 class _RerankRequest(BaseModel):
-    """The fields that the simulator reads of a request to rank documents."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     query: str
     documents: list[str]
     top_n: int
 
 
 def rank_documents(body: bytes) -> bytes:
-    """Return the documents ranked by the share of the query's words that each one has."""
+    """Return the documents, ranked by the share of the query's words in each document."""
     request = _RerankRequest.model_validate_json(body)
-    wanted = set(_words(request.query))
-    texts = [_words(each) for each in request.documents]
-    scores = [len(wanted.intersection(words)) / len(wanted) for words in texts]
+    query_words = set(_words(request.query))
+    texts = [_words(document) for document in request.documents]
+    scores = [len(query_words.intersection(words)) / len(query_words) for words in texts]
     order = sorted(range(len(texts)), key=lambda place: -scores[place])[: request.top_n]
-    tokens = sum(len(words) + len(wanted) for words in texts)
+    tokens = sum(len(words) + len(query_words) for words in texts)
     results = [{"index": place, "relevance_score": scores[place]} for place in order]
     return pydantic_core.to_json({"results": results, "usage": {"total_tokens": tokens}})
 
@@ -91,49 +85,42 @@ class _PictureAddress(BaseModel):
 
 
 class _JudgedPart(BaseModel):
-    """A text or a picture to judge."""
-
     text: str = ""
     image_url: _PictureAddress | None = None
 
 
 class _ModerationRequest(BaseModel):
-    """The fields that the simulator reads of a request to judge texts and pictures."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     model: str
     input: list[str] | list[_JudgedPart]
 
 
 def moderate(body: bytes) -> bytes:
-    """Return a judgement for each text, or one judgement for all parts together.
+    """Return a moderation for each text, or one moderation for all parts together.
 
-    A text with the word `harm` is flagged, and so is a picture whose bytes or address contain
-    these letters.
+    Texts with the word `harm` are flagged, and images whose bytes or URL contain these letters.
     """
     request = _ModerationRequest.model_validate_json(body)
     texts = [each for each in request.input if isinstance(each, str)]
     parts = [each for each in request.input if not isinstance(each, str)]
     results = [_judgement({"text": "harm" in _words(text)}) for text in texts]
     if parts:
-        found: dict[str, bool] = {}
+        harms_by_type: dict[str, bool] = {}
         for part in parts:
-            shown = part.image_url
-            name = "image" if shown else "text"
-            harms = b"harm" in _content(shown.url) if shown else "harm" in _words(part.text)
-            found[name] = found.get(name, False) or harms
-        results.append(_judgement(found))
+            image = part.image_url
+            name = "image" if image else "text"
+            harms = b"harm" in _content(image.url) if image else "harm" in _words(part.text)
+            harms_by_type[name] = harms_by_type.get(name, False) or harms
+        results.append(_judgement(harms_by_type))
     return pydantic_core.to_json({"id": "sim", "model": request.model, "results": results})
 
 
-def _judgement(found: Mapping[str, bool]) -> dict[str, object]:
-    flagged = any(found.values())
+def _judgement(harms_by_type: Mapping[str, bool]) -> dict[str, object]:
+    flagged = any(harms_by_type.values())
     return {
         "flagged": flagged,
         "categories": {"violence": flagged},
         "category_scores": {"violence": float(flagged)},
-        "category_applied_input_types": {"violence": list(found)},
+        "category_applied_input_types": {"violence": list(harms_by_type)},
     }
 
 

@@ -1,18 +1,18 @@
-"""The simulator's speech: a tone as long as the text takes to speak; as MP3, silence."""
+"""The simulator's speech: a tone, or silence in MP3, as long as the spoken text would be."""
 
 import math
 import struct
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wav_header
 
 _SECONDS_PER_CHARACTER: Final = 0.06
 # A tenth of a second.
 _SAMPLES_PER_CHUNK: Final = SAMPLES_PER_SECOND // 10
-# 400 periods a second: a chunk holds whole periods, so that all chunks have equal bytes.
+# The tone has 400 periods per second, and each chunk has whole periods, so all chunks are equal.
 _SAMPLES_PER_PERIOD: Final = 60
 _LOUDNESS: Final = 8_000
 _TONE: Final = b"".join(
@@ -27,17 +27,13 @@ _FRAMES_PER_CHUNK: Final = 4
 
 
 class _SpeechRequest(BaseModel):
-    """The fields that the simulator reads of a text to speak."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     input: str = Field(max_length=65_536)
     response_format: Literal["mp3", "wav", "pcm"]
     speed: float = Field(default=1, ge=0.25, le=4)
 
 
 def speak(body: bytes) -> Iterator[bytes]:
-    """Return the sound of a text in chunks, whose number depends on the text and the speed."""
+    """Return the audio for a text in chunks; the length depends on the text and the speed."""
     request = _SpeechRequest.model_validate_json(body)
     seconds = len(request.input) * _SECONDS_PER_CHARACTER / request.speed
     if request.response_format == "mp3":
@@ -53,7 +49,7 @@ def _whole(number: float) -> int:
 
 
 def _chunks(repeated: bytes, size: int, header: bytes = b"") -> Iterator[bytes]:
-    """Yield `header`, then `size` bytes in chunks that repeat `repeated`; the last may be cut."""
+    """Yield `header` and `size` bytes, in chunks that are each `repeated`, cut at the end."""
     for start in range(0, size, len(repeated)):
         yield header + repeated[: size - start]
         header = b""

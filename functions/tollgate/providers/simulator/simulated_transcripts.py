@@ -1,4 +1,4 @@
-"""The simulator's transcripts: a word for each second of a recording, chosen by a hash of it."""
+"""The simulator's transcripts: one word per second, chosen by a hash of the recording."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -35,7 +35,7 @@ _WAV_RATE: Final = slice(28, 32)
 
 
 class _Transcript(Struct, frozen=True, kw_only=True):
-    """The transcript of one recording, and the form in which the request wants it."""
+    """The transcript of one recording, and the format that the request asks for."""
 
     words: tuple[str, ...]
     seconds: float
@@ -45,7 +45,7 @@ class _Transcript(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The words, joined."""
+        """The text of the transcript."""
         return " ".join(self.words)
 
     def whole(self) -> bytes:
@@ -92,7 +92,7 @@ class _Transcript(Struct, frozen=True, kw_only=True):
 def answer_with_transcript(request: WireRequest, body: bytes) -> Iterator[bytes]:
     """Return the events of a stream, or the whole transcript as one piece.
 
-    The recording and its options are parts of the request's form; `body` is not read.
+    The recording and the options are in the request's form, so `body` is not read.
     """
     transcript = _transcribe(request)
     if request.reply_bytes_max is None:
@@ -101,7 +101,7 @@ def answer_with_transcript(request: WireRequest, body: bytes) -> Iterator[bytes]
 
 
 def _transcribe(request: WireRequest) -> _Transcript:
-    """Return the transcript of the recording that is a file of the request's form."""
+    """Return the transcript of the recording in the request's form."""
     texts: Mapping[str, str] = {
         part.name: part.content.decode() for part in request.form if part.file_name is None
     }

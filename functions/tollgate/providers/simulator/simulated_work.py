@@ -1,7 +1,7 @@
-"""The table of the kinds of work that the simulator answers, by the path of a request.
+"""The kinds of work other than chat that the simulator answers, by the path of a request.
 
-Vectors are made of the words of a text, documents are ranked by the words that they share with the
-query, pictures are stripes, speech is a tone, and a transcript is made of a recording's bytes.
+Vectors depend on the words of a text, documents are ranked by the words that they share with the
+query, images are stripes, speech is a tone, and transcripts depend on the recording's bytes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +20,14 @@ class SimulatedWork(Struct, frozen=True, kw_only=True):
     """The simulator's answer to one kind of work."""
 
     models: frozenset[str]
-    """The upstream models that serve the kind."""
+    """The upstream models for the kind of work."""
     answer: Callable[[WireRequest, bytes], Iterator[bytes]]
-    """Return the pieces of the answer to a request and its body as JSON.
+    """Return the pieces of the answer to a request, given with its JSON body.
 
-    Raises ValidationError for a body that the simulator cannot read, and UpstreamRefused.
+    Raises ValidationError for an unreadable body, and UpstreamRefused for a simulated refusal.
     """
     streams: bool = True
-    """True if an answer may have several pieces, so that `:drop-after-N` is a fault of a model."""
+    """True if an answer may have several pieces, so its models may have `:drop-after-N`."""
 
 
 def _in_one_piece(

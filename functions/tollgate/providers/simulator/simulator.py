@@ -1,10 +1,10 @@
-"""A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
+"""A simulated provider, which answers chat and legacy completions by fixed rules.
 
-The upstream model names the rule of a generation: `echo` repeats the last user text up to a stop
-text, in an object where JSON is requested, and calls a tool only if the request forces a call;
-`tools` calls the first tools of the request; `slow` echoes with pauses; `read` echoes like `echo`.
-Other kinds of work are rows of `SIMULATED_WORK`, which names their models. A suffix of the model is
-a fault to simulate (`simulator.faults`). The simulator must never stand in for a real provider.
+The upstream model names the rule for a generation. `echo` repeats the last user text up to a stop
+sequence, inside an object if JSON is requested, and calls a tool only if the request forces a call.
+`tools` calls the first tools of the request, `slow` echoes with pauses, and `read` is like `echo`.
+`SIMULATED_WORK` has the models for other kinds of work. A suffix of the model names a fault to
+simulate (`simulator.faults`). The simulator must never replace a real provider.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from tollgate.providers.simulator.faults import (
 )
 from tollgate.providers.simulator.simulated_answer import SimulatedRequest, deltas, usage
 from tollgate.providers.simulator.simulated_work import SIMULATED_WORK, SimulatedWork
-from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.authorization import ProviderServices
 
 PAUSE_S: Final = 0.2
 _SLOW: Final = "slow"
@@ -85,7 +85,7 @@ class Simulator:
 
 
 def _chat_chunks(body: bytes, digest: str, before_drop: int | None) -> Iterator[bytes]:
-    """Return the chunks of a generation; a dropped one has no chunk that finishes the answer."""
+    """Return the chunks of a generation; the last chunk of a dropped generation is missing."""
     answer = _Answer(SimulatedRequest.model_validate_json(body), digest)
     return answer.whole() if before_drop is None else islice(answer.unfinished(), before_drop)
 
@@ -93,7 +93,7 @@ def _chat_chunks(body: bytes, digest: str, before_drop: int | None) -> Iterator[
 def _work_chunks(
     work: SimulatedWork, request: WireRequest, body: bytes, before_drop: int | None
 ) -> Iterator[bytes]:
-    """Return the pieces of an answer; a dropped stream of events ends early, raw sound fails."""
+    """Return the pieces of an answer; a dropped stream ends early, or fails if it is raw audio."""
     chunks = work.answer(request, body)
     if before_drop is None or request.reply_bytes_max is not None:
         return chunks
@@ -118,7 +118,7 @@ class _Answer:
         }
 
     def unfinished(self) -> Iterator[bytes]:
-        """Yield the frames before the one that finishes."""
+        """Yield the frames without the finish reason, the usage and the end mark."""
         if not self._completes:
             yield self._choice({"role": "assistant", "content": ""})
         for delta in self._deltas:
@@ -142,5 +142,5 @@ class _Answer:
 
 
 def make_simulator(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, which answers by the clock alone."""
+    """Return the simulator as the transport of a row."""
     return Simulator(services.clock)

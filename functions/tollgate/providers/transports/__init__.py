@@ -1,1 +1,1 @@
-"""Transports: the I/O of calls to providers."""
+"""Transports, which do the I/O for calls to providers."""

@@ -1,11 +1,17 @@
-"""Headers that authorize the requests of a row: a key in the header that the provider reads."""
+"""The headers that authorize the requests of a provider row."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, Protocol
 
+from msgspec import Struct
+
+from tollgate.aws.sigv4 import Credentials
+from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.ports.base import ProviderRow
+from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.ports.base import SecretStore
 
 AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
@@ -16,11 +22,11 @@ class Authorization(Protocol):
     """Makes the headers that authorize a request."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers for the next request; raise MissingCredentials if there are none."""
+        """Return the headers for the next request; raise MissingCredentials without credentials."""
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """Return the secret that a row names, None if none; raise MissingCredentials if unset."""
+    """Return a row's secret, None if the row names none; raise MissingCredentials if unset."""
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -33,13 +39,13 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
 def no_credentials(
     row: ProviderRow, what: str, place: CredentialPlace | None = None
 ) -> MissingCredentials:
-    """Return the error for a row without credentials, worded without any secret."""
+    """Return the error for a row without usable credentials; the message has no secret."""
     places = () if place is None else (place,)
     return MissingCredentials(f"The provider {row.slug} {what}.", places)
 
 
 class KeyHeader:
-    """Authorization by a row's key, read for every call so that rotation takes effect at once."""
+    """Authorization with a row's key, which is read for every call, so a new key works at once."""
 
     def __init__(self, row: ProviderRow, secrets: SecretStore) -> None:
         self._row = row
@@ -56,3 +62,32 @@ class KeyHeader:
         if self._row.auth == "bearer":
             return {"authorization": f"Bearer {key}"}
         return {self._row.auth: key}
+
+
+def required_credentials(
+    row: ProviderRow, credentials: Callable[[], Credentials | None]
+) -> Callable[[], Credentials]:
+    """Return a function that returns the credentials or raises MissingCredentials."""
+
+    def read() -> Credentials:
+        identity = credentials()
+        if identity is None:
+            remedy = describe_remedy((AWS_IDENTITY,))
+            raise no_credentials(row, f"has no credentials: {remedy}", AWS_IDENTITY)
+        return identity
+
+    return read
+
+
+class ProviderServices(Struct, frozen=True, kw_only=True):
+    """The services that transports and authorizations need."""
+
+    pool: HttpPool
+    secrets: SecretStore
+    credentials: Callable[[], Credentials | None]
+    """Returns the gateway's AWS credentials, None without any."""
+    aws_region: str
+    """The region of the gateway's AWS identity."""
+    google_file: Path | None
+    """The file with the environment's Google credentials, which may not exist; None if not set."""
+    clock: Clock

@@ -1,15 +1,16 @@
-"""Bedrock's runtime API: signed requests, and answers in event-stream framing."""
+"""The transport for Bedrock's runtime API, with signed requests and AWS event streams."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 import pydantic_core
+from typing_extensions import override
 
 from tollgate.aws.eventstream import EventStreamDecoder
-from tollgate.aws.sigv4 import Credentials, Signer
-from tollgate.core.clock import Clock
+from tollgate.aws.sigv4 import Signer
 from tollgate.http1.reply import Reply
 from tollgate.providers.ports.base import (
     Frame,
@@ -19,38 +20,26 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.aws_identity import required_credentials
+from tollgate.providers.transports.authorization import ProviderServices, required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
-from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
-from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.http_pool import HttpCall, ReservedCall
 
 EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
 
-class BedrockRuntime:
-    """Sends the requests of one row to its region, or to `base_url` in place of the region.
-
-    `frames` makes the decoder of an answer; by default each event-stream message is a frame.
-    """
+class AwsRuntime:
+    """Signs the requests of a row and sends them to a regional service, or to the `base_url`."""
 
     def __init__(
-        self,
-        row: ProviderRow,
-        pool: HttpPool,
-        credentials: Callable[[], Credentials | None],
-        clock: Clock,
-        *,
-        frames: Callable[[], FrameDecoder] | None = None,
+        self, row: ProviderRow, services: ProviderServices, *, service: str, host: str
     ) -> None:
         if row.region is None:
             raise ValueError(f"provider {row.slug} has no region")
         self._slug = row.slug
-        self._base_url = row.base_url or f"https://bedrock-runtime.{row.region}.amazonaws.com"
-        self._pool = pool
-        self._frames = frames or EventStreamFrames
-        self._signer = Signer(
-            "bedrock", row.region, required_credentials(row.slug, credentials), clock
-        )
+        self._base_url = row.base_url or f"https://{host}.{row.region}.amazonaws.com"
+        self._pool = services.pool
+        credentials = required_credentials(row, services.credentials)
+        self._signer = Signer(service, row.region, credentials, services.clock)
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
         ready = await self._pool.reserve(self._call(request, timeouts))
@@ -64,13 +53,9 @@ class BedrockRuntime:
             yield BodyFrames(reply, self._decoder(reply, request), self._slug)
 
     def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
-        url = f"{self._base_url}{request.path}"
+        url = f"{self._base_url}{self._path(request)}"
         body = pydantic_core.to_json(request.body)
-        headers = {
-            "accept": EVENT_STREAM if request.reply_bytes_max is None else JSON,
-            **request.headers,
-            "content-type": "application/json",
-        }
+        headers = {**self._headers(request), "content-type": JSON}
         return HttpCall(
             provider=self._slug,
             url=url,
@@ -79,8 +64,34 @@ class BedrockRuntime:
             connect_s=timeouts.connect_s,
         )
 
+    def _path(self, request: WireRequest) -> str:
+        return request.path
+
+    def _headers(self, request: WireRequest) -> Mapping[str, str]:
+        return request.headers
+
+    @abstractmethod
     def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
-        # A chat answer is an event stream; other results and token counts are one object.
+        """Return a new decoder for the body of a reply."""
+
+
+class BedrockRuntime(AwsRuntime):
+    """Sends requests to Bedrock; `frames` makes the decoder of an event stream."""
+
+    def __init__(
+        self, row: ProviderRow, services: ProviderServices, frames: Callable[[], FrameDecoder]
+    ) -> None:
+        super().__init__(row, services, service="bedrock", host="bedrock-runtime")
+        self._frames = frames
+
+    @override
+    def _headers(self, request: WireRequest) -> Mapping[str, str]:
+        accepted = EVENT_STREAM if request.reply_bytes_max is None else JSON
+        return {"accept": accepted, **request.headers}
+
+    @override
+    def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
+        # A chat answer is an event stream; any other answer is one JSON object.
         if request.reply_bytes_max is None and reply.content_type != JSON:
             return self._frames()
         return WholeBody(request.reply_bytes_max, reply.headers)
@@ -102,5 +113,5 @@ class EventStreamFrames:
 
 
 def make_bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, which signs with the gateway's AWS identity."""
-    return BedrockRuntime(row, services.pool, services.credentials, services.clock)
+    """Return the transport of a row for Converse."""
+    return BedrockRuntime(row, services, EventStreamFrames)

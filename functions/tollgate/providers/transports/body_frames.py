@@ -1,4 +1,4 @@
-"""The frames in the body of a reply, as they arrive."""
+"""Reads the body of a reply as frames."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,17 +19,17 @@ _DRAIN_S: Final = 0.25
 
 
 class FrameDecoder(Protocol):
-    """Cuts the bytes of one body into frames."""
+    """Splits the bytes of one body into frames."""
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         """Return the frames that these bytes complete."""
 
     def end(self) -> Iterable[Frame]:
-        """Return the frames due when the body ends."""
+        """Return the last frames, after the end of the body."""
 
 
 class WholeBody:
-    """A body that is one frame, for results and for servers that do not stream."""
+    """A body that is one frame, for answers that are not streamed."""
 
     def __init__(self, bytes_max: int | None, headers: Mapping[str, str] = _NO_HEADERS) -> None:
         self._bytes_max = bytes_max or WHOLE_BODY_BYTES_MAX
@@ -52,7 +52,7 @@ class WholeBody:
 
 
 class BodyFrames:
-    """Iterates over the frames of each read; the context of the reply closes the connection."""
+    """Iterates over the frames of each read; the caller closes the reply."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class BodyFrames:
         self._reply = reply
         self._decoder = decoder
         self._provider = provider
-        # The last frame of the body; None if the format has no such frame.
+        # The data of the last frame, None if the format has no end mark.
         self._end_mark = end_mark
         self._ended = False
         self._marked = False
@@ -96,7 +96,8 @@ class BodyFrames:
         try:
             frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
         except UpstreamError as broken:
-            # Frames before the broken one in the same read were received and still count.
+            # The frames before the broken frame are returned first, and the error is raised
+            # afterwards.
             self._broken = broken
         for place, frame in enumerate(frames, start=1):
             if frame.data == self._end_mark:
@@ -105,9 +106,9 @@ class BodyFrames:
         return frames
 
     async def _drain(self) -> None:
-        """Read to the end of the body, so that the connection can serve another call.
+        """Read to the end of the body, so that the connection can be used again.
 
-        The answer is already complete, and errors are ignored.
+        Errors are ignored, because the answer is already complete.
         """
         if self._reply.is_read:
             return

@@ -1,7 +1,7 @@
-"""Makes google-auth credentials from the JSON that Google writes for a client.
+"""Makes google-auth credentials from the JSON files of Google Cloud.
 
-For federated credentials google-auth's general loader imports `requests`, which the deployed
-functions lack. The loaders of each kind do not import it; the caller supplies the HTTP transport.
+google-auth's general loader imports `requests` for federated credentials, and the deployed
+functions lack this package. The loader for each kind works with the HTTP transport of the caller.
 """
 
 import re
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
-# The Google services that a secret may send an identity to. They are checked by service name and
-# not by domain: a bucket is a host of googleapis.com too, and anybody may write to some buckets.
+# The Google services to which a secret may send an identity. A check of the domain would not be
+# enough: buckets are hosts of googleapis.com too, and anybody may write to some buckets.
 _SERVICES: Final = {"token_url": "sts", "service_account_impersonation_url": "iamcredentials"}
 
-# The classes of google-auth, each imported with the first credentials of its kind.
+# The classes of google-auth, imported with the first credentials of each kind.
 _SERVICE_ACCOUNT: Final = DottedName[Any]("google.oauth2.service_account:Credentials")
 _USER: Final = DottedName[Any]("google.oauth2.credentials:Credentials")
 _AWS: Final = DottedName[Any]("google.auth.aws:Credentials")
@@ -33,32 +33,32 @@ Info = Mapping[str, Any]
 
 
 class UnusableCredentials(ValueError):
-    """The kind of credentials is not supported; the message says which."""
+    """The credentials are of an unsupported kind, which the message names."""
 
 
 class AwsRole:
-    """The gateway's own AWS identity, as the supplier of credentials that google-auth calls."""
+    """Supplies the gateway's AWS identity to google-auth."""
 
     def __init__(self, credentials: Callable[[], AwsCredentials], region: str) -> None:
         self._credentials = credentials
         self._region = region
 
     def get_aws_security_credentials(self, context: object, request: object) -> AwsCredentials:
-        """Return the credentials to sign with; google-auth reads fields of these names."""
+        """Return the credentials for signing, with the field names that google-auth reads."""
         return self._credentials()
 
     def get_aws_region(self, context: object, request: object) -> str:
-        """Return the region whose STS vouches for the identity."""
+        """Return the region of the STS endpoint that confirms the identity."""
         return self._region
 
 
 def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> "Credentials":
     """Return credentials for Google Cloud; raise UnusableCredentials for an unsupported kind.
 
-    `role` is the identity that a federation from AWS proves. A federation from a secret may read
-    nothing of this machine. Raises ValueError if the JSON lacks a field.
+    `role` is the identity for a federation from AWS. A federation in a secret may not read files
+    of this machine. Raises ValueError if the JSON lacks a field.
     """
-    # This import takes long; it runs with the first token.
+    # Imported here, because the import takes long and only the first token needs it.
     from google.auth.credentials import with_scopes_if_required
 
     if not isinstance(info, dict):
@@ -71,16 +71,16 @@ def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> 
     try:
         unscoped = _LOADERS[kind](info, role)
     except (AttributeError, KeyError, TypeError) as malformed:
-        # google-auth reads some fields before it checks their types.
+        # google-auth does not check all fields before reading them.
         raise ValueError("a field is missing or of the wrong type") from malformed
     scoped: Credentials = with_scopes_if_required(unscoped, _SCOPES)  # type: ignore[no-untyped-call]
     return scoped
 
 
 def _check_federation(info: Info) -> None:
-    """Raise UnusableCredentials if a federation would send files or identities elsewhere.
+    """Raise UnusableCredentials if a federation would read files or send identities elsewhere.
 
-    Otherwise the right to write the secret would become one to read the function's files.
+    Otherwise anybody who can write the secret could also read the function's files.
     """
     if info.get("subject_token_type") != _AWS_TOKEN:
         raise UnusableCredentials(
@@ -96,7 +96,7 @@ def _check_federation(info: Info) -> None:
 
 
 def _serves(service: str, host: str | None) -> bool:
-    """Return whether a host is a service of Google: global, regional or in a private network.
+    """Return whether a host is this Google service: global, regional or in a private network.
 
     `sts.storage.googleapis.com`, for example, is a bucket named `sts`.
     """
@@ -104,18 +104,10 @@ def _serves(service: str, host: str | None) -> bool:
     return re.fullmatch(rf"(?:{forms})\.googleapis\.com", host or "") is not None
 
 
-def _service_account(info: Info, role: AwsRole) -> Any:
-    return _SERVICE_ACCOUNT().from_service_account_info(info)
-
-
-def _user(info: Info, role: AwsRole) -> Any:
-    return _USER().from_authorized_user_info(info)
-
-
 def _federated(info: Info, role: AwsRole) -> Any:
     source = info.get("credential_source") or {}
     if info.get("subject_token_type") == _AWS_TOKEN:
-        # google-auth's own source reads variables that restored snapshots and containers lack.
+        # google-auth's own source reads environment variables that snapshots and containers lack.
         return _AWS().from_info(
             {**info, "credential_source": None}, aws_security_credentials_supplier=role
         )
@@ -126,18 +118,12 @@ def _federated(info: Info, role: AwsRole) -> Any:
     return _IDENTITY_POOL().from_info(info)
 
 
-def _federated_user(info: Info, role: AwsRole) -> Any:
-    return _FEDERATED_USER().from_info(info)
-
-
-def _impersonated(info: Info, role: AwsRole) -> Any:
-    return _IMPERSONATED().from_impersonated_service_account_info(info, scopes=_SCOPES)
-
-
 _LOADERS: Final[Mapping[str, Callable[[Info, AwsRole], Any]]] = {
-    "authorized_user": _user,
+    "authorized_user": lambda info, _: _USER().from_authorized_user_info(info),
     "external_account": _federated,
-    "external_account_authorized_user": _federated_user,
-    "impersonated_service_account": _impersonated,
-    "service_account": _service_account,
+    "external_account_authorized_user": lambda info, _: _FEDERATED_USER().from_info(info),
+    "impersonated_service_account": lambda info, _: (
+        _IMPERSONATED().from_impersonated_service_account_info(info, scopes=_SCOPES)
+    ),
+    "service_account": lambda info, _: _SERVICE_ACCOUNT().from_service_account_info(info),
 }

@@ -1,7 +1,7 @@
 """Access tokens of Google Cloud.
 
-google-auth is imported with the first token, so that only functions with a Google Cloud row spend
-the time. Its calls block and therefore run in a thread.
+google-auth is imported with the first token, so other deployments do not spend the time. Its calls
+block, so they run in a thread.
 """
 
 import asyncio
@@ -23,32 +23,32 @@ from tollgate.providers.ports.base import ProviderRow
 from tollgate.providers.transports.authorization import (
     GOOGLE_FILE,
     Authorization,
+    ProviderServices,
     no_credentials,
+    required_credentials,
     secret_of,
 )
-from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.google_credentials import (
     AwsRole,
     UnusableCredentials,
     load_google_credentials,
 )
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.stores.ports.base import SecretStore
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
-# A token lives for an hour; it is renewed 5 minutes early, so that it does not expire on its way.
+# A token is valid for an hour. It is renewed 5 minutes early, so that it is still valid on arrival.
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
 
 
 class GoogleToken:
-    """The token of one row, shared by its requests until shortly before the token expires.
+    """The token of one row, which all requests share until shortly before its expiry.
 
-    The row's secret is JSON as Google writes it: the key of a service account, or the configuration
-    of a federation. A row without a secret reads `file`, the environment's own credentials.
+    The row's secret is JSON from Google Cloud: a service account's key, or the configuration of a
+    federation. A row without a secret reads `file`, the credentials of the environment.
     """
 
     def __init__(
@@ -101,16 +101,20 @@ class GoogleToken:
                     f"The token endpoint of the provider {self._row.slug} does not answer.",
                 ) from failed
             if isinstance(failed, exceptions.RefreshError):
-                raise self._token_refused() from failed
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_AUTH,
+                    f"The provider {self._row.slug} was refused an access token:"
+                    f" check {self._where()}.",
+                ) from failed
             raise self._no_token() from failed
         token, ends = self._credentials.token, self._credentials.expiry
         if not isinstance(token, str) or not isinstance(ends, datetime):
             raise self._no_token()
-        # The expiry of google-auth is in UTC, but has no time zone.
+        # google-auth's expiry is in UTC, but without a time zone.
         return token, ends.replace(tzinfo=UTC).timestamp()
 
     def _read(self) -> object:
-        """Return the JSON of the row's secret or of the environment's file."""
+        """Return the JSON in the row's secret or in the environment's file."""
         if self._account is not None:
             return pydantic_core.from_json(self._account)
         try:
@@ -130,13 +134,6 @@ class GoogleToken:
         what = f"got no access token: check {self._where()}"
         return no_credentials(self._row, what, self._place())
 
-    def _token_refused(self) -> UpstreamError:
-        """Return the error for an account that the token endpoint knows and refuses."""
-        return UpstreamError(
-            ErrorCode.PROVIDER_AUTH,
-            f"The provider {self._row.slug} was refused an access token: check {self._where()}.",
-        )
-
     def _place(self) -> CredentialPlace:
         key = self._row.key
         return self._secrets.place(key) if key else GOOGLE_FILE
@@ -147,8 +144,8 @@ class GoogleToken:
 
 
 def make_google_token(row: ProviderRow, services: ProviderServices) -> Authorization:
-    """Return the authorization of a Google Cloud row, with the role that a federation proves."""
-    identity = required_credentials(row.slug, services.credentials)
+    """Return the authorization of a Google Cloud row."""
+    identity = required_credentials(row, services.credentials)
     role = AwsRole(identity, services.aws_region)
     return GoogleToken(row, services.secrets, services.clock, file=services.google_file, role=role)
 
@@ -170,12 +167,12 @@ def _over_http(
     timeout: float | None = None,
     **options: Any,
 ) -> _Reply:
-    """Send one request for google-auth, whose own clients need packages that are not deployed."""
-    # google-auth calls this function and is therefore imported already.
+    """Send one request for google-auth, because its own HTTP clients are not deployed."""
+    # Already imported, because google-auth calls this function.
     from google.auth.exceptions import TransportError
 
     if not url:
-        # google-auth passes a URL on as written in the JSON, even a missing one.
+        # The URL is from the JSON, and google-auth does not check that it is present.
         raise TransportError("a URL is missing")  # type: ignore[no-untyped-call]
     named = {name.lower(): value for name, value in (headers or {}).items()}
     request = Request(

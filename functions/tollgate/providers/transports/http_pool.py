@@ -1,6 +1,6 @@
-"""One pool of connections for every provider, and public errors for network failures."""
+"""The connection pool for all providers, and public errors for network failures."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal
 
@@ -8,22 +8,23 @@ from msgspec import Struct
 
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.ids import new_boundary
 from tollgate.http1.errors import CannotConnect, ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.ports.base import FormPart, UpstreamRefused
-from tollgate.providers.transports.form_body import encode_form
 
-# Each stream needs a connection; a process of `tollgate serve` has thousands of open streams.
+# Each stream needs a connection, and `tollgate serve` may have thousands of open streams.
 CONNECTIONS_MAX: Final = 4000
-# uvicorn, Node and Apache close a connection that idles for 5 s, and lose a call sent just then.
+# uvicorn, Node and Apache close a connection after 5 s of idle time, and a call that is sent at
+# that time is lost.
 _KEPT_S: Final = 4.0
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
-    """A request ready to be sent; `url` is already escaped."""
+    """A request that is ready to send, with an escaped `url`."""
 
     provider: str
     url: str
@@ -32,20 +33,20 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     connect_s: float
     method: Literal["GET", "POST"] = "POST"
     form: tuple[FormPart, ...] = ()
-    """Fields sent as multipart/form-data in place of `body`, if there are any."""
+    """Fields to send as multipart/form-data; if there are any, `body` is not sent."""
 
 
 class ReservedCall(Struct, frozen=True):
-    """A call, and the connection reserved for it."""
+    """A call and its reserved connection."""
 
     call: HttpCall
     reserved: Reservation
 
 
 class HttpPool:
-    """Connections that are kept alive between calls; belongs to the event loop of the first call.
+    """Connections that stay open between calls, in the event loop of the first call.
 
-    It can be built before there is a loop, and before a Lambda snapshot is taken.
+    A pool can be created without an event loop, and before a Lambda snapshot.
     """
 
     def __init__(self) -> None:
@@ -63,10 +64,10 @@ class HttpPool:
     async def send(self, ready: HttpCall | ReservedCall) -> AsyncIterator[Reply]:
         """Send a call and yield its reply, whose body is still unread.
 
-        The call is sent only once: a provider may bill a call that it has read. Raises
-        UpstreamRefused for every status except 200, redirects included (they would send the key
-        elsewhere), and UpstreamError for network failures. Leaving the context before the body has
-        ended closes the connection.
+        The call is sent only once, because a provider may bill a call that it has read. Raises
+        UpstreamRefused for every status except 200, even for redirects, which would send the key
+        elsewhere, and UpstreamError for network failures. Leaving the context before the end of the
+        body closes the connection.
         """
         call, reserved = (
             (ready, None) if isinstance(ready, HttpCall) else (ready.call, ready.reserved)
@@ -99,7 +100,7 @@ def _request(call: HttpCall) -> Request:
     headers = {**USUAL_HEADERS, **call.headers}
     span = tracing.current()
     if span is not None:
-        # The header may be added after signing, because signatures do not cover it.
+        # The header may be added after signing, because signatures do not include it.
         headers["traceparent"] = span.traceparent()
     body: Sequence[bytes] = (call.body,) if call.body else ()
     if call.form:
@@ -115,7 +116,7 @@ async def _read_at_most(reply: Reply, limit_bytes: int) -> bytes:
 
 
 def network_error(provider: str, failure: HttpError) -> UpstreamError:
-    """Return the public error for a network failure, worded without any address."""
+    """Return the public error for a network failure; the message has no address."""
     match failure:
         case ConnectTimedOut():
             return UpstreamError(
@@ -130,3 +131,29 @@ def network_error(provider: str, failure: HttpError) -> UpstreamError:
                 ErrorCode.PROVIDER_UNAVAILABLE,
                 f"The connection to the provider {provider} broke before the end of its answer.",
             )
+
+
+def encode_form(parts: Iterable[FormPart]) -> tuple[str, Sequence[bytes]]:
+    """Return a form's media type with its boundary, and the parts of its body.
+
+    The parts stay separate, so a recording is sent without a copy. Browsers escape names likewise:
+    https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data.
+    """
+    boundary = new_boundary()
+    body: list[bytes] = []
+    for part in parts:
+        body += (f"--{boundary}\r\n{_head(part)}\r\n\r\n".encode(), part.content, b"\r\n")
+    body.append(f"--{boundary}--\r\n".encode())
+    return f"multipart/form-data; boundary={boundary}", body
+
+
+def _head(part: FormPart) -> str:
+    head = f'content-disposition: form-data; name="{_escape(part.name)}"'
+    if part.file_name is None:
+        return head
+    media_type = _escape(part.media_type or "application/octet-stream")
+    return f'{head}; filename="{_escape(part.file_name)}"\r\ncontent-type: {media_type}'
+
+
+def _escape(text: str) -> str:
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,4 +1,4 @@
-"""Server-sent events, or raw bytes, over HTTP, with the headers of the row's authorization."""
+"""The transport for JSON requests over HTTP, answered with server-sent events, JSON or audio."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -18,14 +18,13 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import Authorization, KeyHeader
+from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"
-# Imported with the first Google Cloud row: all other rows have a key in a header.
+# Imported with the first Google Cloud row, because other rows only have a key in a header.
 _GOOGLE_TOKEN: Final = DottedName[Callable[[ProviderRow, ProviderServices], Authorization]](
     "tollgate.providers.transports.google_token:make_google_token"
 )
@@ -62,14 +61,15 @@ class HttpSse:
                 yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
 
     async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
+        accepted = EVENTS if request.reply_bytes_max is None else JSON
         return HttpCall(
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",
             headers={
-                "accept": _accepted(request),
+                "accept": "*/*" if request.is_raw else accepted,
                 **request.headers,
                 **await self._authorization.headers(),
-                # `encode_form` sets the content type of a form, which includes the boundary.
+                # `encode_form` sets the content type of a form, with the boundary.
                 **({} if request.form else {"content-type": JSON}),
             },
             body=pydantic_core.to_json(request.body),
@@ -86,21 +86,14 @@ class HttpSse:
             )
 
 
-def _accepted(request: WireRequest) -> str:
-    if request.is_raw:
-        return "*/*"
-    return EVENTS if request.reply_bytes_max is None else JSON
-
-
 def _decoder(reply: Reply, request: WireRequest) -> FrameDecoder:
-    is_whole = request.reply_bytes_max is not None or reply.content_type == JSON
-    if is_whole:
+    if request.reply_bytes_max is not None or reply.content_type == JSON:
         return WholeBody(request.reply_bytes_max)
     return SseDecoder(request.event_bytes_max)
 
 
 class RawFrames:
-    """Raw bytes as they arrive, one frame for each chunk."""
+    """Returns each chunk of raw bytes as a frame."""
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         return (Frame(data=chunk),)
@@ -110,7 +103,7 @@ class RawFrames:
 
 
 def make_http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, with the authorization that the row states."""
+    """Return the transport of a row with the row's authorization."""
     if row.auth == "google":
         return HttpSse(row, services.pool, _GOOGLE_TOKEN()(row, services))
     return HttpSse(row, services.pool, KeyHeader(row, services.secrets))

@@ -1,7 +1,7 @@
-"""Answers of Bedrock's InvokeModel: event-stream messages that contain the model's own events.
+"""Decodes answers of Bedrock's InvokeModel, whose messages contain the model's own events.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (seen
-2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides its length.
+2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides the length.
 """
 
 import base64
@@ -13,8 +13,8 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.ports.base import Frame, ProviderRow, Transport
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime, EventStreamFrames
-from tollgate.providers.transports.provider_services import ProviderServices
 
 
 class _Chunk(BaseModel):
@@ -22,7 +22,7 @@ class _Chunk(BaseModel):
 
 
 class InvokeFrames:
-    """Decodes the events inside chunks into frames; exceptions are passed on unchanged."""
+    """Decodes the event in each chunk into a frame, and passes exceptions on unchanged."""
 
     def __init__(self) -> None:
         self._messages = EventStreamFrames()
@@ -47,6 +47,4 @@ def _inside(message: Frame) -> Frame:
 
 def make_bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
     """Return the transport of a row for InvokeModel."""
-    return BedrockRuntime(
-        row, services.pool, services.credentials, services.clock, frames=InvokeFrames
-    )
+    return BedrockRuntime(row, services, InvokeFrames)

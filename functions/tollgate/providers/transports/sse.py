@@ -1,8 +1,8 @@
-"""The decoder of server-sent events, from bytes that may be cut anywhere.
+"""The decoder of server-sent events, for chunks that may split events anywhere.
 
 Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (seen
-2026-11-21). One departure: an event that lacks only its blank line when the stream closes is still
-delivered, because some servers end that way; the codec decides whether the event is complete.
+2026-11-21). One difference: the last event may lack its blank line, because some servers omit it.
+The codec decides whether the event is complete.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ _EVENT_LENGTH: Final = len(_EVENT)
 
 
 class SseDecoder:
-    """Decodes the bytes of one stream as they arrive; a frame has all data lines of its event."""
+    """Decodes the bytes of one stream as they arrive; a frame has all data lines of an event."""
 
     def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
         self._event_bytes_max = event_bytes_max
@@ -35,12 +35,12 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         """Return the events that these bytes complete.
 
-        If an event is too large, iterating yields those before it and raises UpstreamError.
+        If an event is too large, iterating yields the events before it and raises UpstreamError.
         """
         if not chunk:
             return []
         if self._after_cr:
-            # The previous chunk ended inside a CRLF.
+            # The previous chunk ended between CR and LF.
             chunk = chunk.removeprefix(b"\n")
         events: list[Frame] = []
         self._after_cr = chunk.endswith(b"\r")
@@ -53,7 +53,7 @@ class SseDecoder:
         return events if fits else chain(events, self._refuse())
 
     def _take_lines(self, chunk: bytes, events: list[Frame]) -> bool:
-        """Decode bytes line by line; return False at an event that is too large."""
+        """Decode bytes line by line; return False if an event is too large."""
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
             if self._size_bytes > self._event_bytes_max:
@@ -62,7 +62,7 @@ class SseDecoder:
                 self._line.append(line)
                 if line.endswith((b"\n", b"\r")):
                     self._end_line(events)
-            # Nearly all lines are one of these two and complete: both skip the general parser.
+            # Fast paths for the two most frequent lines, if they are complete.
             elif line == b"\n":
                 self._dispatch(events)
             elif line.startswith(_DATA):
@@ -72,9 +72,9 @@ class SseDecoder:
         return True
 
     def _take_plain(self, chunk: bytes, events: list[Frame]) -> bytes:
-        """Decode the complete plain events at the beginning, as most are; return the rest.
+        """Decode the complete plain events at the beginning of a chunk, and return the rest.
 
-        A plain event has one line of data, with or without an event name before it.
+        A plain event has one line of data, and optionally an event name before it.
         """
         if b"\r" in chunk or len(chunk) > self._event_bytes_max:
             return chunk
@@ -83,7 +83,7 @@ class SseDecoder:
             return chunk
         if whole.startswith(_DATA):
             unnamed = whole[_DATA_LENGTH:].split(_NEXT_DATA)
-            # Every line break is part of a boundary between events: each event is one line of data.
+            # No line break is inside an event, so each event is one line of data.
             if whole.count(b"\n") == 2 * (len(unnamed) - 1):
                 events += [Frame(data=data) for data in unnamed]
                 self._first_line = False
@@ -108,7 +108,7 @@ class SseDecoder:
         )
 
     def end(self) -> list[Frame]:
-        """Return the last event, if it was not closed by a blank line."""
+        """Return the last event, if no blank line has ended it."""
         events: list[Frame] = []
         if self._line:
             self._end_line(events)
@@ -135,7 +135,8 @@ class SseDecoder:
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
         elif not name and not self._data:
-            # A waiting server may send comments without end; they do not count as part of an event.
+            # A waiting server may send any number of comments, which do not count as part of an
+            # event.
             self._size_bytes = 0
 
     def _dispatch(self, events: list[Frame]) -> None:

@@ -1,1 +1,1 @@
-"""Check, compile and describe routing.yaml. Only the command line imports it."""
+"""Check, compile and describe routing.yaml; imported by the command line only."""

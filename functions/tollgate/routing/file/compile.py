@@ -1,4 +1,4 @@
-"""Compile a checked file to the canonical JSON that functions read, named by its hash."""
+"""Compile a valid routing file to canonical JSON, which functions read."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from tollgate.routing.routing_file import Routing
 
 
 class CompiledCatalog(Struct, frozen=True):
-    """Canonical JSON and its SHA-256, which names the catalog everywhere."""
+    """Catalog as canonical JSON, with the SHA-256 that identifies it everywhere."""
 
     sha: str
     content: bytes
@@ -22,10 +22,7 @@ class CompiledCatalog(Struct, frozen=True):
 def compile_catalog(
     path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
 ) -> CompiledCatalog:
-    """Check and compile a routing file; with `dev`, also the files included for development.
-
-    Raises InvalidRouting with every error that was found.
-    """
+    """Check and compile a file, with `dev` also its development files; raise InvalidRouting."""
     return compile_routing(load(path, dev=dev, variables=variables))
 
 
@@ -36,10 +33,7 @@ def compile_routing(routing: Routing) -> CompiledCatalog:
 
 
 def canonical_json(routing: Routing) -> bytes:
-    """Write a routing with sorted keys, no blanks, defaults written out and decimals as text.
-
-    Two files with the same meaning have the same JSON, and so the same hash.
-    """
+    """Return a routing as JSON that is the same for all files with the same meaning."""
     return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
 

@@ -1,4 +1,4 @@
-"""Check what the schema cannot express: references, names, prices, promises, data policies."""
+"""Check rules that the schema cannot express: references, names, prices and policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -11,7 +11,7 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
-from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.document import Where
 from tollgate.routing.file.kind_checks import (
     check_dialect,
     check_guardrail,
@@ -20,8 +20,8 @@ from tollgate.routing.file.kind_checks import (
     check_route_kind,
     check_successor,
 )
-from tollgate.routing.file.known_names import KnownNames
-from tollgate.routing.file.lifecycle_checks import check_lifecycle, find_succession_circles
+from tollgate.routing.file.known_names import KnownNames, LoadedFile, find_circles
+from tollgate.routing.file.lifecycle_checks import check_lifecycle
 from tollgate.routing.file.policy_checks import (
     check_heir_policy,
     check_model_policy,
@@ -39,7 +39,6 @@ from tollgate.routing.file.promise_checks import (
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.schema import (
     EndpointSection,
-    IncludedFile,
     ModelSection,
     ProviderSection,
 )
@@ -61,28 +60,13 @@ _KINDS: Final[Mapping[tuple[str, ...], str]] = {
 }
 
 
-class LoadedFile(Struct, frozen=True):
-    """File of the routing: its document, and its entries without errors."""
-
-    document: YamlDocument
-    content: IncludedFile
-
-    def names(self, section: str) -> frozenset[str]:
-        """Return every name in a section, including entries with errors."""
-        entries = self.document.value((section,))
-        return frozenset(entries) if isinstance(entries, dict) else frozenset()
-
-
 def crosscheck(
     parts: Sequence[LoadedFile],
     development: Sequence[LoadedFile],
     today: date | None,
     rules: KeyRules,
 ) -> Iterator[Problem]:
-    """Check all files against each other.
-
-    Production leaves out the files of `development`, so `parts` may not refer to them.
-    """
+    """Yield the problems across files; `parts` may not refer to files in `development`."""
     every = (*parts, *development)
     yield from _names_taken_twice(every)
     models = {
@@ -119,7 +103,7 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 class _Scope(Struct, frozen=True):
-    """Files that a file may refer to, and files for development, with all their names."""
+    """Files and names to which one file may refer, and those that only development has."""
 
     visible: Sequence[LoadedFile]
     included: Sequence[LoadedFile]
@@ -129,14 +113,9 @@ class _Scope(Struct, frozen=True):
 
 
 class _Checker:
-    """Checks one file against those it may refer to."""
+    """Checker of one file, using the files to which it may refer."""
 
-    def __init__(
-        self,
-        part: LoadedFile,
-        scope: _Scope,
-        rules: KeyRules,
-    ) -> None:
+    def __init__(self, part: LoadedFile, scope: _Scope, rules: KeyRules) -> None:
         self._document = part.document
         self._content = part.content
         self._visible = scope.visible
@@ -145,7 +124,9 @@ class _Checker:
         self._names_left_out = scope.names_left_out
         self._key_rules = rules
         self._all_models = scope.models
-        self._circles = find_succession_circles(scope.models)
+        self._circles = find_circles(
+            {slug: model.successor for slug, model in scope.models.items() if model.successor}
+        )
         self._policies = {
             slug: row.data_policy
             for each in (*scope.visible, *scope.included)
@@ -153,21 +134,21 @@ class _Checker:
         }
 
     def providers(self) -> Iterator[Problem]:
-        """Check that each provider has all keys that its transport needs."""
+        """Yield the problems of each provider: transport, dialect, credentials and host."""
         for slug, provider in self._content.providers.items():
             yield from self._provider(("providers", slug), provider)
 
     def models(self, today: date | None) -> Iterator[Problem]:
-        """Check the limits, endpoints, prices and data policies of each model."""
+        """Yield the problems of each model: limits, endpoints, lifecycle and data policies."""
         yield from check_required_keys(self._document)
         for slug, model in self._content.models.items():
             where: Where = ("models", slug)
-            most = model.max_output or 0
-            if most > model.context:
-                message = f"max_output {most} is more than context {model.context}"
+            output_max = model.max_output or 0
+            if output_max > model.context:
+                message = f"max_output {output_max} is more than context {model.context}"
                 yield self._document.at_value((*where, "max_output"), "R011", message)
             for number, endpoint in enumerate(model.endpoints):
-                if most and (endpoint.max_output or 0) > most:
+                if output_max and (endpoint.max_output or 0) > output_max:
                     place = (*where, "endpoints", number, "max_output")
                     message = f"max_output {endpoint.max_output} is more than the model's"
                     yield self._document.at_value(place, "R011", message)
@@ -185,11 +166,11 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Check that aliases lead to a defined name, without a circle, before their sunset."""
+        """Yield the problems of aliases: undefined names, circles, and past sunsets."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            if name in self._names.circles:  # Report one problem for all aliases of the circle.
+            if name in self._names.circles:  # One problem is reported per circle.
                 message = f"alias leads in a circle: {' -> '.join(self._names.circles[name])}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
@@ -199,7 +180,7 @@ class _Checker:
                 )
 
     def routes(self, models: Mapping[str, PlacedModel], today: date | None) -> Iterator[Problem]:
-        """Check the rules of routes, their steps, guardrails, promises and data policies."""
+        """Yield the problems of routes: rules, steps, guardrails, promises and data policies."""
         for name, route in self._content.routes.items():
             where: Where = ("routes", name)
             yield from self._rules(where, route)
@@ -214,7 +195,7 @@ class _Checker:
             )
 
     def key_tiers(self, every: KnownNames) -> Iterator[Problem]:
-        """Check that each glob of a tier matches a name."""
+        """Yield a problem for each glob in a tier that matches no name."""
         names = every.of(NAMED_SECTIONS)
         for tier, section in self._content.key_tiers.items():
             for index, glob in enumerate(section.models):
@@ -230,7 +211,7 @@ class _Checker:
         for number, rule in enumerate(route.rules or ()):
             place: Where = (*where, "rules", number)
             if always is not None:
-                message = f"rule {number + 1} is never reached: rule {always + 1} has no if"
+                message = f"rule {number + 1} is never reached, because rule {always + 1} has no if"
                 yield self._document.at_value(place, "R050", message)
             elif rule.condition is None:
                 always = number
@@ -258,29 +239,27 @@ class _Checker:
     def _guardrails(
         self, where: Where, route: RouteSection, models: Mapping[str, PlacedModel]
     ) -> Iterator[Problem]:
-        named = {slug for _, step in place_steps(route, where) for slug in step}
-        slugs = {each for slug in named for each in (slug, *placed_heirs(slug, models))}
+        chain_models = {slug for _, step in place_steps(route, where) for slug in step}
+        slugs = {each for slug in chain_models for each in (slug, *placed_heirs(slug, models))}
         for slug in sorted(slugs & models.keys()):
             for endpoint in models[slug].section.endpoints:
-                if not self._may_guard(endpoint.provider):
+                formats = self._formats_of(endpoint.provider)
+                if not all(each.applies_guardrails for each in formats):
                     message = f"{slug} at {endpoint.provider} cannot apply a guardrail"
                     yield self._document.at_value((*where, "guardrail"), "R053", message)
-
-    def _may_guard(self, provider: str) -> bool:
-        return all(each.applies_guardrails for each in self._formats_of(provider))
 
     def _rows_of(self, provider: str) -> list[ProviderSection]:
         rows = [part.content.providers.get(provider) for part in (*self._visible, *self._included)]
         return [row for row in rows if row is not None]
 
     def _formats_of(self, provider: str) -> list[WireFormat]:
-        """Yield the format of a provider; nothing if the provider is not defined."""
+        """Return the wire format of a provider; empty if the provider is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
     def _serves(
         self, where: Where, endpoint: EndpointSection, model: ModelSection
     ) -> Iterator[Problem]:
-        """Check that the provider's codec and transport support this kind of work."""
+        """Yield a problem if the provider's codec or transport cannot serve the model's kind."""
         slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
@@ -321,8 +300,8 @@ class _Checker:
         if needed is not None and getattr(provider, needed) is None:
             message = f"provider {where[-1]} has no {needed}, which {provider.transport} needs"
             yield self._document.at_key(where, "R042", message)
-        for need, stated in (("project", provider.project), ("location", provider.location)):
-            if provider.auth == "google" and stated is None:
+        for need, value in (("project", provider.project), ("location", provider.location)):
+            if provider.auth == "google" and value is None:
                 message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
         if provider.codec == "anthropic":
@@ -334,7 +313,7 @@ class _Checker:
             yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        """Check the provider against the service (`claude_carrier`) that hosts Claude for it."""
+        """Yield a problem if transport or auth does not match the dialect's `claude_carrier`."""
         carrier = provider.dialect.claude_carrier
         if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
             message = f"claude_carrier {carrier} cannot use transport {provider.transport}"

@@ -1,8 +1,8 @@
-"""A YAML file as plain values with their lines and columns. Only the command line uses it.
+"""Read a YAML file as plain values with their positions. Only the command line does this.
 
-Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as
-editors do: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last of two
-equal keys without an error, so keys are compared here.
+Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as editors
+do: `yes`, `on` and `1_000` are text. Decimals are exact. Duplicate keys are errors, while PyYAML
+would use the last one.
 """
 
 import re
@@ -21,7 +21,7 @@ Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, P
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
-# Longest line that an excerpt shows: a file may be one long line.
+# Longer lines are not shown in excerpts, because a whole file may be one line.
 _EXCERPT_CHARACTERS_MAX: Final = 1_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
@@ -31,25 +31,25 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# Keys whose values may be credentials, in any section, including keys unknown to the schema.
+# Keys whose values may be credentials, in any section, known to the schema or not.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
-# In files that are not valid YAML, all text after such a key is masked.
+# Matches such a key and the text after it, which is masked in files that are not valid YAML.
 _AFTER_SECRET_KEY: Final = re.compile(
     rf"""(?i)(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[:=\[{{]\s*)(.+)"""
 )
 
 
 class SourcePosition(Struct, frozen=True):
-    """Line and column, both counted from 1."""
+    """Line and column in a file, both counted from 1."""
 
     line: int
     column: int
 
 
 class YamlDocument(Struct):
-    """File: its plain content, the place of every key and value, and its problems so far."""
+    """YAML file: content, positions of all keys and values, and problems so far."""
 
     file: str
     content: Plain = None
@@ -60,7 +60,7 @@ class YamlDocument(Struct):
     _composed: set[int] = field(default_factory=set)
 
     def at_key(self, where: Where, code: str, message: str, *, hint: str = "") -> Problem:
-        """Return a problem placed at a key; in a list, at the item."""
+        """Return a problem at the position of a key or a list item."""
         place = self.keys.get(where) or self._place(where)
         return self._problem(place, code, message, hint=hint)
 
@@ -74,18 +74,18 @@ class YamlDocument(Struct):
         severity: Severity = "error",
         allowed_in_dev: bool = False,
     ) -> Problem:
-        """Return a problem placed at a value; if the value is missing, at its section."""
+        """Return a problem at the position of a value, or of its section if it is missing."""
         found = self._problem(self._place(where), code, message, hint=hint, severity=severity)
         return replace(found, allowed_in_dev=True) if allowed_in_dev else found
 
     def place_text(self, where: Where) -> str:
-        """Write the place of a key as `file:line:column`."""
+        """Return the position of a key as `file:line:column`."""
         place = self.keys.get(where) or self._place(where)
         return f"{self.file}:{place.line}:{place.column}"
 
     @property
     def unreadable(self) -> bool:
-        """True if the file could not be read as YAML, so that its content is incomplete."""
+        """True if the file is not valid YAML, so that its content is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:
@@ -129,28 +129,28 @@ class YamlDocument(Struct):
     def _excerpt(self, line: int) -> str:
         if not 0 < line <= len(self.lines):
             return ""
-        shown = self.lines[line - 1]
-        return mask_secrets(shown) if len(shown) <= _EXCERPT_CHARACTERS_MAX else ""
+        text = self.lines[line - 1]
+        return mask_secrets(text) if len(text) <= _EXCERPT_CHARACTERS_MAX else ""
 
     def refuse(self, mark: yaml.Mark | None, code: str, message: str, *, hint: str = "") -> None:
-        """Add a problem that was found while composing."""
+        """Add a problem that was found while parsing."""
         place = SourcePosition(mark.line + 1, mark.column + 1) if mark else SourcePosition(1, 1)
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
-        """Return True if a node was visited before, which only an alias, `*name`, causes."""
-        met = id(node) in self._composed
+        """Return True if a node was visited before, which happens only for an alias (`*name`)."""
+        is_repeated = id(node) in self._composed
         self._composed.add(id(node))
-        return met
+        return is_repeated
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
-        """Record the first place of a value, and of its key if it has one."""
+        """Record the position of a value, and of its key if there is one."""
         self.values.setdefault(where, _place_of(value))
         if key is not None:
             self.keys.setdefault(where, _place_of(key))
 
     def hide(self, node: yaml.Node) -> None:
-        """Mask a node's text with stars in all excerpts."""
+        """Mask the text of a node in all excerpts."""
         start, end = node.start_mark, node.end_mark
         for number in range(start.line, min(end.line + 1, len(self.lines))):
             line = self.lines[number]
@@ -159,16 +159,19 @@ class YamlDocument(Struct):
             self.lines[number] = line[:first] + hide_secret(line[first:last]) + line[last:]
 
     def conceal(self) -> None:
-        """Rebuild all excerpts, since some were built before every secret of the file was found."""
+        """Rebuild all excerpts, since some were built before all secrets were found."""
         if self.unreadable:
-            self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
+            self.lines = [
+                _AFTER_SECRET_KEY.sub(lambda found: found[1] + hide_secret(found[2]), line)
+                for line in self.lines
+            ]
         self.problems = [
             replace(problem, excerpt=self._excerpt(problem.line)) for problem in self.problems
         ]
 
 
 def read_document(path: Path, file: str) -> YamlDocument:
-    """Read a file, named `file` in problems. Errors are added to the document, not raised."""
+    """Read a YAML file, called `file` in problems, which are added to the document."""
     document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:
@@ -239,7 +242,7 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
         inside = (*where, name)
         if name in mapping:
             first = document.place_text(inside).removeprefix(f"{document.file}:")
-            _plain(document, value, inside)  # Walking the value masks its secrets.
+            _plain(document, value, inside)  # This call masks secrets in the value.
             document.refuse(
                 key.start_mark,
                 "R002",
@@ -253,20 +256,20 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
 
 
 def _may_be_secret(where: Where, value: str) -> bool:
-    """Return True if a value is masked: below `key`, anything that cannot be a reference."""
+    """Return True for a value under a secret key, unless it is a reference."""
     match where:
         case (*_, "key", "env"):
             return not _VARIABLE.fullmatch(value)
         case (*_, "key", "secret"):
             return False
         case _:
-            # The slug of an entry does not count: it may be "token".
+            # The name of an entry is ignored: a provider may be named "token".
             entry = where if len(where) <= 2 else (where[0], *where[2:])
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 
 
 def scalar(text: str) -> Plain:
-    """Convert an unquoted scalar by the YAML 1.2 core schema; very long numbers stay text."""
+    """Convert an unquoted scalar by the YAML 1.2 core schema; keep very long numbers as text."""
     if text in _NULL:
         return None
     if text in _TRUE:
@@ -280,10 +283,6 @@ def scalar(text: str) -> Plain:
     if _DECIMAL.fullmatch(text):
         return Decimal(text)
     return text
-
-
-def _hidden_value(match: re.Match[str]) -> str:
-    return match[1] + hide_secret(match[2])
 
 
 def _place_of(node: yaml.Node) -> SourcePosition:

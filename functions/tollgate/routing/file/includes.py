@@ -1,4 +1,4 @@
-"""Find the files that a routing file includes, never outside its repository."""
+"""Find the files that a routing file includes, all within its repository."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FILES_MAX: Final = 1_000
 
 
 class Included(Struct, frozen=True):
-    """Files that match a glob, sorted by name, or the code and message of an error."""
+    """Files that match a glob, sorted by name, or else an error code and message."""
 
     files: tuple[Path, ...] = ()
     code: str = ""
@@ -21,10 +21,7 @@ class Included(Struct, frozen=True):
 
 
 def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
-    """Find the files that `main` includes by a glob, never outside `top`.
-
-    Without `top` the bound is the git repository of the file, or its folder if there is none.
-    """
+    """Return a glob's files within `top`, which defaults to the repository or folder of `main`."""
     folder = main.parent
     repository = None if top else _repository_of(folder)
     inside = (top or repository or folder).resolve()
@@ -46,13 +43,13 @@ def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
 
 
 def _repository_of(folder: Path) -> Path | None:
-    """Return the nearest folder with a `.git`, which is a file in a worktree."""
+    """Return the nearest parent folder with a `.git` folder or file (in a worktree)."""
     here = folder.resolve()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
-    """Return True if a glob could match outside of `inside`; reads no folder."""
+    """Return True if a glob could match files outside `inside`, without reading any folder."""
     parts = Path(glob).parts
     fixed = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
     begins = Path(os.path.normpath(folder.joinpath(*parts[:fixed])))
@@ -60,9 +57,9 @@ def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
 
 
 def _matching(folder: Path, glob: str) -> Iterator[Path]:
-    named = folder / glob
-    if named.is_file():
-        yield named
+    path = folder / glob
+    if path.is_file():
+        yield path
         return
     for name in iglob(glob, root_dir=folder, recursive=True):
         if (folder / name).is_file():

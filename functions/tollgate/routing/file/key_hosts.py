@@ -1,4 +1,4 @@
-"""List which host gets which credential, so that a change shows in review and can be pinned."""
+"""List the host to which each credential is sent, for reviews and for pins in templates."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import ProviderSection
 from tollgate.routing.tool_sections import WebSearchSection
 
-# Sections that send a key: a provider, or the engine of a tool or plugin.
+# Sections that may send a key: a provider, or the service behind a tool or plugin.
 KeyedRow = ProviderSection | WebSearchSection | OcrSection
 
 _PORTS: Final = {"https": 443, "http": 80}
@@ -20,19 +20,19 @@ _ROLE: Final = "aws"
 
 
 class KeyHost(Struct, frozen=True, order=True):
-    """Pair of a credential's location, never its value, and the origin that gets it."""
+    """Credential's name (never its value), and the origin to which it is sent."""
 
     secret: str
     host: str
 
     @property
     def pin(self) -> str:
-        """Pair as a template pins it: one word, so that no YAML writer wraps it."""
+        """Pair as a template pins it, without spaces so that YAML writers do not wrap it."""
         return f"{self.secret}>{self.host}"
 
 
 def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
-    """Return the pairs of a routing in order, each with the providers or tools that send it."""
+    """Return the sorted pairs of a routing, each with the providers or tools that use it."""
     found: dict[KeyHost, tuple[str, ...]] = {}
     for slug, provider in sorted(routing.providers.items()):
         for pair in key_hosts_of(provider):
@@ -46,7 +46,7 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
 
 
 def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
-    """Yield the pairs of one section, except AWS hosts, which a section without an address uses."""
+    """Yield the pairs of a section; none for AWS hosts, which need no address."""
     if row.address is None or not row.sends_credentials:
         return
     host = _origin(row.address)
@@ -61,11 +61,11 @@ def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
 
 
 def _origin(base_url: str) -> str:
-    """Return scheme, host and port in canonical form."""
+    """Return scheme, host and non-default port of a URL in canonical form."""
     try:
         url = urlsplit(base_url.lower())
         port = url.port or _PORTS[url.scheme]
-    except ValueError:  # Invalid addresses are refused by the check.
+    except ValueError:  # Another check reports invalid addresses.
         return base_url
     host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
     return (

@@ -1,4 +1,4 @@
-"""Check that models have the keys of their kind, and that chained models do the same work."""
+"""Check that models have the keys of their kind, and that a chain has models of one kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -25,18 +25,18 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
     chats = model.kind == "chat"
     useless = ("vectors",) if chats else ("max_output", "supports")
     if not chats and model.makes != ("text",):
-        message = f"a model of the kind {model.kind} has no makes"
+        message = f"a model of kind {model.kind} cannot have makes"
         yield document.at_value((*where, "makes"), "R012", message)
     for key in useless if model.kind in ("chat", "embedding") else (*useless, "vectors"):
         if getattr(model, key):
-            message = f"a model of the kind {model.kind} has no {key}"
+            message = f"a model of kind {model.kind} cannot have {key}"
             yield document.at_value((*where, key), "R012", message)
     for index, endpoint in enumerate(() if chats else model.endpoints):
         place: Where = (*where, "endpoints", index)
         needs_guardrail = WORK_KINDS[model.kind].is_judged_by_guardrail
         useless_here = _KEYS_OF_ANSWERS - ({"guardrail"} if needs_guardrail else set())
         for key in sorted(endpoint.model_fields_set & useless_here):
-            message = f"an endpoint of the kind {model.kind} has no {key}"
+            message = f"an endpoint of kind {model.kind} cannot have {key}"
             yield document.at_value((*place, key), "R012", message)
         stated_base = endpoint.price.model_fields_set
         if not endpoint.price.output:
@@ -45,16 +45,16 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
         results = WORK_KINDS[model.kind].rates_of_results
         if results and endpoint.price.model_fields_set.isdisjoint(results):
             listed = f"{', '.join(results[:-1])} or {results[-1]}"
-            message = f"the price of a model of the kind {model.kind} states {listed}"
+            message = f"the price of a model of kind {model.kind} must have {listed}"
             yield document.at_key((*place, "price"), "R005", message)
         prices = [((*place, "price"), stated_base)]
         prices += [
             ((*place, "overrides", number, "price"), override.price.model_fields_set)
             for number, override in enumerate(endpoint.overrides)
         ]
-        for where_of_price, stated in prices:
-            for rate in sorted(stated - WORK_KINDS[model.kind].rates):
-                message = f"a model of the kind {model.kind} has no {rate} price"
+        for where_of_price, rate_names in prices:
+            for rate in sorted(rate_names - WORK_KINDS[model.kind].rates):
+                message = f"a model of kind {model.kind} cannot have a {rate} price"
                 yield document.at_value((*where_of_price, rate), "R012", message)
 
 
@@ -66,14 +66,14 @@ def check_guardrail(
     kind: WorkKind,
     formats: Sequence[WireFormat],
 ) -> Iterator[Problem]:
-    """Yield a problem if the formats cannot apply a guardrail, or if moderation lacks one."""
+    """Yield a problem for a guardrail that cannot be applied, or a missing one for moderation."""
     applies = all(each.applies_guardrails for each in formats)
     if endpoint.guardrail is not None and not applies:
         message = f"{endpoint.provider} cannot apply a guardrail"
         yield document.at_value((*where, "guardrail"), "R053", message)
     judges = WORK_KINDS[kind].is_judged_by_guardrail
     if endpoint.guardrail is None and judges and formats and applies:
-        message = f'"guardrail" is missing in {write_path(where)}: a guardrail does the moderation'
+        message = f'"guardrail" is missing in {write_path(where)}; moderation needs one'
         yield document.at_key(where, "R005", message)
 
 
@@ -85,36 +85,38 @@ def check_dialect(
     kind: WorkKind,
     row: ProviderSection,
 ) -> Iterator[Problem]:
-    """Yield a problem for each statement that the endpoint's dialect needs and lacks."""
+    """Yield a problem for each dialect key that the endpoint's kind or price requires."""
     dialect = merge_section(row.dialect, endpoint.dialect)
     has_family = row.codec != "bedrock" or "family" in dialect.embeddings.model_fields_set
     if kind == "embedding" and not has_family:
-        message = "embeddings of codec bedrock need embeddings.family in a dialect"
+        message = "embeddings with codec bedrock need embeddings.family in a dialect"
         yield document.at_key(where, "R055", message)
     if kind == "speech" and dialect.speech.usage == "characters" and _bills_tokens(endpoint):
-        message = "a price by tokens needs speech.usage in a dialect: events or none"
+        message = "a price per token needs speech.usage in a dialect: events or none"
         yield document.at_key(where, "R055", message)
     if kind == "image" and not _counts_pictures(row, dialect) and _bills_tokens(endpoint):
-        message = "a price by tokens needs images.tokens in an openai_chat dialect, or Gemini"
+        message = "a price per token needs images.tokens in an openai_chat dialect, or Gemini"
         yield document.at_key(where, "R055", message)
 
     if kind == "image" and not _takes_quality(row, dialect):
         for index, override in enumerate(endpoint.overrides):
             if override.when.image_quality is not None:
-                message = f"{endpoint.provider} gets no quality, so this price never applies"
+                message = (
+                    f"requests to {endpoint.provider} state no quality, so this price never applies"
+                )
                 place = (*where, "overrides", index, "when", "image_quality")
                 yield document.at_value(place, "R055", message)
 
 
 def _takes_quality(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return True if requests to this provider may include the quality."""
+    """Return True if requests to a provider may include the image quality."""
     if row.codec == "openai_chat":
         return "quality" in dialect.images.takes
     return row.codec == "bedrock"
 
 
 def _counts_pictures(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return True if usage includes the tokens of images; otherwise images would be free."""
+    """Return True if the provider reports image tokens; without these, images would be free."""
     if row.codec == "openai_chat":
         return dialect.images.tokens
     return row.codec == "gemini" and dialect.images.family == "gemini"
@@ -128,10 +130,7 @@ def _bills_tokens(endpoint: EndpointSection) -> bool:
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
-    """Yield a problem for each missing key that a model's kind requires.
-
-    Models with other errors are checked, too.
-    """
+    """Yield a problem for each missing key, even for models with other errors."""
     models = document.value(("models",))
     for slug, model in models.items() if isinstance(models, dict) else ():
         if not isinstance(model, dict):
@@ -157,7 +156,7 @@ def _missing(document: YamlDocument, where: Where, key: str) -> Iterator[Problem
 def check_route_kind(
     document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each model that cannot replace the first model of the route."""
+    """Yield a problem for each model that cannot replace the route's first model."""
     first: tuple[str, ModelSection] | None = None
     for where, steps in place_chains(route, ("routes", name)):
         for index, step in enumerate(steps):
@@ -174,7 +173,7 @@ def check_route_kind(
 def check_successor(
     document: YamlDocument, slug: str, model: ModelSection, *, models: Mapping[str, ModelSection]
 ) -> Iterator[Problem]:
-    """Yield a problem if the successor does other work, or gets requests for other vectors."""
+    """Yield a problem if the successor has another kind, or would serve other vectors."""
     successor = models.get(model.successor or "")
     if successor is None or model.successor is None:
         return
@@ -188,7 +187,7 @@ def check_successor(
 
 def _differs(slug: str, model: ModelSection, other: str, first: ModelSection) -> str | None:
     if model.kind != first.kind:
-        return f"is of the kind {model.kind}, {other} of the kind {first.kind}"
+        return f"is of kind {model.kind}, {other} of kind {first.kind}"
     if model.vectors and model.vector_space(slug) != first.vector_space(other):
-        return f"produces vectors of another space or size than {other}"
+        return f"produces vectors with another space or size than {other}"
     return None

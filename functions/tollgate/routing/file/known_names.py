@@ -1,38 +1,42 @@
-"""Names of several files, each list built once, since a file may have 20,000 aliases."""
+"""Collect the names in several files once, since a file may have 20,000 aliases."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
+from msgspec import Struct
+
+from tollgate.routing.file.document import YamlDocument
 from tollgate.routing.schema import IncludedFile
 
-# Comparing a name with 20,000 names takes a second, and one removed model may break that many
-# aliases.
+# Suggestions are limited, because comparing a name with 20,000 names takes a second, and one
+# removed model may break that many aliases.
 _SUGGESTIONS_MAX: Final = 20
 
 
-class NamedFile(Protocol):
-    """File of the routing, with the names in its sections."""
+class LoadedFile(Struct, frozen=True):
+    """Routing file: its document, and its entries without errors."""
 
-    @property
-    def content(self) -> IncludedFile:
-        """Entries without errors."""
+    document: YamlDocument
+    content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
         """Return every name in a section, including entries with errors."""
+        entries = self.document.value((section,))
+        return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
 class KnownNames:
-    """Names and alias circles of files that may refer to each other."""
+    """Names and alias circles in files that may refer to each other."""
 
-    def __init__(self, files: Sequence[NamedFile]) -> None:
+    def __init__(self, files: Sequence[LoadedFile]) -> None:
         self._files = files
         self._names: dict[tuple[str, ...], frozenset[str]] = {}
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def of(self, sections: Sequence[str]) -> frozenset[str]:
-        """Return the names in these sections of all files."""
+        """Return all names in these sections."""
         key = tuple(sections)
         if key not in self._names:
             self._names[key] = frozenset(
@@ -41,7 +45,7 @@ class KnownNames:
         return self._names[key]
 
     def nearest(self, name: str, sections: Sequence[str]) -> str | None:
-        """Return the most similar name; None if no name is similar, or after 20 suggestions."""
+        """Return the most similar name; None if no name is similar or after 20 suggestions."""
         key = (name, tuple(sections))
         if key not in self._nearest and len(self._nearest) < _SUGGESTIONS_MAX:
             names = sorted(self.of(sections))
@@ -50,16 +54,18 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Circles of aliases by first name; each list begins and ends with that name."""
+        """Circles of aliases, by alphabetically first name; each list begins and ends with that
+        name.
+        """
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
         )
 
 
 def find_circles(aliases: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return each circle by its alphabetically first name, following every alias once."""
+    """Return each circle by its alphabetically first name."""
     circles: dict[str, list[str]] = {}
-    # The start of the walk that first reached each alias.
+    # Start of the walk that first reached each alias; no alias is followed twice.
     walk_of: dict[str, str] = {}
     for start in aliases:
         name = start

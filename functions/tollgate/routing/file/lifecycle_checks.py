@@ -1,21 +1,13 @@
-"""Check the days on which models end, and warn of days that are near or past."""
+"""Check the end dates of models, and warn if one is near or past."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
 from itertools import pairwise
 
 from tollgate.routing.file.document import Where, YamlDocument
-from tollgate.routing.file.known_names import find_circles
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.lifecycle import EndSection
 from tollgate.routing.schema import ModelSection
-
-
-def find_succession_circles(models: Mapping[str, ModelSection]) -> dict[str, list[str]]:
-    """Return each circle of successors by its alphabetically first model."""
-    return find_circles(
-        {slug: model.successor for slug, model in models.items() if model.successor is not None}
-    )
 
 
 def check_lifecycle(
@@ -26,7 +18,7 @@ def check_lifecycle(
     circles: Mapping[str, list[str]],
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of a model's days, its endpoints' days, and its successor."""
+    """Yield the problems with the dates and the successor of a model and its endpoints."""
     where: Where = ("models", slug)
     yield from _order(document, where, model, model.released)
     if model.after_retirement == "successor" and not (model.retires and model.successor):
@@ -52,8 +44,8 @@ def _order(
         ("deprecated", section.deprecated),
         ("retires", section.retires),
     )
-    stated = [(name, day) for name, day in days if day is not None]
-    for (earlier, first), (later, second) in pairwise(stated):
+    stated_days = [(name, day) for name, day in days if day is not None]
+    for (earlier, first), (later, second) in pairwise(stated_days):
         if second <= first:
             message = f"{later} {second} is not after {earlier} {first}"
             yield document.at_value((*where, later), "R013", message)

@@ -1,7 +1,4 @@
-"""Read routing.yaml and its included files, and find every error, not only the first.
-
-For the command line: functions read the compiled form (planning/catalog.py).
-"""
+"""Read routing.yaml with its included files and find all errors, for the command line."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -10,9 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
-from tollgate.routing.file.crosscheck import LoadedFile, crosscheck
+from tollgate.routing.file.crosscheck import crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
+from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.tool_checks import check_ocr, check_server_tools
@@ -22,26 +20,26 @@ from tollgate.routing.schema import IncludedFile
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """Result of reading a file and the files that it includes."""
+    """Result of checking a file and the files that it includes."""
 
     problems: tuple[Problem, ...]
     routing: Routing | None
-    """None if there are errors; with `dev`, errors of production alone do not count."""
+    """Routing of all files; None if there are errors, except errors that `dev` allows."""
     production: Routing | None
-    """The routing without the files that are included only for development."""
+    """Routing without the files for development; None if there is any error."""
     files: tuple[Path, ...]
-    """Every file that was read."""
+    """Files that were read."""
     globs: tuple[str, ...] = ()
-    """The `include` of the main file, without refused globs."""
+    """Globs in the main file's `include`, without those outside the repository."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """Problems because of which the file must not be used."""
+        """Problems that prevent the use of the file."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
 def load(path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES) -> Routing:
-    """Return the routing of a file; raise InvalidRouting with all errors if it has any."""
+    """Return the routing in a file; raise InvalidRouting with all errors if there are any."""
     inspection = inspect(path, dev=dev, variables=variables)
     if inspection.routing is None:
         raise InvalidRouting(inspection.errors)
@@ -57,11 +55,11 @@ def inspect(
     variables: KeyVariables = STANDARD_VARIABLES,
     pinned: frozenset[str] | None = None,
 ) -> Inspection:
-    """Check a file and the files that it includes; with `dev`, also its development files.
+    """Check a file and its included files; with `dev`, include the files for development.
 
-    Without `today`, old prices and aliases cause no warnings. No file outside `top` is included;
-    `top` defaults to the file's repository. Only `variables` may hold keys. Without `pinned` (the
-    pairs of a template), new pairs of a secret and a host cause no warnings.
+    `today` enables warnings about old prices and aliases. Files outside `top` (default: the
+    repository) are refused. Only `variables` may contain keys. `pinned` (pairs pinned in a
+    template) enables warnings about new pairs of a secret and a host.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)

@@ -1,7 +1,4 @@
-"""Compile exactly the permissions that the chat function needs to serve a catalog.
-
-ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, region and account.
-"""
+"""Compute the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
+from tollgate.providers.shared.bedrock import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
 from tollgate.routing.routing_file import Routing
@@ -20,45 +17,45 @@ from tollgate.routing.schema import ModelSection
 
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
-# Service Authorization Reference, Amazon Textract (2026-11-22): the action
-# cannot be limited to a resource.
+# Service Authorization Reference, Amazon Textract (2026-11-22): the action cannot be limited to a
+# resource.
 _TEXTRACT: Final = "textract:DetectDocumentText"
 _MODEL: Final = ":foundation-model/"
-# An id becomes part of a policy, so wildcards and syntax of YAML and Fn::Sub are refused.
+# Ids become part of a policy, so wildcards and syntax of YAML and Fn::Sub are refused.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 _ENDPOINT: Final = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
 
 
 class NotPermissible(ValueError):
-    """Raised for an upstream id or endpoint name that must not be written into a policy."""
+    """Raised for an upstream id or endpoint name that is not allowed in a policy."""
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
-    """Sorted permissions: what may be invoked or applied, readable secrets, and pinned hosts."""
+    """Permissions of the chat function, each list sorted."""
 
     models: tuple[str, ...]
-    """ARNs of models that stream their answers."""
+    """ARNs of models that are invoked with streaming."""
     secrets: tuple[str, ...]
     whole_models: tuple[str, ...] = ()
-    """ARNs of models that answer in one piece."""
+    """ARNs of models that are invoked without streaming."""
     guardrails: tuple[str, ...] = ()
     counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
-    """Actions that IAM does not limit to a resource."""
+    """Actions that IAM cannot limit to a resource."""
     key_hosts: tuple[str, ...] = ()
-    """Pinned pairs of a secret and a host; no IAM policy enforces these."""
+    """Pinned pairs of a secret and a host, which no IAM policy enforces."""
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Every ARN, every action without a resource, and every pin."""
+        """ARNs, actions without a resource, and pins."""
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
         arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
         return (*arns, *self.actions, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
-    """Return the permissions of a catalog; raise NotPermissible if an id is not allowed in one."""
+    """Return the permissions for a catalog; raise NotPermissible for an unsafe id."""
     return Permissions(
         models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
@@ -72,7 +69,7 @@ def compile_permissions(routing: Routing) -> Permissions:
 
 
 def secret_names(routing: Routing) -> tuple[str, ...]:
-    """Return the names of the secrets that hold keys of providers, tools and plugins, sorted."""
+    """Return the sorted names of all secrets with keys for providers, tools and plugins."""
     keys = [provider.key for provider in routing.providers.values()]
     if routing.server_tools.web_search is not None:
         keys.append(routing.server_tools.web_search.key)
@@ -82,10 +79,7 @@ def secret_names(routing: Routing) -> tuple[str, ...]:
 
 
 def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
-    """Return the ids of Bedrock's foundation models that a catalog names, sorted.
-
-    Ids that the file states as complete ARNs, such as inference profiles, are not included.
-    """
+    """Return the sorted ids of Bedrock's foundation models, except those stated as ARNs."""
     arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
@@ -95,7 +89,7 @@ def _is_judged_by_guardrail(model: ModelSection) -> bool:
 
 
 def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
-    """Yield the ARNs of models that stream (all chat models), or of all other models."""
+    """Yield the ARNs of chat models (`streams`), or of models of other kinds."""
     for model in routing.models.values():
         if (model.kind == "chat") != streams or _is_judged_by_guardrail(model):
             continue
@@ -108,8 +102,8 @@ def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
 def _counted_models(routing: Routing) -> Iterator[str]:
     """Yield the ARN of each model whose tokens Bedrock counts.
 
-    Service Authorization Reference, Amazon Bedrock: `CountTokens` applies to a model's ARN,
-    never to a profile's.
+    Service Authorization Reference, Amazon Bedrock: `CountTokens` applies to the ARN of a model,
+    not of a profile.
     """
     for model in routing.models.values():
         for endpoint in () if _is_judged_by_guardrail(model) else model.endpoints:
@@ -122,11 +116,11 @@ def _counted_models(routing: Routing) -> Iterator[str]:
 
 
 def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
-    """Yield the ARNs of one upstream id; a profile also needs its model in every region.
+    """Yield the ARNs for an upstream id; a profile also needs its model in every region.
 
     Bedrock user guide, "Prerequisites for inference profiles" (2026-11-21). AWS changes the regions
-    of a profile, but not its model: hence the wildcard for the region. An ARN of a `global` profile
-    has no region, which the wildcard matches too.
+    of a profile but not its model, hence the wildcard for the region. It also matches the ARN of a
+    `global` profile, which has no region.
     """
     if not _UPSTREAM.fullmatch(upstream):
         raise NotPermissible(f"{upstream!r} cannot be the id of a Bedrock model")
@@ -142,7 +136,7 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
 
 
 def _guardrails(routing: Routing) -> Iterator[str]:
-    """Yield the ARNs of the guardrails of endpoints and routes, in the endpoints' regions."""
+    """Yield the ARNs of all guardrails in the regions of their endpoints."""
     for model in routing.models.values():
         yield from _guardrail_arns(routing, model, None)
     for route in routing.routes.values():
@@ -155,7 +149,7 @@ def _guardrails(routing: Routing) -> Iterator[str]:
 def _guardrail_arns(
     routing: Routing, model: ModelSection, of_route: GuardrailSection | None
 ) -> Iterator[str]:
-    """Yield the guardrail ARN of each endpoint with a guardrail; plain ids become ARNs.
+    """Yield the guardrail ARN for each endpoint of a model; plain ids become ARNs.
 
     Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` applies to a guardrail's ARN.
     """
@@ -180,8 +174,7 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
             if not _ENDPOINT.fullmatch(endpoint.upstream):
                 raise NotPermissible(f"{endpoint.upstream!r} cannot be the name of an endpoint")
             region = provider.region or "${AWS::Region}"
-            # SageMaker writes ARNs in lower case even if the name has capitals, so both are
-            # permitted.
+            # SageMaker writes ARNs in lower case, so this spelling is permitted, too.
             for name in (endpoint.upstream, endpoint.upstream.lower()):
                 yield (
                     f"arn:${{AWS::Partition}}:sagemaker:{region}"
@@ -190,10 +183,10 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 
 
 def _secrets(routing: Routing) -> Iterator[str]:
-    """Yield the ARN of each secret that holds a provider's key."""
+    """Yield the ARN of each secret with a key."""
     for name in secret_names(routing):
-        # Secrets Manager appends six random characters to an ARN. Six question marks match exactly
-        # these; a star would also match longer names with the same beginning.
+        # Secrets Manager appends six random characters to an ARN. Question marks match exactly
+        # these; a star would also match longer names.
         yield (
             "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}"
             f":secret:{name}-??????"

@@ -8,7 +8,7 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.schema import ModelSection
 
-# Data policies by provider. Undefined providers are missing: another check reports them.
+# Data policies by provider. Undefined providers are left out, since another check reports these.
 Policies = Mapping[str, str | None]
 
 
@@ -32,7 +32,7 @@ def check_route_policy(
     models: Mapping[str, PlacedModel],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem for each model whose first provider has another policy than the chain."""
+    """Yield a problem for each model in a chain with another data policy than the first one."""
     for where, steps in place_chains(route, ("routes", name)):
         tried = [
             ((*where, index, slug) if len(step) > 1 else (*where, index), slug)

@@ -1,6 +1,6 @@
-"""Find prices of a wrong order of magnitude, expensive cache reads, and old prices."""
+"""Find prices with a wrong order of magnitude, expensive cache reads, and old prices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
@@ -10,26 +10,28 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.schema import EndpointSection
 
-CHECKED_DAYS_MAX: Final = 90
-# Real prices per million tokens are higher: the cheapest is about 0.01 dollars. Prices per token
-# are lower, up to 500 dollars per million.
+_CHECKED_DAYS_MAX: Final = 90
+_PER_MILLION_TOKENS: Final = (
+    *("input", "output", "cache_read", "cache_write", "cache_write_1h", "audio_input"),
+    *("audio_output", "cache_read_audio", "image_input", "image_output", "characters"),
+)
+# Below this, a price is per token: the lowest real price per million tokens is about 0.01 dollars,
+# while the highest price per token is 500 dollars per million.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
-# The most expensive search on sale costs 0.035 dollars.
+# From this, a price is per thousand: the most expensive single search, run or page costs a few
+# cents.
 _PER_THOUSAND_FROM: Final = Decimal(1)
-# The cheapest policy on sale costs 0.10 dollars per thousand units of text.
+# Below this, a price is per unit: the cheapest policy costs 0.10 dollars per thousand units.
 _PER_UNIT_BELOW: Final = Decimal("0.005")
 
 
 def check_prices(
     document: YamlDocument, where: Where, endpoint: EndpointSection, today: date | None
 ) -> Iterator[Problem]:
-    """Yield the problems of an endpoint's price and of its overrides."""
+    """Yield the problems with an endpoint's price and with the overrides."""
     price = endpoint.price
     yield from _rates(document, (*where, "price"), price, price.input)
-    if today and not timedelta(0) <= today - price.checked <= timedelta(days=CHECKED_DAYS_MAX):
-        message = f"price checked on {price.checked}, not within the last 90 days"
-        place: Where = (*where, "price", "checked")
-        yield document.at_value(place, "R071", message, severity="warning")
+    yield from check_age(document, where, price.checked, today)
     for index, override in enumerate(endpoint.overrides):
         rates = override.price
         dearest_input = price.input if rates.input is None else rates.input
@@ -37,10 +39,31 @@ def check_prices(
         yield from _rates(document, inside, rates, dearest_input)
 
 
+def check_age(
+    document: YamlDocument, where: Where, checked: date, today: date | None
+) -> Iterator[Problem]:
+    """Yield a warning if the price in section `where` was not checked recently."""
+    if today and not timedelta(0) <= today - checked <= timedelta(days=_CHECKED_DAYS_MAX):
+        message = f"price checked on {checked}, not within the last {_CHECKED_DAYS_MAX} days"
+        place: Where = (*where, "price", "checked")
+        yield document.at_value(place, "R071", message, severity="warning")
+
+
+def check_each(document: YamlDocument, where: Where, rate: Decimal) -> Iterator[Problem]:
+    """Yield a problem if a price for one search, run or page looks like a price per thousand."""
+    if rate >= _PER_THOUSAND_FROM:
+        message = (
+            f"{where[-1]} price {rate:f} looks like dollars per thousand; each it is "
+            f"{(rate / 1000).normalize():f}"
+        )
+        yield document.at_value(where, "R031", message)
+
+
 def _rates(
     document: YamlDocument, where: Where, rates: PriceSection | RatesSection, plain_input: Decimal
 ) -> Iterator[Problem]:
-    for name, rate in _per_million(rates).items():
+    for name in _PER_MILLION_TOKENS:
+        rate: Decimal | None = getattr(rates, name)
         if rate is not None and 0 < rate < _PER_TOKEN_BELOW:
             message = (
                 f"{name} price {rate:f} looks like dollars per token; per million tokens "
@@ -48,12 +71,8 @@ def _rates(
             )
             yield document.at_value((*where, name), "R031", message)
     for name, each in (("web_search", rates.web_search), ("search", rates.search)):
-        if each is not None and each >= _PER_THOUSAND_FROM:
-            message = (
-                f"{name} price {each:f} looks like dollars per thousand; each it is "
-                f"{(each / 1000).normalize():f}"
-            )
-            yield document.at_value((*where, name), "R031", message)
+        if each is not None:
+            yield from check_each(document, (*where, name), each)
     if rates.text_units is not None and 0 < rates.text_units < _PER_UNIT_BELOW:
         message = (
             f"text_units price {rates.text_units:f} looks like dollars each; per thousand it is "
@@ -63,19 +82,3 @@ def _rates(
     if rates.cache_read is not None and rates.cache_read > plain_input:
         message = f"cache_read {rates.cache_read} is dearer than input {plain_input}"
         yield document.at_value((*where, "cache_read"), "R032", message)
-
-
-def _per_million(rates: PriceSection | RatesSection) -> Mapping[str, Decimal | None]:
-    return {
-        "input": rates.input,
-        "output": rates.output,
-        "cache_read": rates.cache_read,
-        "cache_write": rates.cache_write,
-        "cache_write_1h": rates.cache_write_1h,
-        "audio_input": rates.audio_input,
-        "audio_output": rates.audio_output,
-        "cache_read_audio": rates.cache_read_audio,
-        "image_input": rates.image_input,
-        "image_output": rates.image_output,
-        "characters": rates.characters,
-    }

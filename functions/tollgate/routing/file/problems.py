@@ -1,4 +1,4 @@
-"""Problems of a routing file as compilers print them: place, code, message, excerpt and caret."""
+"""Problems in a routing file, printed as compilers do: position, code, message and excerpt."""
 
 import re
 from collections.abc import Sequence
@@ -8,46 +8,46 @@ from msgspec import Struct
 
 Severity = Literal["error", "warning"]
 
-# Known prefixes of providers' keys, or any long run that mixes letters and digits.
+# Known prefixes of providers' keys, or any long sequence of letters and digits.
 _SECRET_LOOKING: Final = re.compile(
     r"(?:\b(?:sk|pk|rk|gsk|xai|fw|tgp|nvapi|hf|ghp|github_pat)[-_]|AKIA|ASIA|AIza|eyJ)"
     r"[A-Za-z0-9_.+-]{12,}"
-    # Matched only at the start of a run; matching at every character would take quadratic time.
+    # Matched only at the start of a sequence, because matching at every character would take
+    # quadratic time.
     r"|(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}"
 )
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
 _SHOWN_CHARACTERS: Final = 4
 _HIDDEN_WHOLE_BELOW: Final = 16
-# A literal key, a variable that is not a provider's, a host that must not get a key, and a host
-# that would newly get one.
+# Literal key, variable that is not for provider keys, forbidden host, and new host for a key.
 _SECURITY_CODES: Final = frozenset({"R040", "R044", "R045", "R046"})
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One finding at a line and column, both counted from 1."""
+    """Problem at a line and column, both counted from 1."""
 
     file: str
     line: int
     column: int
     code: str
-    """R001 to R072, as listed in docs/routing-reference.md."""
+    """Code from R001 to R072, as listed in docs/routing-reference.md."""
     message: str
     severity: Severity = "error"
     hint: str = ""
-    """Text to write instead, printed beside the caret."""
+    """Suggested correction, printed next to the caret."""
     excerpt: str = ""
-    """The line, with its secrets masked."""
+    """Line in the file, with secrets masked."""
     allowed_in_dev: bool = False
-    """True if the problem is an error only in production."""
+    """True if `tollgate dev` ignores the problem."""
 
     @property
     def endangers_secret(self) -> bool:
-        """True if a secret would be exposed, or sent to a forbidden or new host."""
+        """True if a secret is exposed, or would be sent to a forbidden or new host."""
         return self.code in _SECURITY_CODES
 
 
 class InvalidRouting(Exception):
-    """Raised for a routing file with errors; `problems` lists all of them."""
+    """Raised for a routing file with errors, which are all in `problems`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(render_text(problem) for problem in problems))
@@ -55,7 +55,7 @@ class InvalidRouting(Exception):
 
 
 def render_text(problem: Problem) -> str:
-    """Render a problem for a terminal: place, message, the line, and a caret under the column."""
+    """Return a problem for a terminal: position, message, line, and caret under the column."""
     place = f"{problem.file}:{problem.line}:{problem.column}"
     headline = f"{place}: {problem.severity}[{problem.code}] {problem.message}"
     if not problem.excerpt:
@@ -71,12 +71,12 @@ def looks_like_secret(value: str) -> bool:
 
 
 def mask_secrets(value: str) -> str:
-    """Replace everything that looks like a secret by as many stars, so that the caret fits."""
+    """Replace everything that looks like a secret by stars, without changing any column."""
     without_credentials = _CREDENTIALS_IN_URL.sub(lambda match: hide_secret(match[0]), value)
     return _SECRET_LOOKING.sub(lambda match: hide_secret(match[0]), without_credentials)
 
 
 def hide_secret(value: str) -> str:
-    """Replace a secret by stars; a long secret keeps its first characters."""
-    shown = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
-    return value[:shown] + "*" * (len(value) - shown)
+    """Replace a secret by stars, except the first characters of a long one."""
+    shown_length = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
+    return value[:shown_length] + "*" * (len(value) - shown_length)

@@ -1,4 +1,4 @@
-"""Find models of a route that break its promise today or on a later day with a known price."""
+"""Find models that break a route's promise, today or once a dated price applies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -23,14 +23,14 @@ class PlacedModel(Struct, frozen=True):
 
 
 def placed_heirs(slug: str, models: Mapping[str, PlacedModel]) -> Iterator[str]:
-    """Yield the models that replace a model after its end, one after the other."""
+    """Yield the models that replace a model one after another as each retires."""
     return list_heirs(slug, lambda each: models[each].section if each in models else None)
 
 
 def place_chains(
     route: RouteSection, where: Where
 ) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
-    """Yield the chain of each rule of a route, with its place in the file."""
+    """Yield the chain of each rule in a route, with its path in the file."""
     if route.steps is not None:
         yield (*where, "try"), route.steps
     for number, rule in enumerate(route.rules or ()):
@@ -38,7 +38,7 @@ def place_chains(
 
 
 class DatedBreak(Struct, frozen=True, kw_only=True):
-    """Promise that is broken from `day` on, when a model costs `rate`, more than `most`."""
+    """Promise that a price will break: from `day`, `rate` is higher than the promised `most`."""
 
     day: date
     model: str
@@ -49,7 +49,7 @@ class DatedBreak(Struct, frozen=True, kw_only=True):
 
 
 def place_steps(route: RouteSection, where: Where) -> Iterator[tuple[Where, Mapping[str, int]]]:
-    """Yield the steps of all rules of a route, each with its place in the file."""
+    """Yield all steps of a route, each with its path in the file."""
     for place, steps in place_chains(route, where):
         for index, step in enumerate(steps):
             yield (*place, index), step
@@ -63,7 +63,7 @@ def check_promise(
     models: Mapping[str, PlacedModel],
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield an error for each promise that a model breaks today, a warning for a later day."""
+    """Yield an error for each promise broken today, and a warning for each one broken later."""
     promise = route.promise
     if promise is None:
         return
@@ -100,11 +100,11 @@ def _broken_now(
     if promise.context_min is not None and model.context < promise.context_min:
         yield f"a context of {promise.context_min} tokens, but {slug} takes {model.context}"
     for endpoint in model.endpoints:
-        for kind, most in _ceilings(promise):
+        for kind, limit in _ceilings(promise):
             rate = _dearest(endpoint, kind, today)
-            if rate > most:
+            if rate > limit:
                 offer = f"{slug} costs {_dollars(rate)} at {endpoint.provider}"
-                yield f"{_dollars(most)}/M {kind} at most, but {offer}"
+                yield f"{_dollars(limit)}/M {kind} at most, but {offer}"
 
 
 def _broken_later(
@@ -116,7 +116,7 @@ def _broken_later(
     today: date,
     steps: Sequence[str],
 ) -> Iterator[Problem]:
-    """Yield a warning for each price that breaks a promise from a later day on."""
+    """Yield a warning for each dated price that will break a promise."""
     for index, endpoint in enumerate(model.section.endpoints):
         for found, where in _dated_breaks(slug, endpoint, promise, today):
             message = (
@@ -128,7 +128,7 @@ def _broken_later(
 
 
 def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
-    """Yield each promise that a dated price will break, with the name of its route."""
+    """Yield each promise that a dated price will break, after the name of its route."""
     for name, route in routing.routes.items():
         slugs = dict.fromkeys(
             each
@@ -145,21 +145,21 @@ def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, Date
 def _dated_breaks(
     slug: str, endpoint: EndpointSection, promise: PromiseSection | None, today: date
 ) -> Iterator[tuple[DatedBreak, Where]]:
-    for kind, most in _ceilings(promise) if promise else ():
-        kept = _dearest(endpoint, kind, today) <= most
+    for kind, limit in _ceilings(promise) if promise else ():
+        is_kept = _dearest(endpoint, kind, today) <= limit
         for day, where in _turning_points(endpoint, today):
             rate = _dearest(endpoint, kind, day)
-            if kept and rate > most:
+            if is_kept and rate > limit:
                 found = DatedBreak(
                     day=day,
                     model=slug,
                     provider=endpoint.provider,
                     kind=kind,
                     rate=rate,
-                    most=most,
+                    most=limit,
                 )
                 yield found, where
-            kept = rate <= most
+            is_kept = rate <= limit
 
 
 def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
@@ -170,7 +170,7 @@ def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
 
 
 def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, Where]]:
-    """Return the days after `today` on which overrides begin or end, with their places."""
+    """Return the days after `today` on which overrides begin or end, with their paths."""
     points: dict[date, Where] = {}
     for index, override in enumerate(endpoint.overrides):
         for name, day in (("from", override.when.since), ("until", override.when.until)):
@@ -180,15 +180,15 @@ def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, 
 
 
 def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
-    """Return the highest rate on a day at any hour and size; without a day, ignore dated rates."""
+    """Return the highest possible rate on a day; without a day, ignore dated rates."""
     rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
     for override in endpoint.overrides:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        # An override that depends only on days always replaces the rate.
-        stated = override.when.model_dump(exclude_none=True)
-        certain = stated.keys() <= {"since", "until"}
+        # An override without other conditions than days always replaces the rate.
+        conditions = override.when.model_dump(exclude_none=True)
+        certain = conditions.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]
     return max(rates)
 

@@ -1,4 +1,4 @@
-"""Find sections that would send a platform secret, or a key to a wrong host."""
+"""Find sections that would send a platform secret, or send a key to the wrong host."""
 
 import re
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ _PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
 
 
 class KeyRules(Struct, frozen=True):
-    """Rules of a deployment for provider keys: allowed variables, and pinned pairs."""
+    """Rules for provider keys in a deployment: allowed variables and pinned pairs."""
 
     variables: KeyVariables
     pinned: frozenset[str] | None
-    """Pinned pairs of a secret and a host; None if no template is known."""
+    """Pinned pairs of a secret and a host; None without a template."""
 
 
 def check_key(
     document: YamlDocument, where: Where, key: KeySection | None, rules: KeyRules
 ) -> Iterator[Problem]:
-    """Yield a problem if a reference is empty, is the key itself, or names a refused variable."""
+    """Yield a problem if a reference is empty, contains a key, or names a forbidden variable."""
     if key is None:
         return
     where = (*where, "key")
@@ -38,7 +38,7 @@ def check_key(
     for home, name in (("env", key.env), ("secret", key.secret)):
         if name and looks_like_secret(name):
             pasted = True
-            message = f"{home} looks like the key itself; write where the key lives"
+            message = f"{home} looks like the key itself; write the name of a variable or secret"
             yield document.at_value((*where, home), "R040", message)
     if key.env is not None and not pasted and not rules.variables.allows(key.env):
         yield _refused_variable(document, (*where, "env"), key.env)
@@ -56,16 +56,16 @@ def _refused_variable(document: YamlDocument, where: Where, name: str) -> Proble
 def check_host(
     document: YamlDocument, where: Where, row: KeyedRow, *, development: bool
 ) -> Iterator[Problem]:
-    """Yield a problem for a `base_url` whose host is disguised or must not get the requests."""
+    """Yield a problem if the host in `base_url` is disguised or must not get these requests."""
     if row.base_url is None:
         return
     where = (*where, "base_url")
     try:
         host = urlsplit(row.base_url).hostname or ""
-    except ValueError:  # Brackets around something that is not an IPv6 address.
+    except ValueError:  # The host has brackets but is not an IPv6 address.
         host = ""
     if not host or is_disguised(host) or _PUNYCODE.match(host):
-        message = "the host is disguised: write an address in full, or a name in plain ASCII"
+        message = "the host is disguised: write a complete address or a name in ASCII"
         yield document.at_value(where, "R045", message)
         return
     match find_reach(host):
@@ -75,9 +75,11 @@ def check_host(
             )
             yield document.at_value(where, "R045", message, allowed_in_dev=True)
         case "private" if row.sends_credentials and not row.private:
-            message = f"{host} is in a private network, and would get a key"
+            message = f"{host} is in a private network and would receive a key"
             yield document.at_value(where, "R045", message, hint="write private: true")
-        case "public" | "private" if row.sends_credentials and not _is_encrypted(row.base_url):
+        case "public" | "private" if row.sends_credentials and not row.base_url.startswith(
+            "https://"
+        ):
             yield from _plain_text(document, where, row, host)
 
 
@@ -95,14 +97,10 @@ def check_pins(
             yield document.at_value(place, "R046", message, hint=hint, severity="warning")
 
 
-def _is_encrypted(base_url: str) -> bool:
-    return base_url.startswith("https://")
-
-
 def _plain_text(
     document: YamlDocument, where: Where, row: KeyedRow, host: str
 ) -> Iterator[Problem]:
-    """Yield a problem unless the section states `private` and the host is not a public address."""
+    """Yield a problem for a key over http, unless the host is private and declared as such."""
     if not row.private:
         message = f"a key would reach {host} in plain text"
         hint = "write https, or private: true for your own network"

@@ -1,16 +1,12 @@
-"""Find tools and plugins that could not run, would be free, or would expose a key."""
+"""Find tools and plugins that cannot run, would be free, or would expose a key."""
 
 from collections.abc import Iterator, Mapping
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import date
 from difflib import get_close_matches
-from typing import Final
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
-
 from tollgate.routing.file.document import Where, YamlDocument
-from tollgate.routing.file.price_checks import CHECKED_DAYS_MAX
+from tollgate.routing.file.price_checks import check_age, check_each
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
 from tollgate.routing.plugin_sections import OcrSection
@@ -24,17 +20,6 @@ from tollgate.routing.tool_sections import (
     WebSearchSection,
 )
 
-# The most expensive engine on sale costs a few cents a search.
-_PER_THOUSAND_FROM: Final = Decimal(1)
-
-
-class _Price(Struct, frozen=True):
-    """Price of one piece, with the key that states it."""
-
-    name: str
-    each: Decimal
-    checked: date
-
 
 def check_server_tools(
     document: YamlDocument,
@@ -44,7 +29,7 @@ def check_server_tools(
     rules: KeyRules,
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of the section; `models` are the models of production."""
+    """Yield the problems in `server_tools`; `models` are the models in production."""
     where: Where = ("server_tools",)
     if tools.web_search is not None:
         place: Where = (*where, "web_search")
@@ -65,11 +50,11 @@ def _check_search(
     engine = search.engine
     if engine is None:
         if not search.native:
-            message = "web_search has neither an engine nor native: nothing would search"
+            message = "web_search has neither engine nor native, so nothing would search"
             yield document.at_key(where, "R056", message, hint="write engine or native: true")
         for name in ("base_url", "key", "price", "private"):
             if getattr(search, name) is not None:
-                message = f"web_search has a {name} and no engine that uses it"
+                message = f"web_search has {name}, but no engine that uses it"
                 yield document.at_key((*where, name), "R056", message)
         return
     if search.price is None:
@@ -89,7 +74,7 @@ def _check_search(
 def check_ocr(
     document: YamlDocument, ocr: OcrSection, *, rules: KeyRules, today: date | None
 ) -> Iterator[Problem]:
-    """Yield the problems of the section `ocr`."""
+    """Yield the problems in the section `ocr`."""
     where: Where = ("plugins", "pdf", "ocr")
     has_key = ocr.service.has_key
     for name in ("key", "model"):
@@ -105,30 +90,15 @@ def check_ocr(
     yield from check_key(document, where, ocr.key, rules)
     yield from check_host(document, where, ocr, development=False)
     yield from check_pins(document, where, ocr, rules)
-    yield from _check_price(
-        document, where, _Price("page", ocr.price.page, ocr.price.checked), today
-    )
+    yield from check_each(document, (*where, "price", "page"), ocr.price.page)
+    yield from check_age(document, where, ocr.price.checked, today)
 
 
 def _check_call(
     document: YamlDocument, where: Where, price: ToolPriceSection, today: date | None
 ) -> Iterator[Problem]:
-    yield from _check_price(document, where, _Price("call", price.call, price.checked), today)
-
-
-def _check_price(
-    document: YamlDocument, where: Where, price: _Price, today: date | None
-) -> Iterator[Problem]:
-    if price.each >= _PER_THOUSAND_FROM:
-        message = (
-            f"{price.name} price {price.each:f} looks like dollars per thousand; each it is "
-            f"{(price.each / 1000).normalize():f}"
-        )
-        yield document.at_value((*where, "price", price.name), "R031", message)
-    if today and not timedelta(0) <= today - price.checked <= timedelta(days=CHECKED_DAYS_MAX):
-        message = f"price checked on {price.checked}, not within the last 90 days"
-        place: Where = (*where, "price", "checked")
-        yield document.at_value(place, "R071", message, severity="warning")
+    yield from check_each(document, (*where, "price", "call"), price.call)
+    yield from check_age(document, where, price.checked, today)
 
 
 def _check_timezone(
@@ -152,5 +122,5 @@ def _check_image(
         hint = f': did you mean "{nearest[0]}"?' if nearest else ""
         yield document.at_value(place, "R021", f'"{image.model}" is not a model{hint}')
     elif model.kind != "image":
-        message = f"{image.model} is of the kind {model.kind}, which does not generate images"
+        message = f"{image.model} is of kind {model.kind}, which does not generate images"
         yield document.at_value(place, "R056", message)

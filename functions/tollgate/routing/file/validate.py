@@ -1,4 +1,4 @@
-"""Validate a document against the schema, and place each error at its cause in the file."""
+"""Validate a document against the schema, and find the position of each error."""
 
 import re
 from collections.abc import Mapping
@@ -58,8 +58,8 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
     """Return the content as an instance of `schema`, and its problems.
 
-    Entries with problems are left out, so that the rest can be checked further. The instance is
-    None if the rest is not valid either.
+    Entries with problems are left out, so that the others can be checked further. The instance is
+    None if the rest is not valid, either.
     """
     content = document.content
     if document.unreadable:
@@ -74,7 +74,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
             detail
             for detail in invalid.errors(include_url=False)
             if not (detail["type"] == "too_short" and document.value(tuple(detail["loc"])))
-        ]  # Faulty items must not make the list appear too short as well.
+        ]  # Invalid items must not make their list appear too short.
     misspelt = {_intended_key(schema, detail) for detail in details}
     problems = [
         _problem(document, schema, detail)
@@ -88,20 +88,20 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
 
 
 def _without(content: dict[str, Plain], details: list[ErrorDetails]) -> dict[str, Plain]:
-    """Return the content without entries that have errors; in `defaults`, an entry is one key."""
-    kept = {"version": 1} | {
+    """Return the content without the entries or keys that have errors."""
+    sections = {"version": 1} | {
         name: dict(section) if isinstance(section, dict) else section
         for name, section in content.items()
         if name != "version"
     }
     for detail in details:
         top, *below = detail["loc"]
-        section = kept.get(str(top))
+        section = sections.get(str(top))
         if below and isinstance(section, dict):
             section.pop(str(below[0]), None)
         elif top != "version":
-            kept.pop(str(top), None)
-    return kept
+            sections.pop(str(top), None)
+    return sections
 
 
 def _problem(document: YamlDocument, schema: type[BaseModel], detail: ErrorDetails) -> Problem:
@@ -152,7 +152,7 @@ def _nearest_key(schema: type[BaseModel], where: Where) -> str | None:
 
 
 def _intended_key(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
-    """Return the key that a misspelt key stands for, so that it is not reported as missing."""
+    """Return the path of the known key that a misspelt key resembles."""
     where: Where = tuple(detail["loc"])
     if detail["type"] != "extra_forbidden":
         return None
@@ -161,7 +161,7 @@ def _intended_key(schema: type[BaseModel], detail: ErrorDetails) -> Where | None
 
 
 def _unknown_name(document: YamlDocument, where: Where, detail: ErrorDetails) -> Problem:
-    """Report a key of a mapping that has a fixed set of keys."""
+    """Return the problem of an unknown key in a mapping with a fixed set of keys."""
     *inside, name, _ = where
     known = re.findall(r"'([^']*)'", str(detail["ctx"]["expected"]))
     nearest = get_close_matches(str(name), known, n=1)
@@ -206,8 +206,8 @@ def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Pr
     elif kind == "literal_error":
         message, hint = _choice(detail, value)
     elif kind == "string_pattern_mismatch":
-        named = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")
-        message = _PATTERN_WORDS.get(named, "contains characters that are not allowed in a name")
+        key = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")
+        message = _PATTERN_WORDS.get(key, "contains characters that are not allowed in a name")
     else:
         message = _WORDS.get(kind, _from_pydantic(detail["msg"]))
     return document.at_value(where, code, f"{subject} {message}", hint=hint)
@@ -226,13 +226,13 @@ def _from_pydantic(message: str) -> str:
 
 
 def write_path(where: Where) -> str:
-    """Write a path as `models.openai/gpt-5.endpoints[0]`."""
+    """Return a path as text: `models.openai/gpt-5.endpoints[0]`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return "".join(steps).removeprefix(".")
 
 
 def _keys_of(schema: type[BaseModel], where: Where) -> list[str]:
-    """Return the schema's keys at a place, found by following annotations along the path."""
+    """Return the keys that the schema allows at a path."""
     annotation: object = schema
     for step in where:
         annotation = _inside(_bare(annotation), step)
@@ -253,7 +253,7 @@ def _inside(annotation: object, step: str | int) -> object:
 
 
 def _bare(annotation: object) -> object:
-    """Return an annotation without its constraints, and without None."""
+    """Return an annotation without constraints and without None."""
     origin = get_origin(annotation)
     if origin is Annotated or origin in (Union, UnionType):
         return _bare(next(part for part in get_args(annotation) if part is not NoneType))

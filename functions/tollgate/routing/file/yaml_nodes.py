@@ -1,15 +1,15 @@
-"""Compose a YAML text into nodes, or report the place at which it is not YAML."""
+"""Parse YAML into nodes, or report the position of an error."""
 
 import re
 from typing import Final
 
 import yaml
 
-# libyaml's composer recurses in C and crashes the process at some 30,000 levels; PyYAML's own
-# raises RecursionError. Text that may be deep is therefore composed by PyYAML, which takes longer.
+# libyaml recurses in C and crashes the process at about 30,000 levels, while PyYAML raises
+# RecursionError. Text that may be deep is therefore parsed by PyYAML, which is slower.
 _LEVELS_MAX: Final = 1_000
 _OPENED_OR_CLOSED: Final = re.compile(r"[\[{\]}]")
-# Levels also open without brackets, by indentation and by the indicators of compact blocks.
+# Levels also open without brackets: by indentation, and by `- `, `? ` and `: ` on one line.
 _INDENT: Final = re.compile(r"^[ \t?:-]*", re.MULTILINE)
 
 _HINTS: Final = {
@@ -20,7 +20,7 @@ _HINTS: Final = {
 
 
 class NotYaml(Exception):
-    """Raised for text that is not YAML, with the place if it is known, and a hint."""
+    """Raised for text that is not YAML, with a hint and the position if known."""
 
     def __init__(self, message: str, mark: yaml.Mark | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -30,10 +30,10 @@ class NotYaml(Exception):
 
 
 def compose_yaml(source: str) -> yaml.Node | None:
-    """Return the root node of a text, or None if it is empty; raise NotYaml if it is not YAML.
+    """Return the root node of a text, None for an empty text; raise NotYaml for invalid YAML.
 
-    libyaml, where installed, takes a tenth of the time. A text that libyaml refuses is composed
-    again by PyYAML itself, so that error messages are the same on every machine.
+    libyaml, if installed, takes a tenth of the time. A text that libyaml refuses is parsed again by
+    PyYAML, so that error messages are the same on every machine.
     """
     try:
         if yaml.__with_libyaml__ and not _may_be_deep(source):
@@ -51,7 +51,7 @@ def compose_yaml(source: str) -> yaml.Node | None:
 
 
 def _may_be_deep(source: str) -> bool:
-    """Return True if a text may have so many levels that libyaml could crash."""
+    """Return True if a text may have too many levels for libyaml."""
     if max(len(match[0]) for match in _INDENT.finditer(source)) > _LEVELS_MAX:
         return True
     level = 0
@@ -63,7 +63,7 @@ def _may_be_deep(source: str) -> bool:
 
 
 def _not_yaml(broken: yaml.MarkedYAMLError, source: str) -> NotYaml:
-    """Convert PyYAML's error; for a missing end, place it at the beginning of that part."""
+    """Convert PyYAML's error; if the end of a part is missing, point to its beginning."""
     words = ", ".join(filter(None, (broken.context, broken.problem)))
     mark = broken.problem_mark or broken.context_mark
     at_the_end = mark is not None and mark.index >= len(source.rstrip())

@@ -1,4 +1,4 @@
-"""Compiled routing.yaml in memory, read from JSON because functions contain no YAML parser."""
+"""Compiled routing.yaml in memory, read from JSON: functions contain no YAML parser."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -23,14 +23,14 @@ from tollgate.routing.schema import (
 if TYPE_CHECKING:
     from tollgate.routing.plugin_sections import PdfSection
 
-# Longer names are not typing mistakes, and comparing these would let callers consume CPU time.
+# Only the beginning of a longer name is compared, so that callers cannot waste CPU time.
 _COMPARED_CHARACTERS_MAX: Final = 128
 _EMPTY: Final = Raw(b"{}")
 _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """Revision of routing.yaml; `sha` is the SHA-256 of its canonical compiled JSON."""
+    """Revision of routing.yaml; `sha` is the SHA-256 of the compiled JSON."""
 
     sha: str
     defaults: DefaultsSection
@@ -46,15 +46,15 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
-        """Read the compiled form; raise ValueError if it is not of this version."""
+        """Read the compiled form; raise ValueError if its version is not supported."""
         catalog = cls.from_build(compiled)
-        # Read every part now, so that an invalid part fails here, not at the first request for it.
+        # All parts are read now, so that an invalid part does not fail later at a request.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
         return catalog
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
-        """Read a compiled form that this version has checked; models are read at first use."""
+        """Read a compiled form that the build has checked; models are read at first use."""
         sections = json.decode(compiled, type=dict[str, Raw])
         models = json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw])
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
@@ -80,8 +80,8 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Follow aliases to a model or a route; return any other name unchanged."""
-        # No alias repeats within a chain, so there are at most as many steps as aliases.
+        """Return the model or route to which a name leads; return any other name unchanged."""
+        # A chain of aliases is at most as long as the number of aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)
             if alias is None:
@@ -90,7 +90,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return up to three similar names, the most similar first."""
+        """Return up to three similar names, most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))

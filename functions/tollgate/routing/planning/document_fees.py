@@ -1,4 +1,4 @@
-"""Fees for documents that the gateway reads, and the endpoints for which it reads."""
+"""Compute the fees for documents that the gateway reads."""
 
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
@@ -13,25 +13,25 @@ RECOGNIZED_PAGE_ITEM: Final = "pdf_page_ocr"
 _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
-def reads_for(target: Target, wanted: PlanningRequest) -> bool:
-    """Return True if the gateway reads any document of the request for this endpoint.
+def reads_for(target: Target, request: PlanningRequest) -> bool:
+    """Return True if the gateway reads any document in the request for this endpoint.
 
     The request must contain a document.
     """
-    if not wanted.reads_documents:
+    if not request.reads_documents:
         return False
-    if wanted.documents is None:
+    if request.documents is None:
         return "pdf" not in target.input
-    return wanted.documents.always or not all(map(target.reads_file, wanted.documents.types))
+    return request.documents.always or not all(map(target.reads_file, request.documents.types))
 
 
 def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -> int:
-    """Return the highest fee for a request's pages at an endpoint for which the gateway reads."""
+    """Return the maximum fee for a request's pages at an endpoint."""
     price = section.price
     each = max(price.text, price.images) if "image" in target.input else price.text
     recognized = section.ocr.price.page * documents.recognized if section.ocr else Decimal(0)
     exact = (each * documents.pages + recognized) * _NANO_USD_PER_USD
-    # Each of the two or three lines is rounded up by at most half a nano-dollar.
+    # The bill has two or three lines, each rounded up by at most half a nano-dollar.
     rounded = 2 if recognized else 1
     return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounded if exact else 0
 
@@ -39,7 +39,7 @@ def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -
 def page_fees(
     section: PdfSection, *, text: int, pictured: int, recognized: int = 0
 ) -> tuple[Fee, ...]:
-    """Return the fees for pages sent as text, pages sent with a picture, and recognized pages."""
+    """Return the fees for pages sent as text, pages sent with an image, and pages of OCR."""
     rates: tuple[tuple[str, int, Decimal], ...] = (
         (PAGE_ITEM, text, section.price.text),
         (PAGE_ITEM, pictured, section.price.images),

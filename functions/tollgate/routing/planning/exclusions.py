@@ -1,10 +1,10 @@
-"""Decide which models and endpoints cannot serve a request, and the error if none can.
+"""Exclude models and endpoints that cannot serve a request, and build the error if none can.
 
-The checks run in a fixed order. If every candidate is excluded, the error is that of the last
-check that any candidate reached, because the request came closest to being served there.
+Checks run in a fixed order. If all candidates are excluded, the error comes from the last check
+that any candidate reached: that candidate was closest to serving the request.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, auto
@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money.amounts import nano_usd, usd_text
+from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -29,7 +31,7 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
     "image": ErrorCode.IMAGE_NOT_SUPPORTED,
     "pdf": ErrorCode.FILE_NOT_SUPPORTED,
 }
-# Request fields of needs whose field has another name.
+# Request fields for needs, if field and need have different names.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
     "token_ids": "input",
@@ -40,7 +42,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "words": "timestamp_granularities",
     "translation": "model",
 }
-# Words of the API for needs that are not fields.
+# Descriptions of needs that are not request fields.
 _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
     "segments": "response_format of srt, vtt or verbose_json",
     "speakers": "response_format of diarized_json",
@@ -48,7 +50,7 @@ _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
 
 
 class Check(IntEnum):
-    """Checks in the order in which they run."""
+    """Check that may exclude a candidate; checks run in this order."""
 
     ALLOWED = auto()
     KIND = auto()
@@ -66,7 +68,7 @@ class Check(IntEnum):
 
 
 class AllowedModels(Struct, frozen=True):
-    """Globs of the models that a key may use, and of each level above the key."""
+    """Globs of the models that a key and the levels above it allow."""
 
     by_key: tuple[str, ...] | None = None
     """Globs of the key; None allows every model."""
@@ -75,20 +77,20 @@ class AllowedModels(Struct, frozen=True):
 
 
 class Cause(Enum):
-    """Cause of an exclusion: the check that found it, and a template of the message."""
+    """Cause of an exclusion: the check that found it, and a template for the message."""
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
     LEVEL_MODELS = Check.ALLOWED, "is not for the member or team of this key"
     TIER_MODELS = Check.ALLOWED, "is not for this tier"
-    KIND = Check.KIND, "is of the kind {}, which POST {} serves"
-    VECTOR_SPACE = Check.KIND, "makes vectors of another space"
+    KIND = Check.KIND, "is of kind {} (POST {})"
+    VECTOR_SPACE = Check.KIND, "makes vectors in another space"
     CAPABILITIES = Check.CAPABLE, "does not support {}"
     MODALITIES = Check.MODALITY, "does not take {} input"
-    DIMENSIONS = Check.DIMENSIONS, "makes vectors of {} numbers"
+    DIMENSIONS = Check.DIMENSIONS, "makes vectors with {} dimensions"
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     RETIRED = Check.RETIRED, "retired on {}{}"
-    FORMAT = Check.FORMAT, "takes no {}"
-    SOUND = Check.FORMAT, "makes no {}"
+    FORMAT = Check.FORMAT, "does not take {}"
+    SOUND = Check.FORMAT, "does not make {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
@@ -103,7 +105,7 @@ class Cause(Enum):
         self.words = words
 
 
-# Subjects whose allowed models an administrator would have to change.
+# Subject of the error, whose allowed models an administrator can change.
 _WHO_MAY_NOT: Final = {
     Cause.KEY_MODELS: "This key",
     Cause.LEVEL_MODELS: "The member or team of this key",
@@ -112,10 +114,10 @@ _WHO_MAY_NOT: Final = {
 
 
 class Exclusion(Struct, frozen=True):
-    """Cause that excludes a model or endpoint, with the values that the error needs.
+    """Exclusion of a model or endpoint, with the values for the error message.
 
-    `missing` are the lacking capabilities, modalities, needs or parameters, sorted.
-    `amounts` are the other values of the message template.
+    `missing` are the missing capabilities, modalities, needs or parameters, sorted. `amounts` are
+    the other values for the message template.
     """
 
     cause: Cause
@@ -129,7 +131,7 @@ class Exclusion(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Exclusion in words, for people only; no code may decide by them."""
+        """Message for people; code must use `cause` instead."""
         separator = " or " if self.cause is Cause.MODALITIES else ", "
         values = (separator.join(self.missing),) if self.missing else self.amounts
         return self.cause.words.format(*values)
@@ -138,7 +140,7 @@ class Exclusion(Struct, frozen=True):
 def exclude_model(
     slug: str,
     model: ModelSection,
-    wanted: PlanningRequest,
+    request: PlanningRequest,
     *,
     tier: KeyTierSection | None,
     name: str,
@@ -149,35 +151,35 @@ def exclude_model(
     `name` is the requested name that led to the model; globs may match the name or the slug.
     `reads` is True if the gateway reads documents.
     """
-    allowed = AllowedModels(wanted.key_models, wanted.level_models)
+    allowed = AllowedModels(request.key_models, request.level_models)
     if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
         return Exclusion(cause)
-    if model.kind != wanted.kind:
+    if model.kind != request.kind:
         return Exclusion(Cause.KIND, amounts=(model.kind, WORK_KINDS[model.kind].route))
-    if lacking := wanted.capabilities - _abilities(model):
+    if lacking := request.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
-    taken = frozenset(model.input)
-    if untaken := wanted.modalities - (taken | {"pdf"} if reads else taken):
-        return _lacks(Cause.MODALITIES, untaken)
-    vectors, size = model.vectors, wanted.dimensions
+    accepted = frozenset(model.input)
+    if unsupported := request.modalities - (accepted | {"pdf"} if reads else accepted):
+        return _lacks(Cause.MODALITIES, unsupported)
+    vectors, size = model.vectors, request.dimensions
     if vectors is not None and size is not None and not vectors.can_have(size):
         return Exclusion(Cause.DIMENSIONS, amounts=(_sizes(vectors),))
-    if _tokens_min(wanted, model) > model.context:
+    if _tokens_min(request, model) > model.context:
         return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
     return None
 
 
-def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
-    """Return the certain tokens of a prompt, including documents that are sent as text."""
-    if wanted.documents is None or not (wanted.documents.always or "pdf" not in model.input):
-        return wanted.input_tokens_min
-    return max(wanted.input_tokens_min, wanted.documents.tokens_min)
+def _tokens_min(request: PlanningRequest, model: ModelSection) -> int:
+    """Return the minimum number of tokens in a prompt, including documents sent as text."""
+    if request.documents is None or not (request.documents.always or "pdf" not in model.input):
+        return request.input_tokens_min
+    return max(request.input_tokens_min, request.documents.tokens_min)
 
 
 def find_forbidden(
     slug: str, name: str, *, allowed: AllowedModels, tier: KeyTierSection | None
 ) -> Cause | None:
-    """Return why a key may not use a model under a requested name; None if it may."""
+    """Return the cause if a key may not use a model under a requested name; otherwise None."""
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),
         *((globs, Cause.LEVEL_MODELS) for globs in allowed.by_levels),
@@ -186,6 +188,43 @@ def find_forbidden(
         if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
             return cause
     return None
+
+
+def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
+    """Return a key's tier; raise AccessError if only other tiers are defined."""
+    if name is None:
+        return None
+    tier = catalog.key_tiers.get(name)
+    if tier is None and catalog.key_tiers:
+        raise AccessError(
+            ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shorten(name)} is not defined."
+        )
+    return tier
+
+
+def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
+    """Return the models behind a name that a caller may use; all of them without a caller."""
+    models = _list_models_behind(catalog, name)
+    if principal is None:
+        return models
+    try:
+        tier = find_tier(catalog, principal.tier)
+    except AccessError:
+        return ()
+    allowed = AllowedModels(principal.models, principal.level_models)
+    return tuple(
+        slug for slug in models if find_forbidden(slug, name, allowed=allowed, tier=tier) is None
+    )
+
+
+def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
+    """Return the models to which a name may lead, in order; empty for an unknown name."""
+    target = catalog.target(name)
+    if target in catalog.models:
+        return (target,)
+    route = catalog.routes.get(target)
+    rules = route.all_rules if route is not None else ()
+    return tuple(dict.fromkeys(slug for rule in rules for step in rule.steps for slug in step))
 
 
 def _sizes(vectors: VectorsSection) -> str:
@@ -199,22 +238,19 @@ def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
 
 
 def _abilities(model: ModelSection) -> frozenset[Capability]:
-    """Return a model's capabilities; with tools, codecs can emulate structured output."""
+    """Return a model's capabilities; codecs emulate structured output by means of tools."""
     supports = frozenset(model.supports)
     return supports | {"structured_output"} if "tools" in supports else supports
 
 
-def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
-    """Return the first reason why an endpoint cannot serve the request; None if it can.
-
-    Reasons are a format that cannot express the request, and the request's `provider` preferences.
-    """
-    if untaken := wanted.needs - attempt.target.takes:
-        return _lacks(Cause.SOUND if wanted.kind == "speech" else Cause.FORMAT, untaken)
+def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -> Exclusion | None:
+    """Return the first reason why an endpoint cannot serve the request; None if it can."""
+    if unsupported := request.needs - attempt.target.takes:
+        return _lacks(Cause.SOUND if request.kind == "speech" else Cause.FORMAT, unsupported)
     characters_max = attempt.target.dialect.speech.characters_max
-    if wanted.kind == "speech" and _characters(wanted) > characters_max:
+    if request.kind == "speech" and _characters(request) > characters_max:
         return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
-    preferences = wanted.preferences
+    preferences = request.preferences
     provider = attempt.target.provider
     if preferences.only and provider not in preferences.only:
         return Exclusion(Cause.NOT_IN_ONLY)
@@ -223,7 +259,7 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     if not preferences.fallbacks and preferences.order and provider not in preferences.order:
         return Exclusion(Cause.NOT_IN_ORDER)
     if preferences.require_parameters:
-        refused = wanted.parameters.intersection(attempt.target.dialect.refuses)
+        refused = request.parameters.intersection(attempt.target.dialect.refuses)
         if refused:
             return _lacks(Cause.PARAMETERS, refused)
     if preferences.price_max is not None:
@@ -231,12 +267,12 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     return None
 
 
-def _characters(wanted: PlanningRequest) -> int:
-    return wanted.units.characters if wanted.units else 0
+def _characters(request: PlanningRequest) -> int:
+    return request.units.characters if request.units else 0
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
-    """Return the exclusion of an endpoint that has retired, naming its model's successor."""
+    """Return the exclusion if an endpoint has retired, naming the model's successor."""
     lifecycle = attempt.lifecycle
     if now_s < lifecycle.retires_s:
         return None
@@ -254,78 +290,56 @@ def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Excl
 
 
 def refusal(
-    name: str, exclusions: Mapping[str, Exclusion], wanted: PlanningRequest
+    name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
-    """Return the error for a request whose candidates are all excluded.
-
-    `exclusions` maps each excluded model or endpoint to its exclusion, in the order of trying.
-    """
+    """Return the error for a request whose candidates (in this order) are all excluded."""
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
     subject, first = next(iter(reached.items()))
     reasons = "; ".join(f"{each} {found.reason}" for each, found in reached.items())
     reasons = reasons[:_REASONS_CHARACTERS_MAX]
-    model = shorten(name)
+    model, kind = shorten(name), WORK_KINDS[request.kind]
+    code, param, message = ErrorCode.INVALID_REQUEST, "model", f"{model} {first.reason}."
     match last:
         case Check.ALLOWED:
-            words = f"{_WHO_MAY_NOT[first.cause]} may not use {model}."
-            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, words, param="model")
-        case Check.DIMENSIONS | Check.KIND | Check.CAPABLE:
-            param = "dimensions" if last is Check.DIMENSIONS else "model"
-            return RequestError(ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param=param)
+            message = f"{_WHO_MAY_NOT[first.cause]} may not use {model}."
+            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, message, param=param)
+        case Check.KIND | Check.CAPABLE:
+            pass
+        case Check.DIMENSIONS:
+            param = "dimensions"
         case Check.MODALITY:
-            code = next(
-                (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
-                ErrorCode.INVALID_REQUEST,
-            )
-            param = WORK_KINDS[wanted.kind].field_with_media
-            return RequestError(code, f"{model} {first.reason}.", param=param)
+            codes = (_NOT_SUPPORTED[name] for name in first.missing if name in _NOT_SUPPORTED)
+            code, param = next(codes, code), kind.field_with_media
         case Check.CONTEXT:
-            certain = max(
-                wanted.input_tokens_min, wanted.documents.tokens_min if wanted.documents else 0
-            )
-            too_long = RequestError(
-                ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has {certain} tokens or more by its size: {reasons}.",
-                param=WORK_KINDS[wanted.kind].field_of_input,
-            )
-            most = max(int(found.amounts[0]) for found in reached.values())
-            too_long.overlength = Overlength(tokens=certain, tokens_max=most)
+            documents_min = request.documents.tokens_min if request.documents else 0
+            certain = max(request.input_tokens_min, documents_min)
+            message = f"The request has at least {certain} tokens by its size: {reasons}."
+            code = ErrorCode.CONTEXT_LENGTH_EXCEEDED
+            too_long = RequestError(code, message, param=kind.field_of_input)
+            tokens_max = max(int(found.amounts[0]) for found in reached.values())
+            too_long.overlength = Overlength(tokens=certain, tokens_max=tokens_max)
             return too_long
         case Check.RETIRED:
-            return RequestError(
-                ErrorCode.MODEL_NOT_FOUND, f"{model} {first.reason}.", param="model"
-            )
+            code = ErrorCode.MODEL_NOT_FOUND
         case Check.FORMAT:
-            missing = first.missing[0]
-            lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(missing, missing))
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"{model} {lacks}: {reasons}.",
-                param=_FIELDS.get(missing, missing),
-            )
+            need = first.missing[0]
+            lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(need, need))
+            param, message = _FIELDS.get(need, need), f"{model} {lacks}: {reasons}."
         case Check.CHARACTERS:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"The text has {_characters(wanted)} characters: {reasons}.",
-                param=WORK_KINDS[wanted.kind].field_of_input,
-            )
+            param = kind.field_of_input
+            message = f"The text has {_characters(request)} characters: {reasons}."
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
-            return AccessError(
-                ErrorCode.KEY_LIMIT_EXCEEDED,
-                f"{subject} {first.reason}; ask for fewer tokens with max_tokens.",
-                param="max_tokens",
-            )
+            message = f"{subject} {first.reason}; ask for fewer tokens with max_tokens."
+            return AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")
         case _:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"No provider of {model} fits the request: {reasons}.",
-                param="provider",
-            )
+            param = "provider"
+            message = f"No provider of {model} fits the request: {reasons}."
+    return RequestError(code, message, param=param)
 
 
 def shorten(name: str) -> str:
-    """Cut a name from a request to the length that error messages may repeat."""
+    """Return a requested name, cut to the length that error messages may repeat."""
     if len(name) > _SHOWN_CHARACTERS_MAX:
         return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
     return name
@@ -337,8 +351,8 @@ def _exclude_by_price(price: Price, ceiling: PriceCeiling) -> Exclusion | None:
         ("output", price.output, ceiling.output),
         ("request", price.request, ceiling.request),
     )
-    for name, rate, most in pairs:
-        if rate is not None and most is not None and rate > most:
+    for name, rate, limit in pairs:
+        if rate is not None and limit is not None and rate > limit:
             return Exclusion(Cause.PRICE, amounts=(f"{rate:f}", name))
     return None
 

@@ -1,6 +1,9 @@
-"""Chains of a catalog with prepared attempts, each built once."""
+"""Build the chains of a catalog, select their rules, and rank models by weight."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -11,44 +14,48 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
+    ConditionSection,
     GuardrailSection,
-    RetrySection,
     RouteSection,
     RuleSection,
 )
-from tollgate.routing.lifecycle import list_redirects, list_successors, make_lifecycle
+from tollgate.routing.lifecycle import list_heirs, list_redirects, make_lifecycle
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.plan import Attempt, Retry
+from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
+# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 is below one.
+_BITS: Final = 52
+
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """Endpoint of a model as an attempt, with its weight in percent if endpoints are drawn."""
+    """Attempt at one endpoint, with the endpoint's weight in percent (None: no draw)."""
 
     attempt: Attempt
     weight: int | None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """Model or route as rules with steps of models, and the offers of each model."""
+    """Model or route as rules with steps, and the offers of each model."""
 
     draw_scope: str
-    """Slug of the route or model, which every draw hashes."""
+    """Slug of the route or model, which is part of each draw's hash."""
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
     metadata_names: frozenset[str] = frozenset()
-    """Metadata names that the chain's rules read."""
+    """Names of the metadata that the rules read."""
     numbered: bool = False
-    """True if records state the number of the rule; False for a plain `try`."""
+    """True if records contain the number of the rule; False for a plain `try`."""
     redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-    """By the slug of each model that hands on: the Unix time of its end, and its successor."""
+    """Unix time of retirement and successor, by slug of each model that is replaced."""
 
     def model_at(self, slug: str, now_s: float) -> str:
-        """Return the model that currently serves for `slug`: itself or a successor."""
-        # This ends because the check refuses circles of successors.
+        """Return the model that currently serves `slug`: the model itself or a successor."""
+        # The loop ends, because `tollgate check` refuses circles of successors.
         while (redirect := self.redirects.get(slug)) is not None and redirect[0] <= now_s:
             slug = redirect[1]
         return slug
@@ -106,21 +113,21 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
 def _all_offers(
     catalog: Catalog, slugs: Iterable[str], route: RouteSection | None
 ) -> dict[str, tuple[Offer, ...]]:
-    """Return the offers of models and of their successors."""
+    """Return the offers of models and of the successors that replace them."""
     redirects = _redirects(catalog, slugs)
     every = {*slugs, *(successor for _, successor in redirects.values())}
     return {slug: _offers(catalog, slug, route) for slug in every}
 
 
 def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:
-    """Return the redirects of models and of their successors."""
-    every = {each for slug in slugs for each in (slug, *list_successors(slug, catalog.models))}
+    """Return the redirects of models and of the successors that replace them."""
+    every = {each for slug in slugs for each in (slug, *list_heirs(slug, catalog.models.get))}
     return list_redirects({slug: catalog.models[slug] for slug in every})
 
 
 def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Offer, ...]:
     model = catalog.models[slug]
-    retry = _retry(merge_section(catalog.defaults.retry, route.retry if route else None))
+    retry = merge_section(catalog.defaults.retry, route.retry if route else None)
     return tuple(
         Offer(
             attempt=Attempt(
@@ -162,7 +169,7 @@ def _target(
         supports=frozenset(model.supports),
         input=frozenset(model.input),
         files=WIRE_FORMATS[row.codec].files,
-        takes=WIRE_FORMATS[row.codec].carries & _met(model, dialect),
+        takes=WIRE_FORMATS[row.codec].carries & _met_needs(model, dialect),
         project=row.project,
         location=row.location,
         provider_name=row.name,
@@ -177,17 +184,64 @@ def _target(
     )
 
 
-def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
+def _met_needs(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
     return dialect.met | dialect.met_by_work | makes | {"conversation"}
 
 
-def _retry(section: RetrySection) -> Retry:
-    return Retry(
-        retries_max=section.retries_max,
-        backoff_min_s=section.backoff_min_s,
-        backoff_max_s=section.backoff_max_s,
-        retries_max_by_error={
-            ErrorCode(code): most for code, most in section.retries_max_by_error.items()
-        },
-    )
+class SkippedRule(Struct, frozen=True):
+    """Rule that does not apply: number from 1, and the first failed condition in words."""
+
+    number: int
+    reason: str
+
+
+def select_rule(
+    rules: Sequence[RuleSection], request: PlanningRequest
+) -> tuple[int | None, tuple[SkippedRule, ...]]:
+    """Return the number (from 1) of the first rule that applies, and the skipped rules.
+
+    The number is None if no rule applies.
+    """
+    skipped: list[SkippedRule] = []
+    for number, rule in enumerate(rules, start=1):
+        reason = None if rule.condition is None else _failed_condition(rule.condition, request)
+        if reason is None:
+            return number, tuple(skipped)
+        skipped.append(SkippedRule(number, reason))
+    return None, tuple(skipped)
+
+
+def _failed_condition(condition: ConditionSection, request: PlanningRequest) -> str | None:
+    """Return the first condition that does not hold, in words; None if all hold."""
+    if condition.key_tier is not None and request.tier != condition.key_tier:
+        return f"tier is {request.tier or 'none'}, not {condition.key_tier}"
+    for name, value in condition.metadata.items():
+        if request.metadata.get(name) != value:
+            return f"metadata {name} is not {value}"
+    if condition.input_has is not None and condition.input_has not in request.modalities:
+        return f"no {condition.input_has} in the input"
+    over = condition.prompt_tokens_over
+    if over is not None and request.input_tokens <= over:
+        return f"about {request.input_tokens} prompt tokens, not over {over}"
+    if condition.capability is not None and condition.capability not in request.capabilities:
+        return f"{condition.capability} not requested"
+    return None
+
+
+def score(scope: str, key_hash: str, name: str, weight: int) -> float:
+    """Return a name's score in a draw, at least 0; the probability to win is the weight's share.
+
+    This is rendezvous hashing: all machines get the same result, and a changed weight moves only
+    requests of that name's share (Thaler and Ravishankar 1998; with weights as -w/ln(u):
+    Schindelhauer and Schomaker 2005).
+    """
+    digest = blake2b(f"{scope}\0{key_hash}\0{name}".encode(), digest_size=8).digest()
+    uniform = ((int.from_bytes(digest, "big") >> (64 - _BITS)) + 0.5) / (1 << _BITS)
+    return -weight / math.log(uniform)
+
+
+def rank(scope: str, key_hash: str, weights: Mapping[str, int]) -> list[tuple[str, float]]:
+    """Return the names with their scores, highest first; names with weight 0 come last."""
+    scores = [(name, score(scope, key_hash, name, weight)) for name, weight in weights.items()]
+    return sorted(scores, key=lambda scored: (-scored[1], scored[0]))

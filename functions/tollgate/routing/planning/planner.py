@@ -1,4 +1,4 @@
-"""Planner used by the engine, `explain` and `plan`; pure, since the caller passes the time."""
+"""Plans requests for the engine, `explain` and `plan`, without any side effect."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -7,12 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
     Cause,
     Check,
@@ -21,17 +20,17 @@ from tollgate.routing.planning.exclusions import (
     exclude_endpoint,
     exclude_model,
     exclude_retired,
+    find_tier,
     refusal,
     shorten,
 )
-from tollgate.routing.planning.offers import Chain, Chains, Offer
+from tollgate.routing.planning.offers import Chain, Chains, Offer, SkippedRule, rank, select_rule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
-from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.schema import KeyTierSection
 
-# Resolved at first use, since most processes never serve a request with a document.
+# Imported at first use, since most processes never serve a request with a document.
 _READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
     "tollgate.routing.planning.document_fees:reads_for"
 )
@@ -39,36 +38,36 @@ _FEE_MAX_NANO_USD: Final = DottedName[Callable[..., int]](
     "tollgate.routing.planning.document_fees:fee_max_nano_usd"
 )
 
-# TensorZero clients prefix the name of a model or function with one of these.
+# Prefixes that TensorZero clients put before the name of a model or function.
 _TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
 _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """Endpoint that was considered, with its draws, which are scores (see `draw.py`)."""
+    """Endpoint that was considered; draws are the scores of `offers.rank`."""
 
     attempt: Attempt
     cost_max_nano_usd: int
     model_weight: int | None = None
-    """Weight of the model within the rule's step, in percent; None if no model was drawn."""
+    """Weight of the model in its step, in percent; None if no model was drawn."""
     model_draw: float | None = None
     weight: int | None = None
-    """Weight of the endpoint within its model, in percent; None if no endpoint was drawn."""
+    """Weight of the endpoint, in percent; None if no endpoint was drawn."""
     draw: float | None = None
     exclusion: Exclusion | None = None
-    """Reason for not trying the endpoint; None if it is tried."""
+    """Reason why the endpoint is not tried; None if it is tried."""
     reads: bool = False
     """True if the gateway reads documents for this endpoint."""
 
 
 class Survey(Struct, frozen=True, kw_only=True):
-    """Every candidate that the planner considered, with either a plan or a refusal."""
+    """Candidates that the planner considered, with either a plan or a refusal."""
 
     candidates: Sequence[Candidate]
-    """Candidates in the order of trying; those with an exclusion are not tried."""
+    """Candidates in the order of trying; excluded candidates are not tried."""
     skipped_rules: Sequence[SkippedRule]
-    """Rules before the rule that applied."""
+    """Rules before the first rule that applies."""
     trace: RoutingTrace | None
     """None if the requested name is unknown or the key's tier is not defined."""
     plan: Plan | None
@@ -76,7 +75,7 @@ class Survey(Struct, frozen=True, kw_only=True):
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
-    """Model of a chain, with the requested name that led to it, and its draw."""
+    """Model in a chain, with its draw and the requested name that led to the chain."""
 
     name: str
     slug: str
@@ -86,7 +85,7 @@ class _RankedModel(Struct, frozen=True, kw_only=True):
 
 
 class _NamedChain(Struct, frozen=True, kw_only=True):
-    """Chain of a requested name: the rule that applies, and its models in order."""
+    """Chain behind a requested name, with the first rule that applies and its models in order."""
 
     chain: Chain
     rule: int | None
@@ -95,74 +94,74 @@ class _NamedChain(Struct, frozen=True, kw_only=True):
 
 
 class Planner:
-    """Planner of any number of requests against one catalog."""
+    """Planner for one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._chains = Chains(catalog)
 
-    def plan(self, wanted: PlanningRequest, *, now_s: float) -> Plan:
+    def plan(self, request: PlanningRequest, *, now_s: float) -> Plan:
         """Return the attempts for a request, best first, at the prices of `now_s`.
 
         Raises RequestError (model_not_found, context_length_exceeded, invalid_request, or
-        `*_not_supported_by_model` if no model of the chain supports the request) or AccessError
-        (model_not_allowed, key_limit_exceeded).
+        `*_not_supported_by_model`) or AccessError (model_not_allowed, key_limit_exceeded).
         """
-        survey = self.survey(wanted, now_s=now_s)
+        survey = self.survey(request, now_s=now_s)
         if survey.plan is None:
             raise survey.refusal or RequestError(ErrorCode.MODEL_NOT_FOUND, "There is no plan.")
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route that a requested name leads to; None if the name is not a route's."""
+        """Return the route to which a requested name leads; None if it does not lead to a route."""
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
-    def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
-        """Return the plan or the refusal, with every candidate and its exclusion."""
+    def survey(self, request: PlanningRequest, *, now_s: float) -> Survey:
+        """Return the plan or the refusal, with all candidates and exclusions."""
         try:
-            tier = find_tier(self.catalog, wanted.tier)
-            names = (wanted.model, *wanted.preferences.models)
-            chains = [self._named_chain(name, wanted, now_s=now_s) for name in names]
+            tier = find_tier(self.catalog, request.tier)
+            names = (request.model, *request.preferences.models)
+            chains = [self._named_chain(name, request, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
         first = chains[0]
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
-        trace = wanted.trace(
+        trace = request.trace(
             route=first.chain.route, rule=first.rule, metadata_names=metadata_names
         )
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}
-        space = ""
-        wants = "pdf" in wanted.modalities and wanted.reads_documents
+        first_space = ""
+        wants = "pdf" in request.modalities and request.reads_documents
         reads = wants and self.catalog.pdf is not None
         for place, model in enumerate(_first_of_each_model(chains)):
-            off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
+            off = _FALLBACKS_OFF if place and not request.fallbacks else None
             section = self.catalog.models[model.slug]
-            space = space or section.vector_space(model.slug)
-            strange = section.vectors and section.vector_space(model.slug) != space
+            space = section.vector_space(model.slug)
+            first_space = first_space or space
+            differs = section.vectors is not None and space != first_space
             excluded = (
                 off
                 or exclude_model(
-                    model.slug, section, wanted, tier=tier, name=model.name, reads=reads
+                    model.slug, section, request, tier=tier, name=model.name, reads=reads
                 )
-                or (Exclusion(Cause.VECTOR_SPACE) if strange else None)
+                or (Exclusion(Cause.VECTOR_SPACE) if differs else None)
             )
-            for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
+            for candidate in self._candidates(model, request, tier, now_s=now_s, excluded=excluded):
                 candidates.append(candidate)
                 exclusion = candidate.exclusion
                 if exclusion is not None and exclusion is not off:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
-        if not (wanted.preferences.fallbacks or wanted.preferences.order):
-            candidates = _keep_first(candidates, wanted)
+        if not (request.preferences.fallbacks or request.preferences.order):
+            candidates = _keep_first(candidates, request)
         limits = tier.limits if tier else None
-        plan = self._plan(candidates, first, trace, wanted=wanted, limits=limits)
+        plan = self._plan(candidates, first, trace, request=request, limits=limits)
         return Survey(
             candidates=tuple(candidates),
             skipped_rules=first.skipped_rules,
             trace=trace,
             plan=plan,
-            refusal=None if plan else _refuse(exclusions, wanted),
+            refusal=None if plan else _refuse(exclusions, request),
         )
 
     def _plan(
@@ -171,34 +170,35 @@ class Planner:
         first: _NamedChain,
         trace: RoutingTrace,
         *,
-        wanted: PlanningRequest,
+        request: PlanningRequest,
         limits: TierLimits | None,
     ) -> Plan | None:
-        kept = [candidate for candidate in candidates if candidate.exclusion is None]
-        if not kept:
+        usable = [candidate for candidate in candidates if candidate.exclusion is None]
+        if not usable:
             return None
         return Plan(
-            attempts=tuple(candidate.attempt for candidate in kept),
+            attempts=tuple(candidate.attempt for candidate in usable),
             next_on=first.chain.next_on,
-            cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in kept),
-            tokens_max=self._tokens_max(kept, wanted),
+            cost_max_nano_usd=max(candidate.cost_max_nano_usd for candidate in usable),
+            tokens_max=self._tokens_max(usable, request),
             catalog_sha=self.catalog.sha,
             trace=trace,
             tier=limits,
         )
 
-    def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
-        """Return the tokens that count: for each prompt its estimate plus the longest output."""
-        held = self._held_output_tokens(wanted.output_tokens_max)
-        longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
-        # Most requests with server tools run one tool, so that the model reads the prompt twice.
-        reads = 2 if wanted.rounds else 1
-        return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
+    def _tokens_max(self, usable: Sequence[Candidate], request: PlanningRequest) -> int:
+        """Return the tokens that count toward limits: all prompts and their longest outputs."""
+        held = self._held_output_tokens(request.output_tokens_max)
+        longest = max(candidate.attempt.target.output_tokens_max or held for candidate in usable)
+        # Most requests with server tools run one tool, after which the model reads the prompt
+        # again.
+        reads = 2 if request.rounds else 1
+        return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
-    def _named_chain(self, name: str, wanted: PlanningRequest, *, now_s: float) -> _NamedChain:
+    def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = _without_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
@@ -207,10 +207,12 @@ class Planner:
             raise RequestError(
                 ErrorCode.MODEL_NOT_FOUND,
                 f"There is no model, alias or route named {shorten(bare)}.{hint}",
-                param="model" if name == wanted.model else "models",
+                param="model" if name == request.model else "models",
             )
-        rule, skipped_rules = select_rule(chain.rules, wanted)
-        models = () if rule is None else tuple(_rank_models(bare, chain, rule, wanted, now_s=now_s))
+        rule, skipped_rules = select_rule(chain.rules, request)
+        models = (
+            () if rule is None else tuple(_rank_models(bare, chain, rule, request, now_s=now_s))
+        )
         return _NamedChain(
             chain=chain,
             rule=rule if chain.numbered else None,
@@ -221,27 +223,24 @@ class Planner:
     def _candidates(
         self,
         model: _RankedModel,
-        wanted: PlanningRequest,
+        request: PlanningRequest,
         tier: KeyTierSection | None,
         *,
         now_s: float,
         excluded: Exclusion | None,
     ) -> Iterator[Candidate]:
-        """Yield a model's endpoints in the order of trying.
-
-        `excluded` is the exclusion of the model, which applies to all its endpoints.
-        """
+        """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
         costed = [
-            (self._cost_max_nano_usd(offer, wanted, now_s), offer, draw)
-            for offer, draw in _rank_offers(model, wanted)
+            (self._cost_max_nano_usd(offer, request, now_s), offer, draw)
+            for offer, draw in _rank_offers(model, request)
         ]
-        for cost, offer, draw in _order_by_preference(costed, wanted):
+        for cost, offer, draw in _order_by_preference(costed, request):
             attempt = offer.attempt
-            price = attempt.prices.at(now_s, wanted.input_tokens, wanted.picture)
+            price = attempt.prices.at(now_s, request.input_tokens, request.picture)
             exclusion = (
                 excluded
                 or exclude_retired(attempt, now_s)
-                or exclude_endpoint(attempt, price, wanted)
+                or exclude_endpoint(attempt, price, request)
                 or exclude_by_tier(cost, tier)
             )
             yield Candidate(
@@ -252,70 +251,55 @@ class Planner:
                 weight=offer.weight,
                 draw=draw,
                 exclusion=exclusion,
-                reads=self._reads(attempt, wanted),
+                reads=self._reads(attempt, request),
             )
 
-    def _reads(self, attempt: Attempt, wanted: PlanningRequest) -> bool:
-        """Return True if the gateway reads any document of the request for this endpoint."""
-        if self.catalog.pdf is None or "pdf" not in wanted.modalities:
+    def _reads(self, attempt: Attempt, request: PlanningRequest) -> bool:
+        """Return True if the gateway reads any document in the request for this endpoint."""
+        if self.catalog.pdf is None or "pdf" not in request.modalities:
             return False
-        return _READS_FOR()(attempt.target, wanted)
+        return _READS_FOR()(attempt.target, request)
 
-    def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
-        """Return the highest fee for the pages that the gateway reads for this endpoint."""
+    def _fee_max_nano_usd(self, attempt: Attempt, request: PlanningRequest) -> int:
+        """Return the maximum fee for the pages that the gateway reads for this endpoint."""
         section = self.catalog.pdf
-        if section is None or wanted.documents is None or not self._reads(attempt, wanted):
+        if section is None or request.documents is None or not self._reads(attempt, request):
             return 0
-        return _FEE_MAX_NANO_USD()(attempt.target, wanted.documents, section)
+        return _FEE_MAX_NANO_USD()(attempt.target, request.documents, section)
 
-    def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
+    def _cost_max_nano_usd(self, offer: Offer, request: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
-        held = self._held_output_tokens(wanted.output_tokens_max)
+        held = self._held_output_tokens(request.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
-        context = model.context * (wanted.inputs or 1)
-        fees = self._fee_max_nano_usd(attempt, wanted)
-        if wanted.rounds is not None:
+        context = model.context * (request.inputs or 1)
+        fees = self._fee_max_nano_usd(attempt, request)
+        if request.rounds is not None:
             return fees + cost_max_of_rounds(
-                attempt, wanted, wanted.rounds, now_s=now_s, context=context, answer_max=held
+                attempt, request, request.rounds, now_s=now_s, context=context, answer_max=held
             )
-        return fees + wanted.choices * sum(
+        return fees + request.choices * sum(
             attempt.prices.cost_max_nano_usd(
                 now_s,
                 min(prompt.most, context),
                 held,
-                units_max=wanted.units_max,
-                picture=wanted.picture,
+                units_max=request.units_max,
+                picture=request.picture,
             )
-            for prompt in wanted.each_prompt
+            for prompt in request.each_prompt
         )
-
-
-def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
-    """Return a key's tier; raise AccessError if only other tiers are defined."""
-    if name is None:
-        return None
-    tier = catalog.key_tiers.get(name)
-    if tier is None and catalog.key_tiers:
-        raise AccessError(
-            ErrorCode.MODEL_NOT_ALLOWED, f"The key's tier {shorten(name)} is not defined."
-        )
-    return tier
 
 
 def _rank_models(
-    name: str, chain: Chain, rule: int, wanted: PlanningRequest, *, now_s: float
+    name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield the models of a rule: steps in order, and the models of a step as drawn.
-
-    Draws use the models that the file names; retired models are replaced by successors afterwards.
-    """
+    """Yield a rule's models in drawn order; successors replace retired models after the draw."""
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             slug = chain.model_at(next(iter(step)), now_s)
             yield _RankedModel(name=name, slug=slug, chain=chain)
             continue
-        for slug, draw in rank(chain.draw_scope, wanted.draw_key_hash, step):
+        for slug, draw in rank(chain.draw_scope, request.draw_key_hash, step):
             yield _RankedModel(
                 name=name,
                 slug=chain.model_at(slug, now_s),
@@ -333,27 +317,27 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
     return list(first.values())
 
 
-def _rank_offers(model: _RankedModel, wanted: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers as drawn, or in the file's order if they have no weights."""
+def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
+    """Return a model's offers as drawn; without weights, in the order of the file."""
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
     by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
     weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
-    scores = rank(model.chain.draw_scope, wanted.draw_key_hash, weights)
+    scores = rank(model.chain.draw_scope, request.draw_key_hash, weights)
     return [(by_id[name], draw) for name, draw in scores]
 
 
 _Costed = tuple[int, Offer, float | None]
 
 
-def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list[_Costed]:
+def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> list[_Costed]:
     """Sort a model's offers by the request's `provider.sort` and `provider.order`."""
-    preferences = wanted.preferences
+    preferences = request.preferences
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
-        # Reversed, so that the first place counts if a provider is listed twice.
+        # In reverse, so that the first position is used for a provider that is listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)
@@ -361,12 +345,9 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
     return costed
 
 
-def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Candidate]:
-    """Exclude every candidate after the first that may serve.
-
-    Sorting by speed happens later, so `Plan.fastest_first` then drops the others.
-    """
-    if wanted.preferences.sort in ("throughput", "latency"):
+def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
+    """Exclude all but the first usable candidate, unless `Plan.fastest_first` does so later."""
+    if request.preferences.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
     return [
@@ -378,19 +359,19 @@ def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Ca
 
 
 def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
-    """Return the subject of an exclusion: a model's slug, or an endpoint's id."""
+    """Return the name of the excluded object: the slug of a model, or the id of an endpoint."""
     target = candidate.attempt.target
     return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 
 
-def _refuse(exclusions: Mapping[str, Exclusion], wanted: PlanningRequest) -> GatewayError:
+def _refuse(exclusions: Mapping[str, Exclusion], request: PlanningRequest) -> GatewayError:
     if not exclusions:
         return RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"No rule of {shorten(wanted.model)} applies to this request.",
+            f"No rule of {shorten(request.model)} applies to this request.",
             param="model",
         )
-    return refusal(wanted.model, exclusions, wanted)
+    return refusal(request.model, exclusions, request)
 
 
 def _without_prefix(name: str) -> str:

@@ -1,9 +1,10 @@
-"""Input of a plan from a request and its key, or from a record that is planned again."""
+"""Input of the planner, made from a new request or from a record."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final, Self
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from tollgate.core.principal import Principal
@@ -14,56 +15,62 @@ from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
-from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.prompt_size import PromptSize
+
+_KEY_LENGTH: Final = 16
+
+
+def draw_key_hash(draw_key: str) -> str:
+    """Return the hash of a session's or request's id, which is the key of all its draws."""
+    return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
-    """Request as the planner sees it: requested name, needs, sizes, and the key's rights."""
+    """Requested model, needs and size of a request, with the rights of its key."""
 
     model: str
-    """Requested name: a model, an alias or a route."""
+    """Requested name of a model, alias or route."""
     draw_key_hash: str
     tier: str | None = None
     """Tier of the key."""
     key_models: tuple[str, ...] | None = None
     """Globs of the models that the key may use; None allows every model."""
     level_models: tuple[tuple[str, ...], ...] = ()
-    """Globs of the key's member and team."""
+    """Globs of the models that each level above the key may use."""
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
     needs: frozenset[Need] = frozenset()
     input_tokens_min: int = 0
-    """Tokens that the prompt certainly has; models with a smaller context are excluded."""
+    """Minimum number of prompt tokens; models with a smaller context are excluded."""
     input_tokens: int = 0
-    """Estimated tokens of the prompt, used by rules and prices."""
+    """Estimated number of prompt tokens, used by rules and prices."""
     input_tokens_max: int = 0
-    """Most tokens that the prompt can have, used to compute the highest cost."""
+    """Maximum number of prompt tokens, used to compute the maximum cost."""
     output_tokens_max: int | None = None
-    """Caller's limit on output tokens; None if there is none."""
+    """Caller's limit on output tokens; None without a limit."""
     choices: int = 1
-    """Choices for each prompt."""
+    """Number of choices for each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """Size of each prompt if there are several; the sizes above are then those of the largest."""
+    """Size of each prompt if there are several; other fields then have the largest size."""
     parameters: frozenset[str] = frozenset()
     """Parameters that every endpoint must support (`require_parameters`); otherwise empty."""
     kind: WorkKind = "chat"
     inputs: int = 0
-    """Number of inputs for work other than chat; each may fill the context by itself."""
+    """Number of inputs for work other than chat, each of which may fill the context."""
     dimensions: int | None = None
-    """Requested size of vectors."""
+    """Requested number of vector dimensions."""
     units: Units | None = None
     """Estimated units of work on inputs; None for a conversation."""
     units_max: Units | None = None
-    """Most units of work on inputs, used to compute the highest cost."""
+    """Maximum units of work on inputs, used to compute the maximum cost."""
     picture: Picture | None = None
-    """Requested size and quality of pictures."""
+    """Requested size and quality of images."""
     rounds: RoundsBound | None = None
-    """Bounds of a generation for which the gateway runs tools; None for any other."""
+    """Limits for a generation with server tools; None without such tools."""
     documents: ReadSize | None = None
     """Size of the documents that the gateway has read."""
     reads_documents: bool = True
-    """False if only models that read documents may serve a request with one."""
+    """False if only models that read documents themselves may serve a document."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True
@@ -79,10 +86,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
     ) -> Self:
-        """Describe a request for the planner; draws use the session's id or else the request's."""
+        """Build the planner's input; draws use the id of the session, or else of the request."""
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
-        must_fit = request.preferences.require_parameters
         return cls(
             model=request.model,
             draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
@@ -100,7 +106,10 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             prompts=tuple(PromptTokens(estimate=size.estimate, most=size.most) for size in sizes)
             if len(sizes) > 1
             else (),
-            parameters=_parameters(request) if must_fit else frozenset(),
+            # Work on inputs states its parameters as needs.
+            parameters=frozenset(effective_parameters(request))
+            if request.preferences.require_parameters and not isinstance(request, InputWork)
+            else frozenset(),
             kind=request.kind,
             inputs=work.inputs if work else 0,
             dimensions=work.dimensions if work else None,
@@ -116,98 +125,50 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """Describe a recorded request as it was planned at the time.
-
-        A record contains only metadata that a rule of the route read at the time.
-        """
-        return cls(
-            model=trace.requested_model,
-            draw_key_hash=trace.draw_key_hash,
-            tier=trace.tier,
-            key_models=trace.key_models,
-            level_models=trace.level_models,
-            capabilities=frozenset(trace.capabilities),
-            modalities=frozenset(trace.modalities),
-            needs=frozenset(trace.needs),
-            input_tokens_min=trace.input_tokens_min,
-            input_tokens=trace.estimated_input_tokens,
-            input_tokens_max=trace.input_tokens_max,
-            output_tokens_max=trace.output_tokens_max,
-            choices=trace.choices,
-            prompts=trace.prompts,
-            parameters=frozenset(trace.parameters),
-            kind=trace.kind,
-            inputs=trace.inputs,
-            dimensions=trace.dimensions,
-            units=trace.units,
-            units_max=trace.units_max,
-            picture=trace.picture,
-            rounds=trace.rounds,
-            documents=trace.documents,
-            reads_documents=trace.reads_documents,
-            metadata=trace.metadata,
-            preferences=trace.preferences or RoutingPreferences(),
-            fallbacks=trace.fallbacks,
-        )
+        """Build the planner's input from a record, which has only metadata that rules read."""
+        shared = {
+            name: getattr(trace, name)
+            for name in RoutingTrace.__struct_fields__
+            if name in cls.__struct_fields__
+        }
+        names = {"model": trace.requested_model, "input_tokens": trace.estimated_input_tokens}
+        preferences = trace.preferences or RoutingPreferences()
+        return convert({**shared, **names, "preferences": preferences}, cls)
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:
         """Size of each prompt."""
-        one = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
-        return self.prompts or (one,)
+        single = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
+        return self.prompts or (single,)
 
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
     ) -> RoutingTrace:
-        """Build the trace for the record, with only the metadata in `metadata_names`.
-
-        Metadata may be sensitive, so a record stores only values that rules read.
-        """
+        """Return the trace for a record, with only the metadata that rules read."""
         preferences = self.preferences
+        stated = None if preferences == _NO_PREFERENCES else replace(preferences, session_id=None)
         return RoutingTrace(
             requested_model=self.model,
             route=route,
             rule=rule,
-            draw_key_hash=self.draw_key_hash,
-            tier=self.tier,
-            key_models=self.key_models,
-            level_models=self.level_models,
             capabilities=tuple(sorted(self.capabilities)),
             modalities=tuple(sorted(self.modalities)),
             needs=tuple(sorted(self.needs)),
-            input_tokens_min=self.input_tokens_min,
             estimated_input_tokens=self.input_tokens,
-            input_tokens_max=self.input_tokens_max,
-            output_tokens_max=self.output_tokens_max,
-            choices=self.choices,
-            prompts=self.prompts,
-            parameters=tuple(sorted(self.parameters)) if preferences.require_parameters else (),
-            kind=self.kind,
-            inputs=self.inputs,
-            dimensions=self.dimensions,
-            units=self.units,
-            units_max=self.units_max,
-            picture=self.picture,
-            rounds=self.rounds,
-            documents=self.documents,
-            reads_documents=self.reads_documents,
+            parameters=tuple(sorted(self.parameters)),
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
-            preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),
-            fallbacks=self.fallbacks,
+            # A record has the hash of the session's id, not the id.
+            preferences=stated,
+            **{name: getattr(self, name) for name in _RECORDED_AS_IS},
         )
 
 
-def _parameters(work: Work) -> frozenset[str]:
-    """Return the parameters of a generation; other kinds of work state theirs as needs."""
-    return frozenset(() if isinstance(work, InputWork) else effective_parameters(work))
-
-
 _NO_PREFERENCES: Final = RoutingPreferences()
-
-
-def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
-    """Return the preferences without the session's id, since the record has its hash."""
-    if preferences.session_id is None:
-        return preferences
-    return replace(preferences, session_id=None)
+_SORTED: Final = frozenset({"capabilities", "modalities", "needs", "parameters"})
+# Fields with the same name and type in a record's trace.
+_RECORDED_AS_IS: Final = tuple(
+    name
+    for name in PlanningRequest.__struct_fields__
+    if name in RoutingTrace.__struct_fields__ and name not in {*_SORTED, "metadata", "preferences"}
+)

@@ -1,4 +1,4 @@
-"""Size of a prompt in tokens, without a tokenizer: a lower bound, estimate and upper bound."""
+"""Estimate the size of a prompt in tokens, with lower and upper bounds, without a tokenizer."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Self, assert_never
@@ -25,8 +25,8 @@ from tollgate.core.request import GenerationRequest, Message, SchemaOutput
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
-# The upper bound must hold even for dense text, the estimate is for English, and the lower bound
-# must not refuse a prompt that might fit.
+# The upper bound must hold for dense text, the estimate is for English, and the lower bound must
+# not refuse a prompt that might fit.
 BYTES_PER_TOKEN_MIN: Final = 2
 BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
@@ -35,8 +35,8 @@ _MESSAGE_TOKENS: Final = 4
 _INPUT_MARK_TOKENS: Final = 8
 # A PDF page has about 60 KB (80 KB in base64) and 2,000 tokens.
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
-# Estimated ten pages behind a URL; at most what providers read: 100 pages of 3,000 tokens
-# (Anthropic, Bedrock), or 1,000 pages of 258 (Gemini).
+# A file behind a URL is estimated at ten pages. The maximum is what providers read: 100 pages of
+# 3,000 tokens (Anthropic, Bedrock), or 1,000 pages of 258 (Gemini).
 _FILE_URL_TOKENS_TYPICAL: Final = 20_000
 _FILE_URL_TOKENS_MAX: Final = 300_000
 
@@ -44,7 +44,7 @@ _Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall | Ma
 
 
 class PromptSize(Struct, frozen=True, kw_only=True):
-    """Tokens of a prompt: `least` is a lower bound, `most` an upper bound."""
+    """Number of tokens in a prompt: lower bound, estimate and upper bound."""
 
     least: int
     estimate: int
@@ -52,10 +52,10 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_each(cls, request: Work) -> tuple[Self, ...]:
-        """Measure every conversation of a request, or all its inputs together.
+        """Measure each conversation in a request, or all its inputs together.
 
-        The size of each conversation is the whole body without the texts of the other
-        conversations, since only these texts certainly belong to another conversation.
+        The size of one conversation is the whole body without the texts of the other conversations,
+        because the rest of the body belongs to no particular one.
         """
         if isinstance(request, InputWork):
             return (cls.of_inputs(request),)
@@ -79,9 +79,10 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_inputs(cls, work: InputWork) -> Self:
-        """Measure inputs that are read separately: `least` is of the largest, the rest are sums.
+        """Measure inputs that are processed separately.
 
-        A text has at most as many tokens as bytes, plus some delimiters.
+        `least` is for the largest input; the other sizes are sums. A text has at most as many
+        tokens as bytes, plus some delimiters.
         """
         texts, tokens = work.bytes_per_input, work.tokens_per_input
         return cls(
@@ -97,13 +98,13 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: GenerationRequest) -> Self:
-        """Measure one conversation: bounds from the body's size, the estimate from its text."""
+        """Measure one conversation: bounds from the size of the body, estimate from the text."""
         parts = [part for message in request.messages for part in message.content]
         sources = [part.source for part in parts if isinstance(part, Audio | Document)]
         images = sum(isinstance(part, Image | MadeImage) for part in parts)
         file_urls = sum(isinstance(source, MediaUrl) for source in sources)
         files = sum(len(source.base64) for source in sources if isinstance(source, InlineMedia))
-        named = [source for source in sources if isinstance(source, FileReference)]
+        references = [source for source in sources if isinstance(source, FileReference)]
         pictures = sum(
             len(part.source.base64)
             for part in parts
@@ -117,19 +118,19 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             + images * READ_TOKENS_LIKELY
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL
-            + sum(map(_named_estimate, named)),
+            + sum(map(_named_estimate, references)),
             most=-(-(body + files) // BYTES_PER_TOKEN_MIN)
             + images * READ_TOKENS_MAX
             + file_urls * _FILE_URL_TOKENS_MAX
-            + sum(map(_named_most, named)),
+            + sum(map(_named_most, references)),
         )
 
 
 def _named_estimate(file: FileReference) -> int:
-    """Estimate the tokens of an uploaded file as if it were inline.
+    """Estimate the number of tokens in an uploaded file.
 
-    A PDF counts at most as much as one behind a URL, even if large pictures fill it. A file that
-    is not looked up yet is measured as a file behind a URL.
+    A PDF counts at most as much as a file behind a URL, even if it is large because of images. A
+    file that was not looked up yet counts as a file behind a URL.
     """
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_TYPICAL
@@ -138,13 +139,13 @@ def _named_estimate(file: FileReference) -> int:
 
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:
-    """Estimate the text tokens that messages add to a prompt, without media."""
+    """Estimate the number of text tokens that messages add to a prompt."""
     text = sum(map(_size, _all_texts(messages)))
     return -(-text // BYTES_PER_TOKEN_TYPICAL) + _MESSAGE_TOKENS * len(messages)
 
 
 def _named_most(file: FileReference) -> int:
-    """Return the upper bound of an uploaded file's tokens, as if it were inline."""
+    """Return the maximum number of tokens in an uploaded file."""
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_MAX
     return -(-_base64_length(file.size_bytes) // BYTES_PER_TOKEN_MIN)
@@ -155,7 +156,7 @@ def _base64_length(size_bytes: int) -> int:
 
 
 def _text_bytes(request: GenerationRequest) -> int:
-    """Return the bytes that a model reads as text: messages, tools and the output schema."""
+    """Return the size of all text for the model: messages, tools and the output schema."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
     texts = [*_all_texts(request.messages), request.suffix or ""]

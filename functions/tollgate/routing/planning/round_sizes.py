@@ -1,4 +1,4 @@
-"""Largest prompts and replies of a generation in rounds, for which its hold must suffice."""
+"""Compute the maximum cost of a generation in rounds, for its hold."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 
 
 class RoundSize(Struct, frozen=True, kw_only=True):
-    """Most tokens of one round."""
+    """Maximum number of tokens in one round."""
 
     prompt: int
     output: int
@@ -19,20 +19,20 @@ class RoundSize(Struct, frozen=True, kw_only=True):
 
 def cost_max_of_rounds(
     attempt: Attempt,
-    wanted: PlanningRequest,
+    request: PlanningRequest,
     rounds: RoundsBound,
     *,
     now_s: float,
     context: int,
     answer_max: int,
 ) -> int:
-    """Return the highest cost of all rounds at an endpoint, with the fees of all runs."""
+    """Return the maximum cost of all rounds at an endpoint, with the fees of all tool runs."""
     sizes = list_round_sizes(
         rounds,
-        prompt=wanted.input_tokens_max,
+        prompt=request.input_tokens_max,
         context=context,
         answer_max=answer_max,
-        answers_max=wanted.output_tokens_max,
+        answers_max=request.output_tokens_max,
         searches_at_once=attempt.target.native_search is not None
         and rounds.provider_searches_max > 0,
     )
@@ -41,7 +41,7 @@ def cost_max_of_rounds(
 
 
 def _searches_nano_usd(attempt: Attempt, rounds: RoundsBound, now_s: float, context: int) -> int:
-    """Return the highest cost of the searches by the endpoint's provider."""
+    """Return the maximum cost of the provider's own searches."""
     if attempt.target.native_search is None:
         return 0
     rates = (price.web_search for price in attempt.prices.possible(now_s, context))
@@ -57,19 +57,19 @@ def list_round_sizes(
     answers_max: int | None,
     searches_at_once: bool = False,
 ) -> Iterator[RoundSize]:
-    """Yield the largest prompt and output of each round.
+    """Yield the maximum prompt and output of each round.
 
     A prompt contains the replies and results of all earlier rounds, up to the model's context.
-    `answer_max` limits one reply and `answers_max` all replies together; in the latter case all
-    output is put into the last round, where the prompt and therefore the rate may be highest.
-    With `searches_at_once` the provider searches, so the first prompt may contain results, too.
+    `answer_max` limits each reply, `answers_max` all replies together. With `answers_max`, all
+    output counts in the last round, whose prompt and rate may be the highest. With
+    `searches_at_once`, the first prompt may also contain results, because the provider searches.
     """
-    most = rounds.rounds_max * answer_max
-    total = most if answers_max is None else min(most, answers_max)
+    replies_max = rounds.rounds_max * answer_max
+    total = replies_max if answers_max is None else min(replies_max, answers_max)
     for number in range(rounds.rounds_max):
         results = rounds.result_tokens if number or searches_at_once else 0
-        said = min(number * answer_max, total)
+        reply_tokens = min(number * answer_max, total)
         output = answer_max
         if answers_max is not None:
             output = total if number == rounds.rounds_max - 1 else 0
-        yield RoundSize(prompt=min(prompt + said + results, context), output=output)
+        yield RoundSize(prompt=min(prompt + reply_tokens + results, context), output=output)

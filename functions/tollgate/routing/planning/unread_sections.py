@@ -1,4 +1,4 @@
-"""Parts of a compiled catalog that few requests need, each read at its first use."""
+"""Parts of a compiled catalog that few requests need, parsed at first use."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -19,7 +19,7 @@ NO_SECTION: Final = b"{}"
 
 
 class UnreadModels(Mapping[str, ModelSection]):
-    """Models by slug, held as valid JSON; each model is parsed at its first use."""
+    """Models by slug, held as JSON; each model is parsed at its first use."""
 
     def __init__(self, unread: Mapping[str, Raw]) -> None:
         self._unread = unread
@@ -54,7 +54,7 @@ class UnreadPlugins:
 
     @cached_property
     def pdf(self) -> "PdfSection | None":
-        """Settings for documents, or None; raises ValueError if they are not of this version."""
+        """Settings for documents, or None; raises ValueError if their version is not supported."""
         if self._unread == NO_SECTION:
             return None
         # Imported with the first request that has a document.
@@ -71,8 +71,8 @@ class UnreadTools:
 
     @cached_property
     def section(self) -> "ServerToolsSection":
-        """Parsed section; raises ValueError if it is not of this version."""
-        # Imported with the first request that has such a tool.
+        """Parsed section; raises ValueError if its version is not supported."""
+        # Imported with the first request that has a server tool.
         from tollgate.routing.tool_sections import ServerToolsSection
 
         return ServerToolsSection.model_validate_json(self._unread, strict=True)

@@ -1,4 +1,4 @@
-"""List the differences in meaning between two revisions of a routing, as facts."""
+"""List the differences in meaning between two revisions of a routing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
@@ -56,21 +56,18 @@ _Section = TypeVar("_Section")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """Value that differs."""
+    """Value that differs between two revisions."""
 
     name: str
     before: str | None
-    """None if only the later revision states the value."""
+    """Earlier value; None if only the later revision has the value."""
     after: str | None
     percent: Decimal | None = None
-    """Rise of a price in percent."""
+    """Increase of a price in percent."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Difference in one model, endpoint, route or other subject.
-
-    A `note` concerns values that only people read, so it affects no request.
-    """
+    """Difference in one subject; a `note` concerns values for people, not requests."""
 
     kind: DifferenceKind
     what: SubjectKind
@@ -79,7 +76,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
-    """List every difference in meaning, removals first."""
+    """Return all differences in meaning, removals first."""
     found = [
         *_compare_sections("model", before.models, after.models, list_model_facts),
         *_compare_endpoints(before, after),
@@ -97,7 +94,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
 
 
 def _compare_tools(before: ServerToolsSection, after: ServerToolsSection) -> Iterator[Change]:
-    """Yield the changes of server tools, with separate changes for their prices."""
+    """Yield the changes in server tools, with separate changes for prices."""
     old, new = _tools_by_name(before), _tools_by_name(after)
     yield from _compare_sections("tool", old, new, list_tool_facts)
     for name in sorted(old.keys() & new.keys()):
@@ -113,13 +110,13 @@ def _tools_by_name(tools: ServerToolsSection) -> dict[str, Strict]:
 
 
 def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
-    """Return the source of a label as its only fact."""
+    """Return the source of an attribution label as a fact."""
     del stated_only
     return {"from": source}
 
 
 def find_differing_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """Return up to three next days with a dated price or end that only one revision has."""
+    """Return up to three days with a dated price or an end that only one revision has."""
     prices = {day for day, *_ in _dated(before, today) ^ _dated(after, today)}
     ends = {day for day, *_ in _ends(before, today) ^ _ends(after, today)}
     return tuple(sorted(prices | ends))[:_DAYS_MAX]
@@ -158,48 +155,47 @@ def _compare_sections(
     after: Mapping[_Name, _Section],
     facts: Callable[..., Facts],
 ) -> Iterator[Change]:
-    """Yield the changes of the sections of one kind, by their names."""
+    """Yield the changes in sections of one kind, by name."""
     for name in sorted({*before, *after}):
         if name not in after:
             yield Change(kind="removed", what=what, subject=name)
         elif name not in before:
-            stated = tuple(_differing({}, facts(after[name], stated_only=True)))
-            yield Change(kind="added", what=what, subject=name, facts=stated)
+            stated_facts = tuple(_differing({}, facts(after[name], stated_only=True)))
+            yield Change(kind="added", what=what, subject=name, facts=stated_facts)
         else:
             yield from _compare_facts(what, name, facts(before[name]), facts(after[name]))
 
 
 def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes of plugins, with separate changes for the prices of pages."""
+    """Yield the changes in plugins, with separate changes for page prices."""
     old, new = (
         {"pdf": each.plugins.pdf} if each.plugins and each.plugins.pdf else {}
         for each in (before, after)
     )
     for change in _compare_sections("plugin", old, new, list_facts):
-        rates = tuple(fact for fact in change.facts if _is_page_price(fact.name))
+        rates = tuple(
+            fact
+            for fact in change.facts
+            if fact.name.startswith("price.") or fact.name == "ocr.price.page"
+        )
         if change.kind != "changed" or not rates:
             yield change
             continue
-        if others := tuple(fact for fact in change.facts if fact not in rates):
-            yield replace(change, facts=others)
-        # Prices by the item names in bills.
+        if other_facts := tuple(fact for fact in change.facts if fact not in rates):
+            yield replace(change, facts=other_facts)
+        # Page prices are named by their items in bills.
         for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
-            named = tuple(fact for fact in rates if fact.name.startswith(prefix))
-            facts = tuple(_page_rate(fact, prefix) for fact in named)
+            facts = tuple(
+                _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
+                for fact in rates
+                if fact.name.startswith(prefix)
+            )
             if facts:
                 yield Change(kind="changed", what="price", subject=item, facts=facts)
 
 
-def _page_rate(fact: Fact, prefix: str) -> Fact:
-    return _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
-
-
-def _is_page_price(name: str) -> bool:
-    return name.startswith("price.") or name == "ocr.price.page"
-
-
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:
-    """Yield one change for facts that affect requests, and one for notes to people."""
+    """Yield one change for facts that affect requests, and one for notes."""
     facts = tuple(_differing(before, after))
     notes = tuple(fact for fact in facts if fact.name in NOTES)
     noticed = tuple(fact for fact in facts if fact.name not in NOTES)
@@ -219,7 +215,7 @@ def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
 
 
 def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
-    """Yield the steps that differ, without the equal steps at the beginning and end."""
+    """Yield the steps that differ, without equal steps at the beginning and end."""
     if before == after:
         return
     start = _common_steps(before, after)
@@ -229,25 +225,22 @@ def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iter
     yield Fact(name=f"{name} {start + 1}", before=removed or None, after=added or None)
 
 
-def _common_steps(one: OrderedNames, other: OrderedNames) -> int:
-    """Count the equal steps with which two chains begin."""
-    return sum(takewhile(bool, map(eq, one, other)))
+def _common_steps(first: OrderedNames, second: OrderedNames) -> int:
+    """Return the number of equal steps at the beginning of two chains."""
+    return sum(takewhile(bool, map(eq, first, second)))
 
 
 def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes of endpoints of models that both revisions have.
-
-    Endpoints of a new or a removed model are part of the model's own change.
-    """
+    """Yield the changes in endpoints of models that both revisions have."""
     for slug in sorted(before.models.keys() & after.models.keys()):
         old, new = _by_name(slug, before.models[slug]), _by_name(slug, after.models[slug])
         yield from _compare_sections("endpoint", old, new, list_endpoint_facts)
-        kept = [name for name in old if name in new]
-        if kept != [name for name in new if name in old]:
+        common_names = [name for name in old if name in new]
+        if common_names != [name for name in new if name in old]:
             order = (", ".join(old), ", ".join(new))
             facts = (Fact(name="order", before=order[0], after=order[1]),)
             yield Change(kind="changed", what="model", subject=slug, facts=facts)
-        for name in kept:
+        for name in common_names:
             yield from _compare_prices(name, old[name], new[name])
 
 

@@ -1,4 +1,4 @@
-"""Sections of routing.yaml as flat facts (name and value), which can be compared."""
+"""Flatten sections of routing.yaml to facts (name and value) for comparison."""
 
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
@@ -11,11 +11,11 @@ from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.routing.tool_sections import ToolPriceSection
 
-# Fact name of a chain's steps, in order.
+# Steps of a chain, in order.
 OrderedNames = tuple[str, ...]
 Facts = Mapping[str, str | OrderedNames]
 
-# Values for people: these change the sha but affect no request.
+# Values for people, which change the sha but affect no request.
 NOTES: Final = frozenset(
     {"name", "description", "source", "checked", "ocr.price.source", "ocr.price.checked"}
 )
@@ -28,7 +28,7 @@ _SETS: Final = frozenset(
 def list_facts(
     section: BaseModel, *, without: Collection[str] = (), stated_only: bool = False
 ) -> dict[str, str]:
-    """List every value of a section by its path; with `stated_only`, without defaults."""
+    """Return all values in a section by path; with `stated_only`, without defaults."""
     content = section.model_dump(
         mode="json",
         by_alias=True,
@@ -42,7 +42,7 @@ def list_facts(
 def list_route_facts(
     route: RouteSection, *, stated_only: bool = False
 ) -> dict[str, str | OrderedNames]:
-    """List a route's values, its rules in words, and the chain of each rule."""
+    """Return a route's values, with its rules in words and their chains."""
     facts: dict[str, str | OrderedNames] = {
         **list_facts(route, without=("steps", "rules"), stated_only=stated_only)
     }
@@ -55,7 +55,7 @@ def list_route_facts(
 
 
 def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[str, str]:
-    """List a model's own values; with `stated_only`, for a new model, also its prices."""
+    """Return a model's values; with `stated_only` (for a new model), also its prices."""
     facts = list_facts(model, without=("endpoints",), stated_only=stated_only)
     if stated_only:
         offers = {f"{each.provider}/{each.upstream}": each for each in model.endpoints}
@@ -64,37 +64,37 @@ def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[
 
 
 def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False) -> dict[str, str]:
-    """List an endpoint's values without prices; with `stated_only` (a new one), also its price."""
+    """Return an endpoint's values; with `stated_only` (for a new endpoint), also its price."""
     without = ("provider", "upstream", "price", "overrides")
     facts = list_facts(endpoint, without=without, stated_only=stated_only)
     if stated_only:
         facts["price"] = summarize_price(endpoint)
     elif len(endpoint.overrides) > 1:
-        # The order of overrides matters, because the last override that holds wins.
+        # The order of overrides matters, because the last one that holds wins.
         facts["overrides"] = "; ".join(map(_when, endpoint.overrides))
     return facts
 
 
 def list_tool_facts(tool: BaseModel, *, stated_only: bool = False) -> dict[str, str]:
-    """List a tool's values without its price; with `stated_only`, for a new one, with its price."""
+    """Return a tool's values; with `stated_only` (for a new tool), also its price."""
     facts = list_facts(tool, without=("price",), stated_only=stated_only)
     return {**facts, **list_tool_rates(tool)} if stated_only else facts
 
 
 def list_tool_rates(tool: BaseModel) -> dict[str, str]:
-    """List the price of a tool run in dollars, if the tool states one."""
+    """Return the price of a tool run in dollars, if there is one."""
     price = getattr(tool, "price", None)
     return {"call": format_rate(price.call)} if isinstance(price, ToolPriceSection) else {}
 
 
 def list_tool_notes(tool: BaseModel) -> dict[str, str]:
-    """List the source of a tool's price, and the day on which it was checked."""
+    """Return the source of a tool's price, and the day on which it was checked."""
     price = getattr(tool, "price", None)
     return list_price_notes(price) if isinstance(price, ToolPriceSection) else {}
 
 
 def list_rates(endpoint: EndpointSection) -> dict[str, str]:
-    """List every rate of an endpoint; rates of overrides are named by their conditions."""
+    """Return all rates of an endpoint; rates in overrides are named by the conditions."""
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
@@ -102,20 +102,20 @@ def list_rates(endpoint: EndpointSection) -> dict[str, str]:
 
 
 def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
-    """List the source of a price, and the day on which it was checked."""
+    """Return the source of a price, and the day on which it was checked."""
     return {"source": price.source, "checked": price.checked.isoformat()}
 
 
 def summarize_price(endpoint: EndpointSection) -> str:
-    """Write input and output: `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`.
+    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or by unit.
 
-    If other units have rates, write every rate: `image 0.02, quality high image 0.04`.
+    With rates for other units: `image 0.02, quality high image 0.04`.
     """
     base = endpoint.price
     if base.price.usd_per_million_pieces or {base.image_input, base.image_output} != {None}:
         free = format_rate(Decimal(0))
-        stated = list_rates(endpoint).items()
-        return ", ".join(f"{name} {rate}" for name, rate in stated if rate != free)
+        rates_by_name = list_rates(endpoint).items()
+        return ", ".join(f"{name} {rate}" for name, rate in rates_by_name if rate != free)
     parts = [f"{format_rate(base.input)} / {format_rate(base.output)}"]
     for override in endpoint.overrides:
         rates = (override.price.input or base.input, override.price.output or base.output)
@@ -124,7 +124,7 @@ def summarize_price(endpoint: EndpointSection) -> str:
 
 
 def format_rate(rate: Decimal) -> str:
-    """Write dollars with at least two digits after the point."""
+    """Return dollars with at least two digits after the point."""
     return f"{rate:.2f}" if rate == round(rate, 2) else f"{rate.normalize():f}"
 
 

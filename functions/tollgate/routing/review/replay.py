@@ -1,11 +1,8 @@
-"""Replay recorded traffic through two revisions: count moved requests, costs and refusals.
-
-Only sums are stored, so that memory does not grow with the number of requests.
-"""
+"""Replay recorded traffic with two revisions, and count moves, costs and refusals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date
 
 from msgspec import Struct, field
 
@@ -19,24 +16,25 @@ from tollgate.routing.review.verdicts import (
     WouldRefuse,
     WouldServe,
 )
+from tollgate.routing.scalars import midnight_s
 
 
 class Flow(Struct):
-    """Number of requests, and their cost under both revisions."""
+    """Number of requests, and their cost with each revision."""
 
     requests: int = 0
     before_nano_usd: int = 0
     after_nano_usd: int = 0
 
     def add(self, before_nano_usd: int, after_nano_usd: int) -> None:
-        """Count one more request with its costs."""
+        """Add one request with its costs."""
         self.requests += 1
         self.before_nano_usd += before_nano_usd
         self.after_nano_usd += after_nano_usd
 
 
 class KeyTraffic(Struct):
-    """Number of requests of one key, and how many of these the change affects."""
+    """Number of requests with one key, in total and affected by the change."""
 
     name: str
     tiers: set[str | None] = field(default_factory=set)
@@ -46,7 +44,7 @@ class KeyTraffic(Struct):
 
 
 class CostedRequest(Struct, frozen=True):
-    """Request with its cost under both revisions."""
+    """Request with its cost under each revision."""
 
     id: str
     requested: str
@@ -55,16 +53,16 @@ class CostedRequest(Struct, frozen=True):
 
     @property
     def rise_nano_usd(self) -> int:
-        """Rise of the request's cost."""
+        """Increase of the cost."""
         return self.after_nano_usd - self.before_nano_usd
 
 
 class TrafficReplay(Struct):
-    """Counts of what the same requests come to under two revisions."""
+    """Outcomes of the same requests with two revisions, `base` and `head`."""
 
     requests: int = 0
     unplanned: int = 0
-    """Records that the sweeper wrote; they do not contain the request, so no plan is possible."""
+    """Records by the sweeper, which do not contain the request and so cannot be planned."""
     as_recorded: int = 0
     """Requests that the base serves at the recorded endpoint for exactly the recorded cost."""
     recorded_nano_usd: int = 0
@@ -74,22 +72,22 @@ class TrafficReplay(Struct):
     served: Flow = field(default_factory=Flow)
     """Requests that both revisions serve."""
     moves: dict[tuple[str, str, str], Flow] = field(default_factory=dict)
-    """Requests of `served` whose endpoint changes, by requested name, old and new endpoint."""
+    """Requests in `served` that move, by requested name, old endpoint and new endpoint."""
     repriced: dict[str, Flow] = field(default_factory=dict)
-    """Requests of `served` that change only in cost, by endpoint."""
+    """Requests in `served` that change only in cost, by endpoint."""
     refused: dict[tuple[str, str], Flow] = field(default_factory=dict)
     """Requests that only the base serves, by requested name and error."""
     admitted: dict[str, Flow] = field(default_factory=dict)
     """Requests that only the head serves, by requested name."""
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
-    """Requests counted nowhere else, by the metadata that a rule reads and the record lacks."""
+    """Requests without a prediction, by the metadata that a rule reads but the record lacks."""
     later: dict[date, Flow] = field(default_factory=dict)
     """Requests that both revisions serve on a later day, at that day's prices."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
-    """Requests by the endpoint that the base tries first."""
+    """Number of requests by the endpoint that the base tries first."""
     fees: Counter[str] = field(default_factory=Counter)
-    """Requests by the fees in their bill, such as tool runs and document pages."""
+    """Number of requests by fee in the bill, such as tool runs and document pages."""
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None
@@ -106,7 +104,7 @@ class TrafficReplay(Struct):
         return bool(self.moves or self.repriced or self.refused or self.admitted)
 
     def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
-        """Count a request by its outcomes under both revisions."""
+        """Count a request with its outcomes under both revisions."""
         self.requests += 1
         self.recorded_nano_usd += request.cost_nano_usd
         self.first_s = min(self.first_s or request.created_s, request.created_s)
@@ -168,10 +166,7 @@ class TrafficReplay(Struct):
 def replay_traffic(
     requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
 ) -> TrafficReplay:
-    """Count the outcomes of recorded requests under two catalogs, and their cost on `days`.
-
-    `requests` is read lazily, one at a time.
-    """
+    """Return the outcomes of recorded requests with two catalogs, and the cost on `days`."""
     counted = TrafficReplay(later={day: Flow() for day in days})
     base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)
     for request in requests:
@@ -182,16 +177,12 @@ def replay_traffic(
         after = before if base.sha == head.sha else head_planner.predict(request)
         counted.note(request, before, after)
         for day, flow in counted.later.items():
-            when_s = _same_time_on(day, request.created_s)
+            when_s = midnight_s(day) + request.created_s % DAY_S
             before = base_planner.predict(request, when_s=when_s)
             after = head_planner.predict(request, when_s=when_s)
             if isinstance(before, WouldServe) and isinstance(after, WouldServe):
                 flow.add(before.cost_nano_usd, after.cost_nano_usd)
     return counted
-
-
-def _same_time_on(day: date, created_s: int) -> int:
-    return int(datetime.combine(day, time(), UTC).timestamp()) + created_s % DAY_S
 
 
 def _is_as_recorded(request: RecordedRequest, verdict: ReplayVerdict) -> bool:

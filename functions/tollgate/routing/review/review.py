@@ -1,4 +1,4 @@
-"""Review of a routing change: differences, promises, replayed traffic, and a label."""
+"""Review of a routing change: differences, promises, replayed traffic and a label."""
 
 from datetime import date
 from typing import Literal
@@ -19,7 +19,7 @@ PullRequestLabel = Literal[
 
 
 class SecretMove(Struct, frozen=True, kw_only=True):
-    """Secret that the head sends to a host to which the base never sends it."""
+    """Secret that only the head sends to a host."""
 
     secret: str
     host: str
@@ -41,17 +41,17 @@ class Review(Struct, frozen=True, kw_only=True):
     base: str
     head: str
     errors: tuple[Problem, ...] = ()
-    """Errors of the head; if there are any, it must not be used and all other fields are empty."""
+    """Errors in the head; with errors, the head must not be used and other fields are empty."""
     base_is_empty: str | None = None
-    """Reason why the base has no routing to compare with; None if it has one."""
+    """Reason why the base has no routing for a comparison; otherwise None."""
     changes: tuple[Change, ...] = ()
     secret_moves: tuple[SecretMove, ...] = ()
     deploy_first: tuple[str, ...] = ()
-    """Permissions and pins that the head needs and the base does not."""
+    """Permissions and pins that only the head needs."""
     promises: tuple[BrokenPromise, ...] = ()
-    """Promises that the head breaks and the base does not."""
+    """Promises that only the head breaks."""
     replay: TrafficReplay | None = None
-    """None without recorded traffic."""
+    """Replayed traffic; None without recorded traffic."""
 
     @property
     def removals(self) -> tuple[Change, ...]:
@@ -84,7 +84,7 @@ class Review(Struct, frozen=True, kw_only=True):
 def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
-    """Return the changes, and the promises that would newly break on a later day."""
+    """Return the changes, and the promises that only `after` will break on a later day."""
     old = set(find_later_breaks(before, today))
     new = dict.fromkeys(find_later_breaks(after, today))
     broken = tuple(BrokenPromise(*found) for found in new if found not in old)
@@ -92,7 +92,7 @@ def find_differences(
 
 
 def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]:
-    """Return each pair of secret and host that `before` does not have."""
+    """Return the pairs of a secret and a host that only `after` has."""
     known = list_key_hosts(before)
     return tuple(
         SecretMove(
@@ -107,10 +107,7 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
 
 
 def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
-    """Return the permissions and pins of `after` that a stack deployed with `before` lacks.
-
-    Raises NotPermissible if an id of `after` cannot stand in a policy.
-    """
+    """Return the permissions and pins that only `after` needs; raise NotPermissible for bad ids."""
     try:
         allowed = frozenset(compile_permissions(before).all_names)
     except NotPermissible:

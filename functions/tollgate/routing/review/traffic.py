@@ -13,10 +13,10 @@ from tollgate.core.records.generation import Fee, Outcome, RoutingTrace
 from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
 
-# Records contain no conversation text, so a longer line is from another kind of file.
+# Records contain no conversation text, so a longer line is not a record.
 _LINE_BYTES_MAX: Final = 1_000_000
 _PIECES_PER_RATE: Final = 1_000_000
-# Outcomes that are charged: a generation that failed or was lost is free, whatever it used.
+# Outcomes that are charged; failed or lost generations are free.
 _BILLED: Final = frozenset({"ok", "cancelled"})
 
 
@@ -25,7 +25,7 @@ class BadTraffic(Exception):
 
 
 class RecordedLine(Struct, frozen=True):
-    """Line of a recorded bill."""
+    """Line in a recorded bill."""
 
     item: str
     quantity: int
@@ -34,7 +34,7 @@ class RecordedLine(Struct, frozen=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
-    """Fields of a generation that a replay needs; others are ignored."""
+    """Fields of a generation that a replay needs."""
 
     id: str
     created_at: Annotated[datetime, Meta(tz=True)]
@@ -67,13 +67,13 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def billed_rounds(self) -> tuple[Usage, ...]:
-        """Usage of each round that got a reply, if there are several rounds."""
+        """Usage of each round with a reply; empty for a generation with one round."""
         billed = {line.round for line in self.cost_lines if line.item in MODEL_ITEMS}
         return tuple(usage for number, usage in enumerate(self.rounds, 1) if number in billed)
 
     @property
     def fees(self) -> tuple[Fee, ...]:
-        """Fees in the bill, without the model's own lines."""
+        """Fees in the bill, for tools and pages."""
         return tuple(
             Fee(
                 item=line.item,
@@ -89,7 +89,7 @@ _REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
 
 
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
-    """Yield the generations of a JSONL file; raise BadTraffic with an invalid line's number."""
+    """Yield the generations in a JSONL file; raise BadTraffic for an invalid line."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -1,7 +1,7 @@
-"""Predict a recorded request's first endpoint and its cost under one revision.
+"""Predict the first endpoint and the cost of a recorded request with one revision.
 
-The prediction is exact for the first attempt at the recorded usage if no endpoint rests. Units
-that the record lacks, because no price used these at the time, are estimated.
+The prediction is exact for the first attempt if no endpoint is in cooldown. Units that the record
+lacks are estimated: no price used these at the time.
 """
 
 from itertools import chain
@@ -15,10 +15,10 @@ from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import select_rule
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import select_rule
 from tollgate.routing.price import Price, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
@@ -38,7 +38,7 @@ class WouldServe(Struct, frozen=True):
 
 
 class WouldRefuse(Struct, frozen=True):
-    """Refusal of the request with this error."""
+    """Refusal of a request."""
 
     code: ErrorCode
 
@@ -53,10 +53,7 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
-    """Return the recorded usage with estimates of units that only this price charges.
-
-    Only work on inputs has estimates, which are in its trace.
-    """
+    """Return the recorded usage, with the trace's estimates for units that only this price has."""
     trace, usage = request.trace, request.tokens
     if trace.units is None:
         return usage
@@ -72,7 +69,7 @@ def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
 
 
 class ReplayPlanner:
-    """Planner of any number of recorded requests against one catalog."""
+    """Planner for recorded requests with one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -86,11 +83,11 @@ class ReplayPlanner:
         }
 
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """Plan a request again at `when_s` (default: its own time) and bill its first attempt."""
+        """Plan a request again at `when_s` (default: its own time), and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
-        wanted = PlanningRequest.recorded(request.trace)
-        survey = self._planner.survey(wanted, now_s=when_s)
-        unknown = self._unknown_metadata(survey, wanted, request)
+        planning_request = PlanningRequest.recorded(request.trace)
+        survey = self._planner.survey(planning_request, now_s=when_s)
+        unknown = self._unknown_metadata(survey, planning_request, request)
         if unknown:
             return Unknown(unknown)
         if survey.plan is None:
@@ -103,10 +100,11 @@ class ReplayPlanner:
         )
 
     def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
-        """Bill a recorded answer at an endpoint: each round at the rates of its own prompt.
+        """Return the bill for a recorded answer at an endpoint; rates depend on each round's
+        prompt.
 
-        Tool runs cost what this revision states. Pages and pictures keep their recorded cost, since
-        their lines do not tell the rate; so do tools that this revision does not run.
+        Tool runs cost what this revision states. Pages, images and tools that this revision lacks
+        keep their recorded cost.
         """
         fees = bill_fees(
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
@@ -121,9 +119,9 @@ class ReplayPlanner:
         return (*bill(_estimate_unread(request, price), price), *fees)
 
     def _unknown_metadata(
-        self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
+        self, survey: Survey, planning_request: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """Return the metadata that decide which rule applies but that the record lacks."""
+        """Return the metadata that select the rule but are missing in the record."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
@@ -132,17 +130,19 @@ class ReplayPlanner:
         for rule in route.all_rules[: trace.rule]:
             read = rule.condition.metadata if rule.condition else {}
             unknown = read.keys() - known
-            if unknown and _applies_without(rule, wanted, unknown):
+            if unknown and _applies_without(rule, planning_request, unknown):
                 return tuple(sorted(unknown))
         return ()
 
 
-def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
-    """Return True if all conditions of a rule hold, ignoring conditions on unknown metadata."""
+def _applies_without(
+    rule: RuleSection, planning_request: PlanningRequest, unknown: set[str]
+) -> bool:
+    """Return True if all conditions of a rule hold, apart from those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True
     known = {name: value for name, value in condition.metadata.items() if name not in unknown}
     rest = rule.model_copy(update={"condition": condition.model_copy(update={"metadata": known})})
-    number, _ = select_rule((rest,), wanted)
+    number, _ = select_rule((rest,), planning_request)
     return number is not None

@@ -1,7 +1,9 @@
 """Holds in wallets and key states, stored as a map from hold id to amount, and their settlement."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from tollgate.aws.attributes import Item
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
@@ -11,6 +13,8 @@ from tollgate.stores.aws.items import HoldingItem
 # Maximum number of attempts to settle. After the amount was read, only a top-up whose reply was
 # lost can still change the amount, and only once.
 _AMOUNTS_MAX: Final = 3
+_LOGGER: Final = logging.getLogger(__name__)
+_Outcome = TypeVar("_Outcome")
 
 
 class HoldUnknown(Exception):
@@ -58,3 +62,18 @@ def held_by(item: Item | None, hold_id: str) -> int | None:
 def hold_count(item: Item) -> int:
     """Return the number of holds in an item."""
     return len(item[HoldingItem.HOLDS]["M"])
+
+
+async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
+    """Return the result for a side, or the failure as a value."""
+    try:
+        return await holding
+    except (HoldUnknown, StoreUnavailable) as failed:
+        return failed
+
+
+async def settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
+    """Settle sides in parallel; log unreachable sides, which are left to the sweeper."""
+    for outcome in await asyncio.gather(*map(outcome_of, settling)):
+        if outcome is not None:
+            _LOGGER.warning("hold %s is left to the sweeper: %s", hold_id, outcome)

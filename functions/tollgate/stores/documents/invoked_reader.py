@@ -16,12 +16,15 @@ from msgspec.structs import replace
 from tollgate.aws.failures import StoreError
 from tollgate.aws.objects import ObjectStore
 from tollgate.aws.sigv4 import Signer
-from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentPage,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadFault,
+    ReadingReply,
+    ReadingRequest,
     ReadingTask,
     UnreadableDocument,
 )

@@ -1,4 +1,4 @@
-"""Channels of budget alerts: an SNS topic and a signed webhook, both set by the operator."""
+"""Channels for budget alerts: an SNS topic and a signed webhook, which the operator configures."""
 
 from typing import Final
 from urllib.parse import urlencode
@@ -22,10 +22,7 @@ _SNS_VERSION: Final = "2010-03-31"
 
 
 class SnsTopic:
-    """Publishes to one SNS topic by a signed request.
-
-    "Publish" in the Amazon SNS API reference (seen 2026-11-21).
-    """
+    """Publishes to an SNS topic ("Publish", Amazon SNS API reference, seen 2026-11-21)."""
 
     name = "sns"
 
@@ -49,10 +46,10 @@ class SnsTopic:
 
 
 class AlertWebhook:
-    """Posts to one public https address, signed against forgery and replay.
+    """Posts to a public https address, with a signature against forgery and replay.
 
-    The header is `t=<Unix seconds>,v1=<hex>`: the HMAC-SHA256, with the shared secret, of the
-    seconds, a dot and the raw body.
+    The header is `t=<Unix seconds>,v1=<hex>`, where `v1` is the HMAC-SHA256 of the seconds, a dot
+    and the raw body, with a shared secret.
     """
 
     name = "webhook"
@@ -74,7 +71,7 @@ class AlertWebhook:
         self._egress = egress
 
     async def send(self, event: bytes) -> None:
-        """Post one event; redirects are not followed."""
+        """Post one event, without following redirects."""
         try:
             secret = await self._secrets.read(self._secret)
         except GatewayError as unread:

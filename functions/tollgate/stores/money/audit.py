@@ -1,9 +1,9 @@
-"""The nightly audit: recomputes the books from every stored item.
+"""The nightly audit, which recomputes the books from all stored items.
 
-The audit runs while requests are served, so it compares sums over time with bounds. Lower bound: a
-generation that was settled when the audit began has a record by the time records are read. Upper
-bound: a generation that has a record by then is settled, or still held, when the audit ends.
-Without traffic both bounds are equal, and the check is exact.
+Requests are served during the audit, so sums of costs are compared with two bounds. Lower bound:
+every generation that was settled before the audit has a record when the audit reads records. Upper
+bound: every generation with a record at that time is settled, or has a hold, after the audit.
+Without traffic the bounds are equal, and the check is exact.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,19 +54,19 @@ from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 from tollgate.stores.rules.slices import whole_limit
 
-# Reads of books that change between two reads; entries and moves are rare.
+# Maximum number of attempts to read books that do not change meanwhile; changes are rare.
 _READS_MAX: Final = 3
-# Records of one page.
+# Number of records per page.
 _PAGE: Final = 1_000
-# Workspaces that are audited at a time; each has a page of records in memory.
+# Maximum number of workspaces audited at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 8
 
-# Records a difference; takes the invariant's name, the expected and the stored value.
+# Reports a difference; takes the name of the invariant, the expected and the stored value.
 _Compare = Callable[[str, int, int], None]
 
 
 class _Books(Struct, frozen=True, kw_only=True):
-    """The sums of a workspace's wallet shards and keys at one reading."""
+    """The sums over a workspace's wallet shards and keys, from one read."""
 
     spent: int
     spent_by_keys: int
@@ -74,25 +74,15 @@ class _Books(Struct, frozen=True, kw_only=True):
     held_by_keys: frozenset[str]
 
 
-class Audit:
-    """Audit of the books of all workspaces, which changes nothing."""
+class Audit(Struct, frozen=True):
+    """Audits the books of all workspaces without changing anything."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        wallets: Wallets,
-        workspaces: Workspaces,
-        clock: Clock,
-        retention_s: int,
-    ) -> None:
-        self._retention_s = retention_s
-        self._client = client
-        self._tables = tables
-        self._wallets = wallets
-        self._workspaces = workspaces
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    wallets: Wallets
+    workspaces: Workspaces
+    clock: Clock
+    retention_s: int
 
     async def run(self) -> Sequence[BrokenInvariant]:
         """Return the broken invariants of all workspaces.
@@ -101,13 +91,13 @@ class Audit:
         """
         with refusing_when_unavailable():
             visits = await visit_workspaces(
-                self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
+                self.client, self.tables.core, self._visit, at_once=_AT_ONCE_MAX
             )
         return [broken for visit in visits for broken in visit]
 
     async def _visit(self, workspace_id: str) -> Sequence[BrokenInvariant]:
         try:
-            workspace = await self._workspaces.read(workspace_id)
+            workspace = await self.workspaces.read(workspace_id)
             return () if workspace is None else await self._workspace(workspace)
         except CorruptItem as unreadable:
             return (_report_corrupt(workspace_id, unreadable),)
@@ -141,7 +131,7 @@ class Audit:
             ("I4 spent by the wallet", before.spent, after.spent, after.held_by_wallets),
             ("I10 spent by keys", before.spent_by_keys, after.spent_by_keys, after.held_by_keys),
         ):
-            # Records that were written after their day was read can only loosen the bound.
+            # A record that was written after its day was read can only lower the bound.
             unsettled = sum(cost for id_, cost in costs.items() if id_ in held)
             compare(invariant, total, max(first, total))
             compare(invariant, total - unsettled, min(last, total - unsettled))
@@ -151,26 +141,24 @@ class Audit:
         return differences
 
     async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I6 of members and teams: what the limit lacks is what the state holds and has
-        spent.
-        """
+        """Check I6 for members and teams: the used part of a limit equals spending and holds."""
         for level in READERS:
             rows = await all_rows(
-                self._client, self._tables.core, f"W#{workspace.id}", level_rows_prefix(level)
+                self.client, self.tables.core, f"W#{workspace.id}", level_rows_prefix(level)
             )
             keys = [key for row in rows for key in state_keys(level, row)]
-            for state in await get_items(self._client, self._tables.ledger, keys):
+            for state in await get_items(self.client, self.tables.ledger, keys):
                 counted = read_key_state(state)
-                taken = counted.limits_nano_usd["total"] - counted.buckets.get(
+                used = counted.limits_nano_usd["total"] - counted.buckets.get(
                     TOTAL_BUCKET, counted.limits_nano_usd["total"]
                 )
                 held = sum(read_numbers_by_name(state, KeyStateItem.HOLDS).values())
                 name = read_text(state, AnyItem.PARTITION)
                 spent = read_number(state, KeyStateItem.SPENT)
-                compare(f"I6 held + spent of {name}", taken, held + spent)
+                compare(f"I6 held + spent of {name}", used, held + spent)
 
     async def _compare_parts(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I6 of slices: all slices exist, and their parts add up to the limit."""
+        """Check I6 for slices: all slices exist, and their parts add up to the limit."""
         wrong: list[tuple[str, int, int]] = []
         for _ in range(_READS_MAX):
             wrong = [
@@ -182,11 +170,11 @@ class Audit:
             compare(invariant, expected, found)
 
     async def _list_wrong(self, workspace_id: str, level: AboveKey) -> list[tuple[str, int, int]]:
-        """Return the differences between the limits in levels' rows and those in their states."""
+        """Return the differences between the limits in levels' items and in their states."""
         rows = [
             row
             for row in await all_rows(
-                self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
+                self.client, self.tables.core, f"W#{workspace_id}", level_rows_prefix(level)
             )
             if not (is_tombstone(row) or LevelItem.PENDING in row)
             and counts_holds(READERS[level](row), slices_of(row))
@@ -194,7 +182,7 @@ class Audit:
         keys = [key for row in rows for key in state_keys(level, row)]
         states = {
             read_text(state, AnyItem.PARTITION): state
-            for state in await get_items(self._client, self._tables.ledger, keys)
+            for state in await get_items(self.client, self.tables.ledger, keys)
         }
         wrong: list[tuple[str, int, int]] = []
         for row in rows:
@@ -213,22 +201,22 @@ class Audit:
         ]
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I3: the shards were granted the sum of the credit entries."""
+        """Check I3: the credit entries add up to the credit that the shards were granted."""
         granted = entered = 0
         for _ in range(_READS_MAX):
             granted = await self._sum_granted(workspace)
-            rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "L#")
+            rows = await all_rows(self.client, self.tables.core, f"W#{workspace.id}", "L#")
             entered = sum(read_number(row, CreditEntryItem.AMOUNT) for row in rows)
             if granted == entered:
                 return
         compare("I3 granted", entered, granted)
 
     async def _sum_granted(self, workspace: Workspace) -> int:
-        items = await self._wallets.items(workspace.id, workspace.shards)
+        items = await self.wallets.items(workspace.id, workspace.shards)
         return sum(read_number(item, WalletItem.GRANTED) for item in items)
 
     async def _books(self, workspace: Workspace, compare: _Compare) -> _Books:
-        shards = await self._wallets.items(workspace.id, workspace.shards)
+        shards = await self.wallets.items(workspace.id, workspace.shards)
         for shard in shards:
             held = sum(read_numbers_by_name(shard, WalletItem.HOLDS).values())
             total = (
@@ -237,7 +225,7 @@ class Audit:
                 + read_number(shard, WalletItem.SPENT)
             )
             compare("I1 available + held + spent", read_number(shard, WalletItem.GRANTED), total)
-        pointers = await self._workspaces.key_pointers(workspace.id)
+        pointers = await self.workspaces.key_pointers(workspace.id)
         spent_by_deleted = sum(
             read_number(pointer, KeyPointerItem.SPENT) for pointer in pointers if is_gone(pointer)
         )
@@ -246,7 +234,7 @@ class Audit:
             for pointer in pointers
             if not is_gone(pointer)
         ]
-        states = await get_items(self._client, self._tables.ledger, keys)
+        states = await get_items(self.client, self.tables.ledger, keys)
         return _Books(
             spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
             spent_by_keys=spent_by_deleted
@@ -258,19 +246,18 @@ class Audit:
     async def _sum_costs(self, workspace: Workspace) -> tuple[int, frozenset[str]]:
         """Return the cost of all generations, and the closed days.
 
-        The roll-up of a day closes the day, and stores its sum in `D#<day>`. The records of an open
-        day are added up as long as they exist, a page at a time, because a day may have any number
-        of records.
+        The roll-up stores the cost of a closed day in `D#<day>`. For an open day, the records are
+        added up, one page at a time.
         """
-        now_s = int(self._clock.now_s())
-        rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "D#")
+        now_s = int(self.clock.now_s())
+        rows = await all_rows(self.client, self.tables.core, f"W#{workspace.id}", "D#")
         closed = {
             read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(row, ClosedDayItem.COST)
             for row in rows
         }
         total = sum(closed.values())
-        # Tomorrow is included, because the clock that made an id may be ahead of this one.
-        first_s = max(workspace.created_s - DAY_S, now_s - self._retention_s)
+        # Tomorrow is included, because the clock of another instance may be ahead.
+        first_s = max(workspace.created_s - DAY_S, now_s - self.retention_s)
         for second in range(first_s, now_s + DAY_S + 1, DAY_S):
             if day_name(second) not in closed:
                 total += await self._sum_day(generation_day(workspace.id, day_name(second)))
@@ -281,21 +268,21 @@ class Audit:
         after: Item | None = None
         while True:
             records, after = await query_rows(
-                self._client, self._tables.generations, partition, "G#", after=after, limit=_PAGE
+                self.client, self.tables.generations, partition, "G#", after=after, limit=_PAGE
             )
             total += sum(read_number(record, GenerationItem.COST) for record in records)
             if after is None:
                 return total
 
     async def _costs_of(self, workspace_id: str, ids: Iterable[str]) -> Mapping[str, int]:
-        """Return the costs of those of these generations that have a record."""
+        """Return the costs of the generations that have a record, by id."""
         costs: dict[str, int] = {}
         for id_ in ids:
             key = generation_key(workspace_id, id_)
             sort = read_text(key, AnyItem.SORT)
             for record in await rows_between(
-                self._client,
-                self._tables.generations,
+                self.client,
+                self.tables.generations,
                 read_text(key, AnyItem.PARTITION),
                 low=sort,
                 high=sort,
@@ -306,7 +293,7 @@ class Audit:
 
 
 def _report_corrupt(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
-    """Return the broken invariant that stands for a corrupt item in a workspace's books."""
+    """Return the broken invariant for a corrupt item in a workspace's books."""
     return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",

@@ -1,9 +1,9 @@
-"""Budgets of workspaces: spending in a month, alerts that are each created once, pauses.
+"""Monthly budgets of workspaces, with alerts and pauses.
 
-The spending is read from the states of keys, so nothing needs a reset or is counted twice. An alert
-is a row that is written once. Each channel is retried until it accepts the alert; a lease lets one
-process at a time send it. Only a process that dies between sending and recording causes a second
-delivery, which has the same id.
+Spending is computed from the states of keys, so no counter needs a reset. An alert is an item that
+is written once. Delivery is retried until each channel accepts the alert, and a lease lets only one
+process send at a time. If a process dies after sending and before recording, the alert is delivered
+again, with the same id.
 """
 
 import logging
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.aws.attributes import Item, number, string
@@ -33,9 +34,9 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 KEPT_S: Final = 400 * DAY_S
-# Older alerts are stale: they are no longer sent, not even to a new channel.
+# Age at which alerts are stale, and no longer sent.
 _SENT_WITHIN_S: Final = 3 * DAY_S
-# Longer than a channel's timeout, shorter than the five minutes between rounds.
+# Longer than a channel's timeout, and shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 
 
@@ -43,35 +44,25 @@ class AlertChannel(Protocol):
     """A channel that delivers alerts."""
 
     name: str
-    """Name that is part of the stored attribute of a delivery, so it never changes."""
+    """Name that never changes, because it is part of the name of a stored attribute."""
 
     async def send(self, event: bytes) -> None:
-        """Deliver one event as JSON; raise DeliveryFailed if the channel does not accept it."""
+        """Deliver an event in JSON; raise DeliveryFailed if the channel does not accept it."""
 
 
-class Budgets:
-    """The budgets of all workspaces, checked one workspace at a time."""
+class Budgets(Struct, frozen=True):
+    """The budgets of all workspaces."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        workspaces: Workspaces,
-        channels: Sequence[AlertChannel],
-        *,
-        ids: IdSource,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._workspaces = workspaces
-        self._channels = channels
-        self._ids = ids
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    workspaces: Workspaces
+    channels: Sequence[AlertChannel]
+    ids: IdSource
+    clock: Clock
 
     async def check(self, workspace_id: str) -> int:
-        """Create due alerts, pause or resume, send unsent alerts; return how many were created."""
-        workspace = await self._workspaces.read(workspace_id)
+        """Create and send due alerts, pause or resume; return the number of new alerts."""
+        workspace = await self.workspaces.read(workspace_id)
         if workspace is None:
             return 0
         budget = workspace.settings.budget_nano_usd
@@ -83,14 +74,14 @@ class Budgets:
                     alerts += await self._make(workspace, spent, percent)
         over = budget is not None and spent >= budget and workspace.settings.pause_at_budget
         if over != workspace.paused:
-            await self._workspaces.set_paused(workspace_id, paused=over)
+            await self.workspaces.set_paused(workspace_id, paused=over)
         await self._deliver(workspace_id)
         return alerts
 
     async def month_nano_usd(self, workspace_id: str) -> int:
-        """Return the nano-dollars that a workspace has spent in this UTC month."""
-        second = int(self._clock.now_s())
-        pointers = await self._workspaces.key_pointers(workspace_id)
+        """Return a workspace's spending in this UTC month."""
+        second = int(self.clock.now_s())
+        pointers = await self.workspaces.key_pointers(workspace_id)
         deleted = [pointer for pointer in pointers if is_gone(pointer)]
         spent = sum(
             read_number(pointer, KeyPointerItem.MONTH_SPENT)
@@ -102,17 +93,17 @@ class Budgets:
             for pointer in pointers
             if not is_gone(pointer)
         ]
-        for state in await get_items(self._client, self._tables.ledger, keys):
+        for state in await get_items(self.client, self.tables.ledger, keys):
             spent += month_used_nano_usd(state, second)
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Write an alert; return False if it exists already."""
+        """Write an alert; return False if the alert exists already."""
         budget = workspace.settings.budget_nano_usd or 0
-        now_s = int(self._clock.now_s())
+        now_s = int(self.clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")
         event = {
-            "id": f"evt_{self._ids.new_id()}",
+            "id": f"evt_{self.ids.new_id()}",
             "type": "workspace.budget_alert",
             "workspace_id": workspace.id,
             "created_at": datetime.fromtimestamp(now_s, UTC).isoformat(),
@@ -130,10 +121,10 @@ class Budgets:
             BudgetAlertItem.DELETE_AT: number(now_s + KEPT_S),
         }
         try:
-            await self._client.call(
+            await self.client.call(
                 "PutItem",
                 {
-                    "TableName": self._tables.core,
+                    "TableName": self.tables.core,
                     "Item": item,
                     "ConditionExpression": IF_ABSENT,
                 },
@@ -143,17 +134,17 @@ class Budgets:
         return True
 
     async def _deliver(self, workspace_id: str) -> None:
-        since_s = self._clock.now_s() - _SENT_WITHIN_S
-        for row in await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "E#"):
+        since_s = self.clock.now_s() - _SENT_WITHIN_S
+        for row in await all_rows(self.client, self.tables.core, f"W#{workspace_id}", "E#"):
             if read_number(row, BudgetAlertItem.DELETE_AT) - KEPT_S < since_s:
                 continue
-            for channel in self._channels:
+            for channel in self.channels:
                 if _sent_name(channel) not in row and await self._take_lease(row, channel):
                     await self._send(row, channel)
 
     async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
-        """Return True if this process may send an unsent alert, and keep others from sending it."""
-        now_s = int(self._clock.now_s())
+        """Return True if this process now has the lease to send an alert."""
+        now_s = int(self.clock.now_s())
         names = {
             "#at": _sent_name(channel),
             "#lease": f"{BudgetAlertItem.LEASED_FOR}{channel.name}",
@@ -171,23 +162,15 @@ class Budgets:
         except DeliveryFailed as failed:
             _log.error("the channel %s did not deliver an alert: %s", channel.name, failed)
             return
-        values = {":now": number(int(self._clock.now_s()))}
+        values = {":now": number(int(self.clock.now_s()))}
         await self._note(row, ALERT_SENT, {"#at": _sent_name(channel)}, values)
 
     async def _note(
         self, row: Item, write: ConditionalUpdate, names: Mapping[str, str], values: Item
     ) -> None:
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._tables.core,
-                "Key": {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)},
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeNames": names,
-                "ExpressionAttributeValues": values,
-            },
-        )
+        key = {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
+        request = write.build(self.tables.core, key, values, names)
+        await self.client.call("UpdateItem", request)
 
 
 def _sent_name(channel: AlertChannel) -> str:

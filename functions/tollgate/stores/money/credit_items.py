@@ -1,4 +1,4 @@
-"""Credit entries, and lots of expiring credit, as items of the core table."""
+"""Encodes credit entries and lots of expiring credit as items in the core table."""
 
 from typing import cast
 
@@ -21,7 +21,7 @@ from tollgate.stores.rules.credit_lots import Lot, Lots
 
 
 def change_of(entry: CreditEntry) -> CreditChange:
-    """Return an entry in the form that the audit log shows."""
+    """Return an entry as the audit log shows it."""
     generation = entry.generation_id and f"gen-{entry.generation_id}"
     return CreditChange(
         amount_nano_usd=entry.amount_nano_usd,
@@ -31,10 +31,10 @@ def change_of(entry: CreditEntry) -> CreditChange:
     )
 
 
-def entry_item(entry: CreditEntry, place: str) -> Item:
-    """Return the item of an entry; `place` orders entries by time."""
+def entry_item(entry: CreditEntry, position: str) -> Item:
+    """Return the item for an entry; `place` orders entries by time."""
     item: Item = {
-        **entry_key(entry.workspace_id, place),
+        **entry_key(entry.workspace_id, position),
         CreditEntryItem.ID: string(entry.id),
         CreditEntryItem.WORKSPACE: string(entry.workspace_id),
         CreditEntryItem.KIND: string(entry.kind),
@@ -58,7 +58,7 @@ def read_entry(item: Item) -> CreditEntry:
     return CreditEntry(
         id=read_text(item, CreditEntryItem.ID),
         workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
-        # Only `entry_item` writes the attribute.
+        # Only `entry_item` writes the attribute, so the type is known.
         kind=cast(EntryKind, read_text(item, CreditEntryItem.KIND)),
         amount_nano_usd=read_number(item, CreditEntryItem.AMOUNT),
         note=read_text(item, CreditEntryItem.NOTE),

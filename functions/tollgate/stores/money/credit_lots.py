@@ -1,11 +1,13 @@
-"""Lots of expiring credit in DynamoDB: one item a workspace, which no request reads or writes.
+"""Lots of expiring credit in DynamoDB: one item per workspace, which requests do not use.
 
-The item is changed in the transaction of the credit entry that changes the lots, on condition of
-its revision. So of concurrent writers one succeeds, and no change is ever half done.
+The lots are changed in the same transaction as their credit entry, on condition that the revision
+is unchanged. Therefore only one of several concurrent writers succeeds.
 """
 
 from collections.abc import Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
@@ -32,12 +34,12 @@ from tollgate.stores.rules.credit_lots import (
     take_from_lot,
 )
 
-# Attempts in case other writers change lots or shards concurrently.
+# Maximum number of attempts while other writers change the lots or shards.
 CHANGES_MAX: Final = 5
 
 
 class CreditLots:
-    """The lots of all workspaces."""
+    """The lots of expiring credit in all workspaces."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
@@ -54,10 +56,10 @@ class CreditLots:
         return Lots() if item is None else read_lots(item)
 
     async def read_sums(self, workspace_id: str, shards: int) -> Sums:
-        """Return the sums of the shards, read with no move of credit in between.
+        """Return the sums over the shards, read while no credit moved between shards.
 
-        Shards are not read at one moment, so a move during a read would be missed or counted twice.
-        If two reads see the same grants on every shard, no move came between them.
+        The reads of different shards are not simultaneous, so a move could be missed or counted
+        twice. If two reads return the same grants for every shard, no move happened.
         """
         before = await self._wallets.items(workspace_id, shards)
         for _ in range(CHANGES_MAX):
@@ -68,7 +70,7 @@ class CreditLots:
         raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
 
     async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
-        """Return the write of lots that belongs to an entry, none if the entry changes no lot."""
+        """Return the action that changes the lots for an entry, empty if no lot changes."""
         if entry.expires_s is None and entry.amount_nano_usd > 0:
             return ()
         lots = await self.read(entry.workspace_id)
@@ -90,9 +92,9 @@ class CreditLots:
         return ({"Put": self._replacing(entry.workspace_id, lots, after)},)
 
     async def expire(self, workspace_id: str) -> int:
-        """Take back the rest of expired lots by credit entries; return the number of entries.
+        """Take back expired credit by credit entries; return the number of entries.
 
-        The part of a rest that is still held is taken by a later call.
+        Credit that is still held is left to a later call.
         """
         entries = 0
         for _ in range(CHANGES_MAX):
@@ -132,24 +134,18 @@ class CreditLots:
         return entries
 
     async def _forget_spent(self, workspace_id: str, stored: Lots, lots: Lots) -> None:
-        """Remove the lots that are used up, if one of them has expired."""
+        """Remove the lots that are used up, if any of them has expired."""
         if all(lot.left_nano_usd for lot in lots.find_due(self._clock.now_s())):
             return
-        left = Lots(
-            spent_nano_usd=lots.spent_nano_usd,
-            lots=tuple(lot for lot in lots.lots if lot.left_nano_usd),
-            revision=lots.revision,
-        )
+        unspent = replace(lots, lots=tuple(lot for lot in lots.lots if lot.left_nano_usd))
         try:
-            await self._client.call("PutItem", self._replacing(workspace_id, stored, left))
+            await self._client.call("PutItem", self._replacing(workspace_id, stored, unspent))
         except ConditionFailed:
             return
 
     def _replacing(self, workspace_id: str, before: Lots, after: Lots) -> dict[str, object]:
-        """Return the put of new lots, on condition that the lots are as they were read."""
-        new = Lots(
-            spent_nano_usd=after.spent_nano_usd, lots=after.lots, revision=before.revision + 1
-        )
+        """Return the PutItem request for new lots, on condition that no other writer was first."""
+        new = replace(after, revision=before.revision + 1)
         put: dict[str, object] = {
             "TableName": self._tables.core,
             "Item": lots_item(workspace_id, new),
@@ -166,7 +162,7 @@ def sums_of(shards: Sequence[Item]) -> Sums:
         granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
         spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
         available_nano_usd={
-            _shard_number(shard): read_number(shard, WalletItem.AVAILABLE) for shard in shards
+            shard_number(shard): read_number(shard, WalletItem.AVAILABLE) for shard in shards
         },
         holds={
             id_: amount
@@ -177,8 +173,9 @@ def sums_of(shards: Sequence[Item]) -> Sums:
 
 
 def _granted_by_shard(shards: Sequence[Item]) -> dict[int, int]:
-    return {_shard_number(shard): read_number(shard, WalletItem.GRANTED) for shard in shards}
+    return {shard_number(shard): read_number(shard, WalletItem.GRANTED) for shard in shards}
 
 
-def _shard_number(item: Item) -> int:
+def shard_number(item: Item) -> int:
+    """Return the number of a wallet shard, from its key."""
     return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

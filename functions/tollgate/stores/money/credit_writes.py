@@ -1,4 +1,4 @@
-"""The write of a credit entry: one transaction with its change of the balance."""
+"""Writes a credit entry and changes the balance in one transaction."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -20,13 +20,13 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
-# Written, or why nothing was: the id has an entry (repeated), a shard has too little (short), or
-# something else has changed.
+# Result of a write: nothing is written if the id has an entry (repeated), a shard has too little
+# credit (short), or another condition failed (changed).
 EntryOutcome = Literal["written", "repeated", "short", "changed"]
 
 
 class CreditWriter:
-    """Writer of credit entries, each once for its id."""
+    """Writes credit entries, only once for each id."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -37,15 +37,14 @@ class CreditWriter:
     async def write(
         self, entry: CreditEntry, parts: Mapping[int, int], by: Actor, *other_actions: object
     ) -> EntryOutcome:
-        """Write a credit entry, its audit log entry, the shards' parts of its amount, and other
-        actions.
+        """Write a credit entry, its audit log entry, the amount for each shard and other actions.
 
-        Raise StoreUnavailable if the transaction failed for another reason than our conditions.
+        Raise StoreUnavailable if the transaction fails for another reason than its conditions.
         """
-        place = self._ids.new_id()
+        position = self._ids.new_id()
         once: Item = {
             **grant_key(entry.workspace_id, entry.id),
-            CreditIdItem.PLACE: string(place),
+            CreditIdItem.PLACE: string(position),
         }
         change = AuditedChange(
             action=f"credit.{entry.kind}",
@@ -56,7 +55,7 @@ class CreditWriter:
         actions = (
             # The first put makes the entry unique.
             put_if_absent(self._tables.core, once),
-            put_if_absent(self._tables.core, entry_item(entry, place)),
+            put_if_absent(self._tables.core, entry_item(entry, position)),
             *self._audit.puts(change, by),
             *other_actions,
             *(self._change(entry.workspace_id, shard, part) for shard, part in parts.items()),
@@ -75,14 +74,7 @@ class CreditWriter:
         return "written"
 
     def _change(self, workspace_id: str, shard: int, part_nano_usd: int) -> object:
-        """Return the action that adds an amount to a shard, or takes a negative amount."""
+        """Return the action that adds an amount to a shard, or deducts a negative one."""
         write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
-        return {
-            "Update": {
-                "TableName": self._tables.ledger,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": {":x": number(abs(part_nano_usd))},
-            }
-        }
+        key, values = wallet_key(workspace_id, shard), {":x": number(abs(part_nano_usd))}
+        return {"Update": write.build(self._tables.ledger, key, values)}

@@ -1,4 +1,4 @@
-"""Credit of workspaces in DynamoDB: entries that are written once, and balances."""
+"""The credit of workspaces in DynamoDB: entries, balances and credit limits."""
 
 import asyncio
 import zlib
@@ -60,7 +60,7 @@ class DynamoCreditStore:
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
-        """Add credit once for a grant id; return False if that id was granted before."""
+        """Add credit once for a grant id; return False if the grant exists already."""
         return await self.enter(
             CreditEntry(
                 id=grant_id,
@@ -74,7 +74,7 @@ class DynamoCreditStore:
         )
 
     async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry once for its id, together with its change of the balance."""
+        """Write an entry and change the balance; return False if the entry exists already."""
         with refusing_when_unavailable():
             shards = await self._find_shards(entry, by)
             for _ in range(CHANGES_MAX):
@@ -87,7 +87,7 @@ class DynamoCreditStore:
     async def _write_on_any(
         self, entry: CreditEntry, shards: int, by: Actor, lots: Sequence[object]
     ) -> bool | None:
-        """Write an entry on the first shard that has enough; return None if the lots changed."""
+        """Write an entry to the first shard with enough credit; return None if lots changed."""
         first = zlib.crc32(entry.id.encode())
         for step in range(shards):
             parts = {(first + step) % shards: entry.amount_nano_usd}
@@ -105,14 +105,14 @@ class DynamoCreditStore:
         raise too_little_to_take(-entry.amount_nano_usd, available)
 
     async def _find_shards(self, entry: CreditEntry, by: Actor) -> int:
-        """Return the number of a workspace's shards; added credit creates a missing workspace."""
+        """Return a workspace's number of shards; added credit creates a missing workspace."""
         if entry.amount_nano_usd > 0:
             return (await self._workspaces.ensure(entry.workspace_id, by=by)).shards
         workspace = await self._workspaces.read(entry.workspace_id)
         return 0 if workspace is None else workspace.shards
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """Return the entry with this id, None if there is none."""
+        """Return the entry with this id, or None."""
         with refusing_when_unavailable():
             once = await get_item(
                 self._client, self._tables.core, grant_key(workspace_id, entry_id)
@@ -126,7 +126,7 @@ class DynamoCreditStore:
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Return a page of a workspace's entries, latest first."""
+        """Return a page of a workspace's entries, newest first."""
         if after is not None and not is_id(after):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
@@ -141,12 +141,12 @@ class DynamoCreditStore:
                 limit=limit,
                 backwards=True,
             )
-        place = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
+        position = None if end is None else read_text(end, AnyItem.SORT).removeprefix("L#")
         entries, unreadable = decode_items(read_entry, rows)
-        return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
+        return Page(found=tuple(entries), next=position, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
-        """Return a workspace's money by consistent reads; all zero for an unknown workspace."""
+        """Return a workspace's balance by consistent reads; all zero for an unknown workspace."""
         with refusing_when_unavailable():
             workspace, stored = await asyncio.gather(
                 self._workspaces.read(workspace_id), self._lots.read(workspace_id)
@@ -166,7 +166,7 @@ class DynamoCreditStore:
         )
 
     async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
-        """Set the amount that a workspace is lent; return False if it is set already."""
+        """Set a workspace's credit limit; return False if the limit is unchanged."""
         with refusing_when_unavailable():
             for _ in range(CHANGES_MAX):
                 workspace = await self._workspaces.read(workspace_id)
@@ -183,9 +183,7 @@ class DynamoCreditStore:
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def _lend(self, workspace: Workspace, limit_nano_usd: int, by: Actor) -> bool:
-        """Change a credit limit, on condition that it is as it was read; return True if it was
-        changed.
-        """
+        """Change a credit limit; return False if the limit or the credit changed meanwhile."""
         difference = limit_nano_usd - workspace.credit_limit_nano_usd
         entry = CreditEntry(
             id=f"credit_line:{self._ids.new_id()}",
@@ -198,27 +196,26 @@ class DynamoCreditStore:
         parts = {zlib.crc32(entry.id.encode()) % workspace.shards: difference}
         if difference < 0:
             parts = await self._find_unused(workspace, -difference)
-        lent = _lending(self._tables.core, workspace, limit_nano_usd)
-        return await self._writer.write(entry, parts, by, lent) == "written"
+        update = _lending(self._tables.core, workspace, limit_nano_usd)
+        return await self._writer.write(entry, parts, by, update) == "written"
 
     async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
-        """Return what each shard returns of a credit limit; raise RequestError if that much is not
-        unused.
+        """Return the lent credit to take from each shard; raise RequestError if too much is used.
 
-        Expiring grants do not pay back lent credit, so they do not count.
+        Expiring grants do not count, because they do not pay back lent credit.
         """
         sums = await self._lots.read_sums(workspace.id, workspace.shards)
         granted, spent = sums.granted_nano_usd, sums.spent_nano_usd
         stored = await self._lots.read(workspace.id)
         lots = allot(stored, granted_nano_usd=granted, spent_nano_usd=spent)
-        available = sum(max(0, left) for left in sums.available_nano_usd.values())
+        available = sum(max(0, credit) for credit in sums.available_nano_usd.values())
         unused = max(0, min(available, granted - spent - lots.left_nano_usd))
         if unused < amount_nano_usd:
             lowest = workspace.credit_limit_nano_usd - unused
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"${usd_text(lowest)} of the credit limit are used or held, which is the lowest "
-                "limit that can be set now. Book a payment first.",
+                f"${usd_text(lowest)} of the credit limit is in use, so the new limit must be at "
+                "least that. Book a payment first.",
                 param="credit_limit",
             )
         return {
@@ -227,17 +224,9 @@ class DynamoCreditStore:
 
 
 def _lending(table: str, workspace: Workspace, limit_nano_usd: int) -> object:
-    """Return the write of a new credit limit, on condition that the old one is unchanged."""
+    """Return the action that sets a credit limit, on condition that the old one is unchanged."""
     old = workspace.credit_limit_nano_usd
     write = WORKSPACE_LEND if old else WORKSPACE_LEND_FIRST
     values: Item = {":new": number(limit_nano_usd)}
     values[":old" if old else ":zero"] = number(old)
-    return {
-        "Update": {
-            "TableName": table,
-            "Key": workspace_key(workspace.id),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
-    }
+    return {"Update": write.build(table, workspace_key(workspace.id), values)}

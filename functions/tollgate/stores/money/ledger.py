@@ -1,8 +1,8 @@
-"""The ledger on DynamoDB: hold on wallet, key and levels in parallel, decide by the record, settle.
+"""The ledger in DynamoDB, which holds money before a generation and settles the cost afterwards.
 
-The wallet shard, the key's state and the states of levels above the key are the sides of a hold.
-Each write of a hold is sent once. After an unknown outcome all sides are released and another id is
-tried, because the lost write may still be applied under the first id.
+A hold has several sides: a wallet shard, the state of the key, and the states of levels above the
+key. All sides are written in parallel, each only once. After an unknown outcome all sides are
+released and another id is tried, because the lost write may still be applied to the first id.
 """
 
 import asyncio
@@ -27,23 +27,22 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.holds import HoldUnknown
+from tollgate.stores.aws.holds import HoldUnknown, outcome_of, settle_all
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
-from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.periods import bucket_names
 
 _IDS_MAX: Final = 3
-# After this long no further id is tried: a 503 then serves the caller better.
+# Time after which no further id is tried, and the request is refused with status 503.
 _HOLD_BUDGET_S: Final = 2.5
-# After this long no write of a record begins. The last write may take 3.3 s, and the sides need the
-# rest of the 8 s that the engine allows for a settlement.
+# Time after which no write of a record begins. The engine allows 8 s for a settlement: the last
+# write may take 3.3 s, and the sides need the rest.
 _DECIDES_FOR_S: Final = 4.0
 
-# Number of keys whose last refusal is remembered.
+# Maximum number of keys whose last refusal is remembered.
 _REFUSED_MAX: Final = 4096
 
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
@@ -56,7 +55,7 @@ class _HoldRequest(Struct, frozen=True, kw_only=True):
     covered: bool
     tier: TierLimits | None
     meanwhile: Callable[[], None] | None
-    """Callback that is called once the writes are under way."""
+    """Callback for work that can be done while the writes are in flight."""
 
 
 class DynamoLedger:
@@ -76,7 +75,7 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
-        # By key id, how many of its states are held first because one of them refused last time.
+        # Number of states to hold first, by key id, because one of them refused the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -90,7 +89,7 @@ class DynamoLedger:
         tier: TierLimits | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Set money aside on wallet, key and levels, in one round trip if all have enough."""
+        """Hold money on wallet, key and levels, in one round trip if all of them have enough."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -103,16 +102,16 @@ class DynamoLedger:
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            # Release the hold of a caller that disconnects while it is written.
+            # The caller disconnected during the write: release the hold.
             await asyncio.wait([holding])
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
             raise
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on all sides of a hold; raise the refusal if a side refuses.
+        """Add to a hold on all its sides; raise the refusal if a side refuses.
 
-        Sides that have accepted it already are settled by the amount that they really hold.
+        Sides that accepted are later settled by the larger amount that they hold.
         """
         with refusing_when_unavailable():
             refusals = await asyncio.gather(
@@ -153,10 +152,9 @@ class DynamoLedger:
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Decide by writing the record if there is none, then give back what was not spent.
+        """Write the record unless one exists, settle all sides by the stored record, and return it.
 
-        Once the record exists, a side that cannot be reached raises no error: the sweeper settles
-        it.
+        Once the record exists, an unreachable side raises no error: the sweeper settles that side.
         """
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
@@ -180,7 +178,7 @@ class DynamoLedger:
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
                 outcome = await self._hold_once(request, hold_id)
                 if isinstance(outcome, Hold):
-                    # A shard whose write failed is busy, and counts as crowded.
+                    # A failed write means that the shard is busy, so it counts as crowded.
                     return replace(outcome, crowded=outcome.crowded or attempt > 0)
                 if isinstance(outcome, GatewayError):
                     outcome.request_id = hold_id
@@ -190,7 +188,7 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try one id on all sides; return the hold, a refusal, or None for an unknown outcome."""
+        """Try to hold with one id; return the hold, a refusal, or None for an unknown outcome."""
         principal = request.principal
         requests = _states_of(request)
         first_count = self._refused.get(principal.key_id, 0)
@@ -211,8 +209,8 @@ class DynamoLedger:
                 self._hold_states(requests[first_count:], hold_id),
             )
             if request.meanwhile is not None:
-                # The callback runs after the sides' tasks have sent their writes in their first
-                # steps.
+                # The callback runs after the first steps of the sides' tasks, which send the
+                # writes.
                 asyncio.get_running_loop().call_soon(request.meanwhile)
             wallet, above = await holding
             states = [*states, *above]
@@ -227,8 +225,8 @@ class DynamoLedger:
                 raise side
         refusal = next((side for side in outcomes if isinstance(side, GatewayError)), None)
         if refusal is not None and isinstance(states[0], KeyHold):
-            # A level above the key, or the workspace, refuses a request that the key has counted:
-            # report the key's rates after it.
+            # The key has counted this request although another side refuses: report the key's rates
+            # after the request.
             key = states[0]
             refusal.rate_limit, refusal.token_limit = key.rate_limit, key.token_limit
         return refusal
@@ -243,21 +241,21 @@ class DynamoLedger:
             )
             for owner, request in requests
         ]
-        # Most keys have no limited level above them: a single state needs no task.
+        # Most keys have no limited level above them, and a single state needs no task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
-        """Remember which of a request's states refused, if there are states above it.
+        """Remember which state refused a request, if there are states above that state.
 
-        The next hold asks the states up to that one first, so that states above do not count
-        requests that are refused below: otherwise a key beyond its own rate would use up its team's
-        rate. The first refusal still costs the states above one request, because asking all states
-        at once keeps the usual hold at one round trip.
+        The next hold tries the states up to that one first. Otherwise the states above would count
+        refused requests, and a key beyond its own rate would use up its team's rate. The first
+        refusal is still counted above, because the usual hold tries all states at once, in one
+        round trip.
         """
-        for place, state in enumerate(states, 1):
+        for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):
-                if place < count:
-                    self._refused[key_id] = place
+                if position < count:
+                    self._refused[key_id] = position
                     if len(self._refused) > _REFUSED_MAX:
                         self._refused.popitem(last=False)
                 return
@@ -269,7 +267,7 @@ class DynamoLedger:
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
         states: Sequence[_StateOutcome],
     ) -> None:
-        """Release what some sides hold, or may hold, when the hold as a whole has failed."""
+        """Release the sides that hold money, or may hold money, after the whole hold failed."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
@@ -284,10 +282,10 @@ class DynamoLedger:
             )
         for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
-                place = state.owner.slice if isinstance(state, KeyHold) else state.shard
+                slice_ = state.owner.slice if isinstance(state, KeyHold) else state.shard
                 releases.append(
                     self._keys.settle(
-                        replace(owner, slice=place) if place else owner,
+                        replace(owner, slice=slice_) if slice_ else owner,
                         hold_id,
                         held_nano_usd=state.amount_nano_usd,
                         cost_nano_usd=0,
@@ -338,9 +336,7 @@ class DynamoLedger:
 
 
 def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
-    """Return the owners of the states that a hold is written to, the key first, each with its
-    request.
-    """
+    """Return the owner and request for each state that a hold is written to, the key first."""
     principal = request.principal
     workspace_id = principal.workspace_id
     key_request = KeyHoldRequest(
@@ -355,7 +351,7 @@ def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]
     for level in principal.levels:
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
-            # A tier limits each key, not what its keys spend together.
+            # A tier limits each key separately, so its limits do not apply to levels.
             states.append(
                 (owner, replace(key_request, tier=None, old_secret=False, slices=level.slices))
             )
@@ -365,7 +361,7 @@ def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]
 def _whole_hold(
     request: _HoldRequest, hold_id: str, wallet: WalletHold, states: Sequence[KeyHold]
 ) -> Hold:
-    """Return the hold after all sides have accepted it; the key's state comes first."""
+    """Return the hold that all sides have accepted; the key's state comes first."""
     key, *levels = states
     return Hold(
         id=hold_id,
@@ -396,5 +392,5 @@ def _whole_hold(
 
 
 def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """Return 1 after a lost reply, because the caller is waiting, otherwise the usual number."""
+    """Return the usual number of attempts, but 1 after a lost reply: the caller is waiting."""
     return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

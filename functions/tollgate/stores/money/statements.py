@@ -1,12 +1,12 @@
 """Statements of workspaces, computed from credit entries, closed days and activity in DynamoDB.
 
-A day's cost is that of the generations that began on that day, whenever they were settled, so a
-closed day never changes.
+The cost of a day includes the generations that began on that day, so a closed day never changes.
 """
 
 import asyncio
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.aws_json import AwsCaller
@@ -22,38 +22,31 @@ from tollgate.stores.aws.tables import Tables, workspace_partition
 from tollgate.stores.money.credit_items import read_entry
 from tollgate.stores.ports.administration import ActivityStore, WorkspaceStore
 from tollgate.stores.ports.credit import CreditEntry
+from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
-# The clock that makes an entry's sort key may be ahead of the clock that dates the entry.
+# Maximum difference between the clock for an entry's sort key and the clock for its date.
 _CLOCKS_DIFFER_S: Final = 3600
-# Days that are older and not closed are reported as missing: activity does not count them.
+# Maximum number of open days before the month whose activity is counted; older open days are
+# reported as missing.
 _OPEN_DAYS_MAX: Final = 31
 _DAYS_AT_ONCE: Final = 4
 
 
-class DynamoStatementStore:
+class DynamoStatementStore(Struct, frozen=True):
     """Implements `stores.ports.administration.StatementStore`."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        workspaces: WorkspaceStore,
-        activity: ActivityStore,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._workspaces = workspaces
-        self._activity = activity
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    workspaces: WorkspaceStore
+    activity: ActivityStore
+    clock: Clock
 
     async def statement(self, workspace_id: str, month: Month) -> Statement:
-        """Return the statement of a month that has begun; all zero for an unknown workspace."""
-        now_s = int(self._clock.now_s())
-        workspace = await self._workspaces.get(workspace_id)
-        # The clock that makes ids may be behind the one that dated the workspace.
+        """Return the statement for a month that has begun; all zero for an unknown workspace."""
+        now_s = int(self.clock.now_s())
+        workspace = await self.workspaces.get(workspace_id)
+        # The clock for ids may be behind the clock that dated the workspace.
         first_s = (now_s if workspace is None else workspace.created_s) - DAY_S
         entries, before, activity = await asyncio.gather(
             self._entries(workspace_id, month),
@@ -65,11 +58,11 @@ class DynamoStatementStore:
         )
 
     async def _entries(self, workspace_id: str, month: Month) -> list[CreditEntry]:
-        """Return the entries up to a month's end; raise an error that names a corrupt one."""
+        """Return the entries up to a month's end; raise an error that names a corrupt entry."""
         with refusing_when_unavailable():
             rows = await rows_between(
-                self._client,
-                self._tables.core,
+                self.client,
+                self.tables.core,
                 workspace_partition(workspace_id),
                 low="L#",
                 high=f"L#{first_id_of(month.until_s + _CLOCKS_DIFFER_S)}",
@@ -78,13 +71,13 @@ class DynamoStatementStore:
             return [read_entry(row) for row in rows]
 
     async def _usage(self, workspace_id: str, month: Month, since_s: int, now_s: int) -> Activity:
-        """Return the activity of a month, read some days at a time to keep few rows in memory."""
+        """Return the activity in a month, read a few days at a time to limit memory."""
         until_s = min(month.until_s, now_s + 1)
         parts: list[Activity] = []
         count = 0
         for start_s in range(since_s // DAY_S * DAY_S, until_s, _DAYS_AT_ONCE * DAY_S):
             end_s = min(start_s + _DAYS_AT_ONCE * DAY_S, until_s)
-            part = await self._activity.activity(workspace_id, start_s, end_s)
+            part = await self.activity.activity(workspace_id, start_s, end_s)
             count += len(part.rows)
             if count > ROWS_READ_MAX:
                 raise too_many_rows(month)
@@ -102,11 +95,11 @@ class DynamoStatementStore:
             return Spending()
         with refusing_when_unavailable():
             rows = await rows_between(
-                self._client,
-                self._tables.core,
+                self.client,
+                self.tables.core,
                 workspace_partition(workspace_id),
-                low=f"D#{_compact(days[0])}",
-                high=f"D#{_compact(days[-1])}",
+                low=f"D#{day_name(days[0])}",
+                high=f"D#{day_name(days[-1])}",
             )
             closed = {
                 read_text(row, AnyItem.SORT).removeprefix("D#"): read_number(
@@ -114,9 +107,9 @@ class DynamoStatementStore:
                 )
                 for row in rows
             }
-        still_open = [day_s for day_s in days if _compact(day_s) not in closed]
+        still_open = [day_s for day_s in days if day_name(day_s) not in closed]
         counts = [
-            await self._activity.activity(workspace_id, day_s, day_s + DAY_S)
+            await self.activity.activity(workspace_id, day_s, day_s + DAY_S)
             for day_s in still_open[-_OPEN_DAYS_MAX:]
         ]
         unknown = tuple(day_of(day_s) for day_s in still_open[:-_OPEN_DAYS_MAX])
@@ -127,7 +120,3 @@ class DynamoStatementStore:
             partial_days=tuple(day for count in counts for day in count.partial_days),
             missing_days=(*unknown, *(day for count in counts for day in count.missing_days)),
         )
-
-
-def _compact(day_s: int) -> str:
-    return day_of(day_s).replace("-", "")

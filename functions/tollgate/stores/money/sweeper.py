@@ -1,13 +1,15 @@
-"""The sweeper: decides expired holds of killed processes by a record, then settles them by it.
+"""The sweeper, which writes records for the expired holds of killed processes, and settles them.
 
-The sweeper is safe next to all other writers: an existing record wins, and every settlement applies
-once. A hold's deadline only determines how long credit stays locked.
+Other writers may run at the same time: an existing record wins, and every settlement is applied
+once. The lifetime of holds only determines how long credit stays locked.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
@@ -43,33 +45,21 @@ _log = logging.getLogger(__name__)
 _AT_ONCE_MAX: Final = 16
 
 
-class Sweeper:
-    """Scan of the whole ledger table for holds; one run at a time suffices, concurrent runs are
-    safe.
-    """
+class Sweeper(Struct, frozen=True):
+    """Scans the whole ledger table for holds; concurrent runs are safe, but not needed."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        table: str,
-        *,
-        wallets: Wallets,
-        keys: KeyStates,
-        generations: DynamoGenerationStore,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._table = table
-        self._wallets = wallets
-        self._keys = keys
-        self._generations = generations
-        self._clock = clock
+    client: AwsCaller
+    table: str
+    wallets: Wallets
+    keys: KeyStates
+    generations: DynamoGenerationStore
+    clock: Clock
 
     async def run(self) -> SweepReport:
         """Settle expired holds; raise LedgerError(service_unavailable) if the scan fails."""
         with refusing_when_unavailable():
             items = [item async for item in self._items_with_holds()]
-        now_s = self._clock.now_s()
+        now_s = self.clock.now_s()
         expired = expired_holds(items, now_s)
         slots = asyncio.Semaphore(_AT_ONCE_MAX)
         settled = await asyncio.gather(*(self._expire(hold, slots) for hold in expired))
@@ -82,13 +72,13 @@ class Sweeper:
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
-        """Decide and settle one hold; log and return False if that has to wait for the next run."""
+        """Settle one hold by its record; return False if the hold must wait for the next run."""
         async with slots:
             try:
-                record = await self._generations.put_if_absent(lost_record(expired))
+                record = await self.generations.put_if_absent(lost_record(expired))
                 for wallet in expired.wallets:
                     paid_here = wallet.shard == record.shard
-                    await self._wallets.settle(
+                    await self.wallets.settle(
                         expired.workspace_id,
                         wallet.shard,
                         expired.id,
@@ -96,7 +86,7 @@ class Sweeper:
                         cost_nano_usd=record.cost_nano_usd if paid_here else 0,
                     )
                 for state in expired.states:
-                    await self._keys.settle(
+                    await self.keys.settle(
                         state.owner,
                         expired.id,
                         held_nano_usd=state.holds[expired.id],
@@ -109,15 +99,15 @@ class Sweeper:
 
     async def _items_with_holds(self) -> AsyncIterator[WalletHolds | StateHolds]:
         scan: dict[str, object] = {
-            "TableName": self._table,
+            "TableName": self.table,
             "ConsistentRead": True,
             "FilterExpression": HAS_HOLDS,
             "ProjectionExpression": HOLDS_PROJECTION,
             "ExpressionAttributeValues": {":zero": number(0)},
         }
         while True:
-            reply = await self._client.call("Scan", scan)
-            # Corrupt items are logged here, and reported by the audit of their workspace.
+            reply = await self.client.call("Scan", scan)
+            # Corrupt items are logged by the decoder; the audit reports them too.
             readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item
@@ -128,12 +118,12 @@ class Sweeper:
 
 @reads_an_item
 def _read_holds(item: Item) -> WalletHolds | StateHolds:
-    """Decode the holds of a ledger item: a wallet shard, or the state of a key or level."""
+    """Decode the holds in a ledger item: a wallet shard, or the state of a key or level."""
     partition = read_text(item, AnyItem.PARTITION)
     holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
-    # Only states have the attribute WORKSPACE.
+    # Only states have this attribute.
     workspace_id = read_optional_text(item, KeyStateItem.WORKSPACE)
     if workspace_id is not None:
         return StateHolds(owner=owner_of_state(partition, workspace_id), holds=holds)

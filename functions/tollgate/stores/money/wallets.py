@@ -1,4 +1,4 @@
-"""Wallet shards in DynamoDB: setting money aside in one of them, and giving it back."""
+"""The wallet shards in DynamoDB, on which money is held and settled."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -39,17 +39,17 @@ from tollgate.stores.rules.account import (
     workspace_locked,
 )
 
-# Attempts in case other writers change a shard between a refused write and the next one.
+# Maximum number of writes to a shard that other writers keep changing.
 _WRITES_MAX: Final = 6
 
 
 class WalletHold(Struct, frozen=True, kw_only=True):
-    """Money that one shard has set aside."""
+    """Money that is held on one shard."""
 
     shard: int
     amount_nano_usd: int
     crowded: bool = False
-    """True if the shard has too many holds, so that the workspace needs more shards."""
+    """True if the shard has so many holds that the workspace needs more shards."""
 
 
 class Wallets:
@@ -60,7 +60,7 @@ class Wallets:
         self._table = table
 
     async def create(self, workspace_id: str, shard: int, *, lock: int = OPEN) -> None:
-        """Create an empty shard, unless it exists."""
+        """Create an empty shard unless the shard exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
             **{
@@ -79,7 +79,7 @@ class Wallets:
             return
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
-        """Return the items of a workspace's shards by consistent reads, in any order."""
+        """Return the items of a workspace's shards, by consistent reads, in any order."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
 
@@ -96,34 +96,19 @@ class Wallets:
         )
 
     async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
-        """Copy a workspace's lock to a shard; existing holds can still be settled."""
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._table,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": WALLET_LOCK.update,
-                "ConditionExpression": WALLET_LOCK.condition,
-                "ExpressionAttributeValues": {":lk": number(lock)},
-            },
-        )
+        """Set the lock of a shard; existing holds can still be settled."""
+        key = wallet_key(workspace_id, shard)
+        request = WALLET_LOCK.build(self._table, key, {":lk": number(lock)})
+        await self._client.call("UpdateItem", request)
 
     async def move(
         self, workspace_id: str, amount_nano_usd: int, *, source: int, target: int, token: str
     ) -> bool:
-        """Move credit from one shard to another; return False if the source has too little."""
-        moves = ((source, WALLET_TAKE), (target, WALLET_GRANT))
+        """Move credit between shards; return False if the source has too little."""
+        values = {":x": number(amount_nano_usd)}
         actions = [
-            {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": wallet_key(workspace_id, shard),
-                    "UpdateExpression": write.update,
-                    "ConditionExpression": write.condition,
-                    "ExpressionAttributeValues": {":x": number(amount_nano_usd)},
-                }
-            }
-            for shard, write in moves
+            {"Update": write.build(self._table, wallet_key(workspace_id, shard), values)}
+            for shard, write in ((source, WALLET_TAKE), (target, WALLET_GRANT))
         ]
         try:
             await self._client.call(
@@ -142,10 +127,10 @@ class Wallets:
         *,
         covered: bool = False,
     ) -> WalletHold | GatewayError:
-        """Set the amount aside, or what is left if that is less, on the first shard that has any.
+        """Hold the amount, or all that is left if that is less, on the first shard with credit.
 
-        A `covered` hold needs a shard that has the whole amount. Raise HoldUnknown if a write may
-        have been applied, StoreUnavailable if none was.
+        A `covered` hold needs a shard with the whole amount. Raise HoldUnknown if a write may have
+        been applied, and StoreUnavailable if no write was applied.
         """
         available_nano_usd = 0
         any_full = False
@@ -180,7 +165,7 @@ class Wallets:
         crowded: bool = False,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent; a hold that is settled already is left alone.
+        """Replace a hold by its cost, unless the hold is settled already.
 
         `crowded` marks the shard, so that the workspace gets more shards.
         """
@@ -212,7 +197,7 @@ class Wallets:
     ) -> GatewayError | None:
         """Add to a hold; return a refusal if its shard has too little or is locked.
 
-        A retry is safe: the amount only grows, so the retry sees that the first call was applied.
+        Retries are safe: the held amount shows whether an earlier call was applied.
         """
         values = {
             ":a": number(held_nano_usd),
@@ -242,18 +227,18 @@ class Wallets:
         *,
         covered: bool,
     ) -> WalletHold | WalletState | None:
-        """Return the hold, or the state of a shard that allows none, or None for a missing shard.
+        """Return the hold, the state of a shard that refuses, or None for a missing shard.
 
-        Each form of the write is sent once and never retried after a lost reply.
+        A write is not retried after a lost reply.
         """
         step = "hold"
         for _ in range(_WRITES_MAX):
-            rest = step == "hold_rest"
+            holds_rest = step == "hold_rest"
             values = {":a": number(amount_nano_usd), ":zero": number(0), ":max": number(HOLDS_MAX)}
-            if rest:
+            if holds_rest:
                 values[":one"] = number(1)
             payload = self._update(
-                WALLET_HOLD_REST if rest else WALLET_HOLD,
+                WALLET_HOLD_REST if holds_rest else WALLET_HOLD,
                 wallet_key(workspace_id, shard),
                 hold_id,
                 values,

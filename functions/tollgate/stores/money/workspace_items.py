@@ -1,4 +1,4 @@
-"""A workspace as an item of the core table, and its changes as the audit log shows them."""
+"""Encodes workspaces as items in the core table, and their changes for the audit log."""
 
 from typing import Final, cast
 
@@ -29,13 +29,13 @@ _SETTINGS: Final = (
 
 
 class ShardsChange(Struct, frozen=True, kw_only=True):
-    """Number of wallet shards, as the audit log shows it."""
+    """A number of wallet shards, as the audit log shows it."""
 
     shards: int
 
 
 def encode_workspace(settings: WorkspaceSettings) -> Item:
-    """Return the attributes of those settings that have a value."""
+    """Return the attributes for the settings that have a value."""
     values: dict[str, AttributeValue | None] = {
         WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
         WorkspaceItem.BUDGET: None
@@ -53,9 +53,7 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
 def replace_settings(
     old: WorkspaceSettings, new: WorkspaceSettings
 ) -> tuple[ConditionalUpdate, Item, dict[str, str]]:
-    """Return the write that replaces settings, on condition that they equal `old`, its values and
-    its names.
-    """
+    """Return an update, its values and names; it replaces settings if they still equal `old`."""
     before, after = encode_workspace(old), encode_workspace(new)
     lacking = [name for name in _SETTINGS if name not in before]
     removed = [name for name in before if name not in after]
@@ -66,12 +64,12 @@ def replace_settings(
 
 
 def lock_change(lock: int) -> LockChange:
-    """Return a stored lock in the form that the audit log shows."""
+    """Return a stored lock as the audit log shows it."""
     return LockChange(locked=lock == LOCKED, paused=lock == PAUSED)
 
 
 def lock_of(workspace: Workspace) -> int:
-    """Return the stored lock of a workspace."""
+    """Return the number that is stored for a workspace's lock."""
     return LOCKED if workspace.locked else PAUSED if workspace.paused else OPEN
 
 
@@ -87,7 +85,7 @@ def read_workspace(item: Item) -> Workspace:
         paused=lock == PAUSED,
         credit_limit_nano_usd=read_optional_number(item, WorkspaceItem.CREDIT_LIMIT) or 0,
         settings=WorkspaceSettings(
-            # Only `encode_workspace` writes the attribute.
+            # Only `encode_workspace` writes the attribute, so the type is known.
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,

@@ -1,10 +1,12 @@
-"""Maintenance of workspaces every few minutes, independent of requests: shards, locks, budgets."""
+"""Maintains the shards, locks, keys, levels and budgets of workspaces every few minutes."""
 
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from tollgate.aws.attributes import Item
 from tollgate.aws.aws_json import AwsCaller
@@ -17,14 +19,14 @@ from tollgate.aws.failures import (
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, LimitOwner
-from tollgate.stores.aws.decoding import read_number, read_text
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
+from tollgate.stores.aws.items import KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
-from tollgate.stores.money.credit_lots import CreditLots
+from tollgate.stores.money.credit_lots import CreditLots, shard_number
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import lock_of
 from tollgate.stores.money.workspaces import Workspaces
@@ -37,13 +39,13 @@ from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
-# A shard with less than half (1 / `_SHORT_PART`) of the mean gets credit from the richest.
+# A shard with less than half (1 / `_SHORT_PART`) of the mean credit gets more from the richest.
 _SHORT_PART: Final = 2
-# Workspaces at a time: ten thousand workspaces take some hundred thousand calls, which must end
-# before the next round.
+# Maximum number of workspaces at a time. Ten thousand workspaces take some hundred thousand calls,
+# which must end before the next round.
 _AT_ONCE_MAX: Final = 16
-# Longest time for which a write to a throttled item is retried: the write relieves the item but
-# competes with its load, and the next round is minutes away.
+# Maximum time for retries of a write to a throttled item. The write must compete with the item's
+# load, and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
@@ -51,48 +53,30 @@ _NONE: Final[Mapping[LimitOwner, int]] = {}
 _Written = TypeVar("_Written")
 
 
-class WorkspaceMaintenance:
-    """Maintenance of all workspaces.
+class WorkspaceMaintenance(Struct, frozen=True):
+    """Maintains all workspaces; concurrent rounds are safe, because every write is conditional."""
 
-    One round at a time suffices, concurrent rounds are safe: every write is conditional.
-    """
-
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        *,
-        wallets: Wallets,
-        workspaces: Workspaces,
-        budgets: Budgets,
-        lots: CreditLots,
-        key_writes: KeyWrites,
-        levels: PendingLevels,
-        slices: LevelSlices,
-        ids: IdSource,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._wallets = wallets
-        self._workspaces = workspaces
-        self._budgets = budgets
-        self._lots = lots
-        self._key_writes = key_writes
-        self._levels = levels
-        self._slices = slices
-        self._ids = ids
-        self._clock = clock
+    client: AwsCaller
+    tables: Tables
+    wallets: Wallets
+    workspaces: Workspaces
+    budgets: Budgets
+    lots: CreditLots
+    key_writes: KeyWrites
+    levels: PendingLevels
+    slices: LevelSlices
+    ids: IdSource
+    clock: Clock
 
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` has the numbers of holds of levels that a sweep found with too many on one item.
+        `crowded` is the number of holds by level, for levels with too many holds on one item.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
             visits = await visit_workspaces(
-                self._client, self._tables.core, visit, at_once=_AT_ONCE_MAX
+                self.client, self.tables.core, visit, at_once=_AT_ONCE_MAX
             )
         counts: Counter[str] = sum(visits, Counter())
         return MaintenanceReport(
@@ -106,18 +90,18 @@ class WorkspaceMaintenance:
         )
 
     async def _visit(self, crowded: Mapping[LimitOwner, int], workspace_id: str) -> Counter[str]:
-        """Perform the work on a workspace; return counts of what was done, and of failures."""
+        """Run the maintenance of one workspace; return counts of changes and failures."""
         counts: Counter[str] = Counter()
         try:
-            workspace = await self._workspaces.read(workspace_id)
+            workspace = await self.workspaces.read(workspace_id)
             if workspace is None:
                 return counts
             counts["grown"] += await self._settle_shards(workspace)
             await self._complete_keys(workspace_id)
-            counts += await self._divide(await self._levels.complete(workspace_id), crowded)
-            counts["expiries"] += await self._lots.expire(workspace_id)
+            counts += await self._divide(await self.levels.complete(workspace_id), crowded)
+            counts["expiries"] += await self.lots.expire(workspace_id)
             counts["moves"] += await self._balance(workspace_id)
-            counts["alerts"] += await self._budgets.check(workspace_id)
+            counts["alerts"] += await self.budgets.check(workspace_id)
         except StoreUnavailable as unavailable:
             counts["failed"] = 1
             _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
@@ -126,17 +110,16 @@ class WorkspaceMaintenance:
     async def _divide(
         self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
     ) -> Counter[str]:
-        """Divide the levels that need more slices or even ones; a failure does not stop other work
-        on the workspace.
+        """Add slices to levels, or make their slices even; return counts, which include failures.
 
-        A corrupt level is skipped. After any other failure the remaining levels wait, because the
-        store accepts no writes.
+        A corrupt level is skipped. After another failure the remaining levels wait for the next
+        round, because the store accepts no writes.
         """
         counts: Counter[str] = Counter()
         for level, row in levels:
             try:
                 counts["sliced"] += await self._insist(
-                    partial(self._slices.maintain, level, row, crowded)
+                    partial(self.slices.maintain, level, row, crowded)
                 )
             except StoreUnavailable as unavailable:
                 counts["failed"] = 1
@@ -146,53 +129,53 @@ class WorkspaceMaintenance:
         return counts
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
-        """Add shards to a crowded workspace; complete an interrupted change of lock or shards."""
-        shards = await self._wallets.items(workspace.id, workspace.shards)
+        """Add shards to a crowded workspace, and complete interrupted changes of lock or shards."""
+        shards = await self.wallets.items(workspace.id, workspace.shards)
         lock = lock_of(workspace)
         if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
-            await self._workspaces.apply_lock(workspace.id)
-        await self._workspaces.copy_to_secrets(workspace.id)
+            await self.workspaces.apply_lock(workspace.id)
+        await self.workspaces.copy_to_secrets(workspace.id)
         counts = [hold_count(shard) for shard in shards]
         if max(counts, default=0) <= HOLDS_CROWDED and not any(
             WalletItem.CROWDED in shard for shard in shards
         ):
             return False
-        grown = await self._workspaces.grow(workspace.id, holds=sum(counts))
-        # Retry even on a throttled shard: its credit has to be spread over the new shards.
+        grown = await self.workspaces.grow(workspace.id, holds=sum(counts))
+        # A throttled shard needs retries, because its credit must be spread over the new shards.
         for shard in range(workspace.shards):
-            await self._insist(partial(self._wallets.uncrowd, workspace.id, shard))
+            await self._insist(partial(self.wallets.uncrowd, workspace.id, shard))
         return grown
 
     async def _complete_keys(self, workspace_id: str) -> None:
-        """Complete changes of keys that were decided by a process that then died."""
-        for pointer in await self._workspaces.key_pointers(workspace_id):
+        """Complete the changes of keys that were interrupted when a process died."""
+        for pointer in await self.workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:
-                await self._key_writes.apply(pointer)
+                await self.key_writes.apply(pointer)
 
     async def _balance(self, workspace_id: str) -> int:
-        """Move credit from the richest shard to short ones; return the number of moves."""
-        workspace = await self._workspaces.read(workspace_id)
+        """Move credit from the richest shard to poor shards; return the number of moves."""
+        workspace = await self.workspaces.read(workspace_id)
         if workspace is None or workspace.shards == 1:
             return 0
         available = {
-            _shard(item): read_number(item, WalletItem.AVAILABLE)
-            for item in await self._wallets.items(workspace_id, workspace.shards)
+            shard_number(item): read_number(item, WalletItem.AVAILABLE)
+            for item in await self.wallets.items(workspace_id, workspace.shards)
         }
         mean = sum(available.values()) // workspace.shards
         moves = 0
-        for target, left in sorted(available.items()):
+        for target, credit in sorted(available.items()):
             source = max(available, key=lambda shard: available[shard])
-            amount = min(mean - left, available[source] - mean)
-            if left * _SHORT_PART >= mean or amount <= 0:
+            amount = min(mean - credit, available[source] - mean)
+            if credit * _SHORT_PART >= mean or amount <= 0:
                 continue
             moved = await self._insist(
                 partial(
-                    self._wallets.move,
+                    self.wallets.move,
                     workspace_id,
                     amount,
                     source=source,
                     target=target,
-                    token=self._ids.new_id(),
+                    token=self.ids.new_id(),
                 )
             )
             if moved:
@@ -204,12 +187,8 @@ class WorkspaceMaintenance:
     async def _insist(self, write: Callable[[], Awaitable[_Written]]) -> _Written:
         return await repeat_while_refused(
             write,
-            self._clock,
-            jitter=self._ids.uniform,
+            self.clock,
+            jitter=self.ids.uniform,
             for_s=_INSISTS_FOR_S,
             pause_max_s=_PAUSE_MAX_S,
         )
-
-
-def _shard(item: Item) -> int:
-    return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
-A hold reads no workspace. Therefore what a request needs is copied to items that it reads or writes
-anyway: the lock to each shard; shards, admission and response days to each secret's row.
+Requests do not read the workspace's item. Therefore its lock is copied to each shard, and its
+number of shards, admission and response days to the item of each secret.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ _ROUNDS_MAX: Final = 5
 
 
 class Workspaces:
-    """Implements `WorkspaceStore`, and what WorkspaceMaintenance needs."""
+    """Implements `WorkspaceStore`, with further methods for WorkspaceMaintenance."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
@@ -92,7 +92,7 @@ class Workspaces:
             return await self.read(workspace_id) if created else None
 
     async def ensure(self, workspace_id: str, *, by: Actor, shards: int = 1) -> Workspace:
-        """Return a workspace, after creating a missing one with this many shards."""
+        """Return a workspace; create a missing workspace with this number of shards."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -104,14 +104,14 @@ class Workspaces:
             )
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if it does not exist."""
+        """Return a workspace, or None."""
         with refusing_when_unavailable():
             return await self.read(workspace_id)
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Return a page of workspaces in the order of their ids."""
+        """Return a page of workspaces, sorted by id."""
         with refusing_when_unavailable():
             names, end = await query_rows(
                 self._client,
@@ -139,10 +139,7 @@ class Workspaces:
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace the settings by what `edit` returns, and copy them to the secrets' rows.
-
-        Equal settings write nothing.
-        """
+        """Replace the settings by the result of `edit`, and copy them to the secrets' items."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -161,7 +158,7 @@ class Workspaces:
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
-        """Lock or unlock a workspace; return None if it does not exist."""
+        """Lock or unlock a workspace; return None for an unknown workspace."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -185,7 +182,7 @@ class Workspaces:
     async def _move_lock(
         self, workspace_id: str, action: str, *, was: int, now: int, by: Actor
     ) -> bool:
-        """Change a lock, on condition that it is as it was read; return True if it was changed."""
+        """Change a lock; return False if the stored lock is not `was`."""
         values = {":was": number(was), ":lk": number(now)}
         entry = self._entry(
             by, action, workspace_id, before=lock_change(was), after=lock_change(now)
@@ -197,7 +194,7 @@ class Workspaces:
         return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Copy the lock to all shards, and again if the workspace changes in the meantime."""
+        """Copy the lock to all shards; repeat this if the workspace changes meanwhile."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -209,16 +206,16 @@ class Workspaces:
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
-        """Multiply the shards by four, up to sixteen; return False if impossible or just done.
+        """Multiply the shards by four, up to sixteen; return False if nothing was changed.
 
-        A workspace with many `holds` gets more, until each shard has few.
+        With many `holds`, the shards are multiplied again until each of them has few holds.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:
             return False
         old, new = workspace.shards, grown_count(workspace.shards, holds)
         lock = lock_of(workspace)
-        # The shards are created first: all shards that the workspace counts must exist.
+        # The shards are created first, because all shards in the workspace's count must exist.
         for shard in range(old, new):
             await self._wallets.create(workspace_id, shard, lock=lock)
         values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
@@ -237,7 +234,7 @@ class Workspaces:
         return True
 
     async def copy_to_secrets(self, workspace_id: str) -> None:
-        """Copy what authentication needs of a workspace to its secrets' rows, if not copied yet."""
+        """Copy the settings for authentication to the secrets' items, unless they are copied."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
@@ -262,11 +259,11 @@ class Workspaces:
         await self._update(workspace_key(workspace_id), WORKSPACE_COPIED, {":told": string(copied)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
-        """Return the pointers of all keys, including deleted ones."""
+        """Return the pointers to all keys, including deleted keys."""
         return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
 
     async def read(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if it does not exist; raise StoreUnavailable if unreachable."""
+        """Return a workspace, or None; raise StoreUnavailable if the store cannot be reached."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         return None if item is None else read_workspace(item)
 
@@ -279,7 +276,7 @@ class Workspaces:
                 "A workspace id consists of lower-case letters and digits, with . _ - in between.",
                 param="id",
             )
-        # The shards are created first: all shards that the workspace counts must exist.
+        # The shards are created first, because all shards in the workspace's count must exist.
         for shard in range(shards):
             await self._wallets.create(workspace_id, shard)
         item: Item = {
@@ -325,24 +322,9 @@ class Workspaces:
         *,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Change a workspace together with its audit log entry."""
-        update = {"Update": self._updating(workspace_key(workspace_id), write, values, names)}
-        await transact(self._client, self._ids, (update, *entry))
+        """Change a workspace and write the audit log entry, in one transaction."""
+        update = write.build(self._tables.core, workspace_key(workspace_id), values, names)
+        await transact(self._client, self._ids, ({"Update": update}, *entry))
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> None:
-        await self._client.call("UpdateItem", self._updating(key, write, values, None))
-
-    def _updating(
-        self, key: Item, write: ConditionalUpdate, values: Item, names: dict[str, str] | None
-    ) -> dict[str, object]:
-        payload: dict[str, object] = {
-            "TableName": self._tables.core,
-            "Key": key,
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-        }
-        if values:
-            payload["ExpressionAttributeValues"] = values
-        if names:
-            payload["ExpressionAttributeNames"] = names
-        return payload
+        await self._client.call("UpdateItem", write.build(self._tables.core, key, values))

@@ -12,8 +12,7 @@ from msgspec import Struct
 from tollgate.core.limits import AboveKey, LimitOwner, RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.core.secret import CredentialPlace, SecretReference
 
 

@@ -1,1 +1,1 @@
-"""Generation records, daily activity, logged content, stored responses and kept answers."""
+"""Generation records, daily activity, stored content, responses and idempotent answers."""

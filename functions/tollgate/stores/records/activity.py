@@ -1,8 +1,8 @@
-"""Activity by day: rolled up when a day is over and its records are final, until then summed live.
+"""Activity by day, in rows that a roll-up stores once the day's records are final.
 
-A roll-up of a day overwrites the day's rows with the sums of all its records, so it may be repeated
-or interrupted. A day counts as closed only after its mark is written, which is after its rows. Rows
-never expire, and are written long before the records expire.
+A roll-up overwrites the day's rows with the sums over all its records, so it may be interrupted and
+repeated. Its last write is a mark that closes the day. Rows never expire. The activity of an open
+day is computed from its records.
 """
 
 import asyncio
@@ -45,20 +45,21 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.periods import day_name
 
 _log = logging.getLogger(__name__)
 
-# A day is closed this long after midnight: a generation ends 15 minutes after midnight at the
-# latest, and is swept within 10 more.
+# Time between midnight and the closing of a day: the day's last generation ends within 15 minutes,
+# and the sweeper settles lost generations within 10 more minutes.
 CLOSES_AFTER_S: Final = 3600
-# Days that a roll-up looks back, in case none ran for some time.
+# Number of past days that a roll-up checks, in case no roll-up ran for some time.
 _DAYS_BACK: Final = 21
 _PAGE: Final = 1000
 _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
-# Workspaces whose days are closed at a time; each has a page of records in memory.
+# Maximum number of workspaces rolled up at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 4
 
 
@@ -75,19 +76,19 @@ class DynamoActivityStore:
         self._live: dict[tuple[str, str], tuple[float, Activity]] = {}
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
-        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+        """Return the activity for each UTC day that is at least partly in [since_s, until_s)."""
         return await (await self.read(workspace_id, since_s, until_s)).collect()
 
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
     ) -> ActivityStream:
-        """Return the sums of `activity` as a stream of the rows after the place `after`.
+        """Return the same as `activity`, as a stream of the rows whose position is above `after`.
 
-        In memory are one reply of the store, and the rows of open days.
+        Only one page of stored rows and the rows of open days are in memory.
         """
         days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
-        # The marks are read before the rows, because rows that are read before their day's mark may
-        # be incomplete.
+        # Marks are read first, because rows that are read before their day's mark may be
+        # incomplete.
         with refusing_when_unavailable():
             closed = await self._find_closed(workspace_id, days) if days else set[str]()
         still_open = [day_s for day_s in days if day_of(day_s) not in closed]
@@ -112,38 +113,40 @@ class DynamoActivityStore:
         )
 
     async def close_due(self) -> int:
-        """Roll up every due day of every workspace; return the number of closed days.
+        """Roll up the due days of all workspaces; return the number of closed days.
 
-        A day with a corrupt record stays open: when all others are closed, raise a LedgerError that
-        names it.
+        Days with corrupt records stay open. After the other days are closed, raise a LedgerError
+        that names the open days.
         """
         with refusing_when_unavailable():
             visits = await visit_workspaces(
                 self._client, self._tables.core, self._close_days, at_once=_AT_ONCE_MAX
             )
         count = sum(closed for closed, _ in visits)
-        left = [day for _, open_days in visits for day in open_days]
+        open_names = [day for _, open_days in visits for day in open_days]
         _log.info("closed %d days", count)
-        if left:
+        if open_names:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"Days with corrupt records stay open: {', '.join(left)}.",
+                f"Days with corrupt records stay open: {', '.join(open_names)}.",
             )
         return count
 
     async def _close_days(self, workspace_id: str) -> tuple[int, list[str]]:
-        """Close the due days of a workspace; return their number, and the days that stay open."""
+        """Close a workspace's due days; return their number, and the days that stay open."""
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
         closed = await self._find_closed(workspace_id, days)
-        due = [day_s for day_s in days if day_of(day_s) not in closed]
-        left = [day_s for day_s in due if not await self._close(workspace_id, day_s)]
-        return len(due) - len(left), [f"{workspace_id} {day_of(day_s)}" for day_s in left]
+        due_days = [day_s for day_s in days if day_of(day_s) not in closed]
+        still_open = [day_s for day_s in due_days if not await self._close(workspace_id, day_s)]
+        return len(due_days) - len(still_open), [
+            f"{workspace_id} {day_of(day_s)}" for day_s in still_open
+        ]
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
-        """Write the sums of a day, then its mark; return False if a record is corrupt.
+        """Write the sums for a day, then its mark; return False if a record is corrupt.
 
-        In memory are the sums and one page of records, so a day may have any number of records.
+        Only one page of records is in memory, because a day may have any number of records.
         """
         day = day_of(day_s)
         summary = DaySummary(day)
@@ -154,8 +157,8 @@ class DynamoActivityStore:
                 summary.add(record)
         rows = summary.rows()
         for start in range(0, len(rows), _WRITES_AT_ONCE):
-            some = rows[start : start + _WRITES_AT_ONCE]
-            await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in some))
+            batch = rows[start : start + _WRITES_AT_ONCE]
+            await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in batch))
         await self._put(
             {
                 **closed_day_key(workspace_id, day),
@@ -169,21 +172,21 @@ class DynamoActivityStore:
         await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
 
     def _has_records(self, day_s: int) -> bool:
-        """Return True if an open day is so recent that its records have not expired."""
+        """Return True if the records of an open day have not expired."""
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
     async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
-        """Return the sums of an open day, counted at most once a minute."""
+        """Return the activity on an open day, recomputed at most once a minute."""
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
         until_s, cached = self._live.get((workspace_id, day), (0.0, None))
         if cached is not None and now_s < until_s:
             return cached
-        records, whole = await self._latest_records(workspace_id, day_s)
+        records, is_complete = await self._latest_records(workspace_id, day_s)
         counted = Activity(
             rows=summarize_day(day, records),
             live_days=(day,),
-            partial_days=() if whole else (day,),
+            partial_days=() if is_complete else (day,),
             last_record_s=max((record.created_s for record in records), default=None),
         )
         if len(self._live) >= _LIVE_DAYS_MAX:
@@ -194,24 +197,26 @@ class DynamoActivityStore:
     async def _latest_records(
         self, workspace_id: str, day_s: int
     ) -> tuple[list[GenerationRecord], bool]:
-        """Return a day's latest records, and True if they are all records and none is corrupt."""
-        wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
+        """Return a day's latest records, and True if no record is missing or corrupt."""
+        generation_filter = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
-        whole = True
+        is_complete = True
         while len(records) < _LIVE_RECORDS_MAX:
-            page = await self._generations.page(workspace_id, wanted, limit=_PAGE, before=before)
+            page = await self._generations.page(
+                workspace_id, generation_filter, limit=_PAGE, before=before
+            )
             records += page.found
-            whole = whole and not page.unreadable
+            is_complete = is_complete and not page.unreadable
             before = page.next
             if before is None:
-                return records, whole
+                return records, is_complete
         return records, False
 
     async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
-        """Return those of these days that are closed."""
+        """Return the closed days among these days."""
         marks = self._pages_between(
-            workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
+            workspace_id, f"D#{day_name(days[0])}", f"D#{day_name(days[-1])}"
         )
         return {
             _day(read_text(item, AnyItem.SORT).removeprefix("D#"))
@@ -222,16 +227,16 @@ class DynamoActivityStore:
     async def _closed_rows(
         self, workspace_id: str, closed: Collection[str], after: str
     ) -> AsyncGenerator[ActivityRow, None]:
-        """Yield the stored rows of these days after a place."""
+        """Yield the stored rows for closed days, from the row after a position."""
         if not closed:
             return
         first, last = (day.replace("-", "") for day in (min(closed), max(closed)))
-        # `$` is the character after `#`, so the range includes all rows of the last day.
+        # `$` follows `#` in ASCII, so the range includes all rows for the last day.
         low, high = f"A#{max(first, after)}", f"A#{last}$"
         if low > high:
             return
         with refusing_when_unavailable():
-            # Rows are decoded one at a time: in DynamoDB's JSON a row takes three times the memory.
+            # Rows are decoded one at a time, because a decoded row takes a third of the memory.
             async for page in self._pages_between(workspace_id, low, high):
                 for item in page:
                     row = _read_row(item)
@@ -248,7 +253,7 @@ class DynamoActivityStore:
 async def _merge(
     stored: AsyncGenerator[ActivityRow, None], live: Sequence[ActivityRow]
 ) -> AsyncGenerator[ActivityRow, None]:
-    """Yield the stored and the live rows in the order of their places."""
+    """Yield the stored and live rows in the order of their positions."""
     waiting = deque(sorted(live, key=lambda row: row.place))
     async for row in stored:
         # A day has either stored or live rows.
@@ -270,8 +275,8 @@ def _row_item(workspace_id: str, row: ActivityRow) -> Item:
     }
     if row.caller_labels:
         item[ActivityItem.CALLER_LABELS] = _label_map(row.caller_labels)
-    for name, used in ActivityItem.USAGE.items():
-        count: int | None = getattr(row.usage, used)
+    for name, field in ActivityItem.USAGE.items():
+        count: int | None = getattr(row.usage, field)
         if count is not None:
             item[name] = number(count)
     return item
@@ -287,10 +292,9 @@ def _read_labels(stored: Any) -> dict[str, str]:
 
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
-    _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
-    # The callers' labels follow the key's id in the sort key; they are read from their own
-    # attribute.
-    key_id, *behind = whose.split(BEFORE_STATED)
+    _, day, model, provider, key_and_labels = read_text(item, AnyItem.SORT).split("#")
+    # The sort key also contains the callers' labels, which are read from another attribute.
+    key_id, *behind = key_and_labels.split(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
@@ -305,16 +309,12 @@ def _read_row(item: Item) -> ActivityRow:
         cost_nano_usd=read_number(item, ActivityItem.COST),
         usage=Usage(
             **{
-                used: int(item[name]["N"])
-                for name, used in ActivityItem.USAGE.items()
+                field: int(item[name]["N"])
+                for name, field in ActivityItem.USAGE.items()
                 if name in item
             }
         ),
     )
-
-
-def _compact(day_s: int) -> str:
-    return day_of(day_s).replace("-", "")
 
 
 def _day(compact: str) -> str:

@@ -1,7 +1,7 @@
-"""The audit log in DynamoDB: two equal rows an entry, written together with the change.
+"""The audit log in DynamoDB, with two copies of each entry, written together with the change.
 
-One row is in its workspace's partition. The other is in the partition of all entries of its month,
-which the operator reads. No row is ever updated or deleted.
+One copy is in the workspace's partition. The other is for the operator, in the partition with all
+entries for the month. Items are never updated or deleted.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from tollgate.stores.rules.audit_entries import (
     new_entry,
 )
 
-# Most rows of one query, and most queries of one page.
+# Maximum number of items per query, and of queries per page.
 _ROWS_MAX: Final = 200
 _QUERIES_MAX: Final = 12
 
 
 class AuditWriter:
-    """Source of audit log rows for the transactions that change something."""
+    """Creates audit log entries for transactions that change something."""
 
     def __init__(self, table: str, *, ids: IdSource, clock: Clock) -> None:
         self._table = table
@@ -44,12 +44,12 @@ class AuditWriter:
         self._clock = clock
 
     def puts(self, change: AuditedChange, by: Actor) -> list[object]:
-        """Return a transaction's actions that write the audit log entry of a change."""
+        """Return the actions that write the audit log entry for a change."""
         return entry_puts(self._table, new_entry(change, by, ids=self._ids, clock=self._clock))
 
 
 def entry_puts(table: str, entry: AuditEntry) -> list[object]:
-    """Return a transaction's actions that write an entry; each fails if its row exists."""
+    """Return the actions that write an entry; an action fails if its item exists."""
     partitions = [audit_month(entry.at_ms // 1_000)]
     if entry.workspace_id is not None:
         partitions.append(audit_workspace(entry.workspace_id))
@@ -75,7 +75,7 @@ class DynamoAuditLog:
         limit: int,
         before: str | None = None,
     ) -> Page[AuditEntry]:
-        """Return a page of entries, latest first, with ids below `before`."""
+        """Return a page of entries with ids below `before`, newest first."""
         if before is not None and not is_entry_id(before):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
@@ -87,30 +87,30 @@ class DynamoAuditLog:
         entries_found: list[AuditEntry] = []
         corrupt: list[str] = []
         queries = 0
+
+        def page(following: str | None) -> Page[AuditEntry]:
+            return Page(found=tuple(entries_found), next=following, unreadable=tuple(corrupt))
+
         with refusing_when_unavailable():
             for partition, beginning in _partitions(workspace_id, low, upper):
-                more = True
-                while more and low < upper:
+                has_more = True
+                while has_more and low < upper:
                     if queries == _QUERIES_MAX:
-                        return Page(
-                            found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
-                        )
+                        return page(upper)
                     queries += 1
-                    rows, more = await self._rows(partition, low, upper)
+                    rows, has_more = await self._rows(partition, low, upper)
                     for row in rows:
                         upper = read_text(row, AnyItem.SORT)
                         entries, names = decode_items(_read_entry, [row])
                         entries_found += [entry for entry in entries if wanted.accepts(entry)]
                         corrupt += names
                         if len(entries_found) == limit:
-                            return Page(
-                                found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
-                            )
+                            return page(upper)
                 upper = beginning
-        return Page(found=tuple(entries_found), next=None, unreadable=tuple(corrupt))
+        return page(None)
 
     async def _rows(self, partition: str, low: str, upper: str) -> tuple[list[Item], bool]:
-        """Return the rows in [low, upper), latest first, and True if there may be more."""
+        """Return the items in [low, upper), newest first, and True if there may be more."""
         reply = await self._client.call(
             "Query",
             {
@@ -131,17 +131,17 @@ class DynamoAuditLog:
 
 
 def _partitions(workspace_id: str | None, low: str, upper: str) -> Iterator[tuple[str, str]]:
-    """Yield the partition of a workspace, or those of all months, latest first.
+    """Yield a workspace's partition, or the partitions of all months, newest first.
 
-    Each comes with an id that is lower than the ids of its entries.
+    Each partition comes with an id that is lower than all ids in the partition.
     """
     if workspace_id is not None:
         yield audit_workspace(workspace_id), low
         return
     first, last = (datetime.fromtimestamp(int(bound[:10]), UTC) for bound in (low, upper))
     for month in range(last.year * 12 + last.month, first.year * 12 + first.month - 1, -1):
-        year, place = divmod(month - 1, 12)
-        second = int(datetime(year, place + 1, 1, tzinfo=UTC).timestamp())
+        year, month_index = divmod(month - 1, 12)
+        second = int(datetime(year, month_index + 1, 1, tzinfo=UTC).timestamp())
         yield audit_month(second), first_entry_id(second * 1_000)
 
 

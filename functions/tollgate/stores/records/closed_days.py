@@ -1,4 +1,4 @@
-"""Closed days of workspaces, and which of them are exported."""
+"""The closed days of workspaces, and their exports."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,23 +9,24 @@ from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.records.activity import ClosedDay, GenerationFilter, day_of
+from tollgate.core.records.activity import ClosedDay, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
-from tollgate.stores.aws.expressions import ROWS_BETWEEN
 from tollgate.stores.aws.items import AnyItem, ClosedDayItem
+from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
     all_rows,
     closed_day_key,
-    workspace_key,
+    workspace_partition,
 )
 from tollgate.stores.ports.administration import GenerationStore
+from tollgate.stores.rules.periods import day_name
 
-# Records that a day's export reads at a time.
+# Number of records that an export reads at a time.
 _PAGE: Final = 1_000
-# Days that an export looks back, in case none ran for some time.
+# Number of past days that an export checks, in case no export ran for some time.
 _DAYS_BACK: Final = 21
 
 
@@ -54,41 +55,35 @@ class ClosedDays:
         return tuple(read_text(name, AnyItem.SORT).removeprefix("W#") for name in names)
 
     async def find_due(self, workspace_id: str) -> tuple[ClosedDay, ...]:
-        """Return the closed days of the last three weeks that are not exported, oldest first."""
+        """Return the closed days in the last three weeks that are not exported, oldest first."""
         now_s = int(self._clock.now_s())
         days = await self._between(workspace_id, now_s - _DAYS_BACK * DAY_S, now_s)
         return tuple(day for day in days if not day.exported)
 
     async def get(self, workspace_id: str, second: int) -> ClosedDay | None:
-        """Return the day of a Unix second, None if it is not closed."""
+        """Return the day of a Unix second, None if the day is not closed."""
         days = await self._between(workspace_id, second, second)
         return days[0] if days else None
 
     async def _between(self, workspace_id: str, since_s: int, until_s: int) -> list[ClosedDay]:
-        query = {
-            "TableName": self._table,
-            "ConsistentRead": True,
-            "KeyConditionExpression": ROWS_BETWEEN,
-            "ExpressionAttributeValues": {
-                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
-                ":low": closed_day_key(workspace_id, day_of(since_s))[AnyItem.SORT],
-                ":high": closed_day_key(workspace_id, day_of(until_s))[AnyItem.SORT],
-            },
-        }
         with refusing_when_unavailable():
-            reply = await self._client.call("Query", query)
-        return [_read_day(item, workspace_id) for item in reply["Items"]]
+            items = await rows_between(
+                self._client,
+                self._table,
+                workspace_partition(workspace_id),
+                low=f"D#{day_name(since_s)}",
+                high=f"D#{day_name(until_s)}",
+                consistent=True,
+            )
+        return [_read_day(item, workspace_id) for item in items]
 
     async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
-        """Yield the records of a day, latest first, with one page in memory.
-
-        Corrupt records are skipped.
-        """
-        wanted = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
+        """Yield a day's records, newest first, except corrupt records; one page is in memory."""
+        generation_filter = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
         before: str | None = None
         while True:
             page = await self._generations.page(
-                day.workspace_id, wanted, limit=_PAGE, before=before
+                day.workspace_id, generation_filter, limit=_PAGE, before=before
             )
             for record in page.found:
                 yield record
@@ -97,12 +92,12 @@ class ClosedDays:
                 return
 
     async def put(self, name: str, content: bytes) -> None:
-        """Store a file of an export, replacing any with that name."""
+        """Store a file of an export; replace an existing file with the same name."""
         with refusing_when_unavailable():
             await self._objects.put(name, content)
 
     async def note_exported(self, day: ClosedDay) -> None:
-        """Record that a day is exported."""
+        """Mark a day as exported."""
         item: Item = {
             **closed_day_key(day.workspace_id, day.day),
             ClosedDayItem.COST: number(day.cost_nano_usd),

@@ -1,6 +1,6 @@
-"""Content as objects, with a key prefix for its kind and for the number of days it is stored.
+"""Stores content as objects, whose key prefix states the kind and the storage time in days.
 
-The bucket's expiry rules delete by that prefix. Until then an expired object is not returned.
+The bucket's expiry rules delete objects by that prefix. Expired objects are not returned.
 """
 
 from hashlib import sha256
@@ -12,7 +12,7 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
-# Content that keys with `content_days` store, and responses that later requests refer to.
+# Prompts and answers of keys with `content_days`, or responses that later requests refer to.
 ContentKind = Literal["content", "responses"]
 
 
@@ -38,7 +38,7 @@ class ObjectContentLog:
     ) -> bytes | None:
         """Return the content of a generation, None if it was not stored or has expired.
 
-        `days` is the most likely number of days for which it was stored.
+        `days` is the most likely storage time, which is tried first.
         """
         age_s = self._clock.now_s() - created_s(generation_id)
         with refusing_when_unavailable():
@@ -53,12 +53,12 @@ class ObjectContentLog:
         return None
 
     async def delete(self, workspace_id: str, generation_id: str) -> None:
-        """Delete the content of a generation under every number of days."""
+        """Delete the content of a generation, whatever its storage time."""
         with refusing_when_unavailable():
             for days in CONTENT_DAYS:
                 await self._objects.delete(self._object(workspace_id, generation_id, days))
 
     def _object(self, workspace_id: str, generation_id: str, days: int) -> str:
-        # A workspace's id is chosen by users; its hash is safe in an object key.
+        # Users choose workspace ids, so the object key contains a hash instead.
         workspace = sha256(workspace_id.encode()).hexdigest()[:32]
         return f"{self._kind}/{days}d/{workspace}/{generation_id}"

@@ -1,6 +1,4 @@
-"""Generation records in DynamoDB: attributes to filter by, and the whole record as a compressed
-blob.
-"""
+"""Generation records in DynamoDB, stored as a compressed blob next to attributes for filters."""
 
 import zlib
 from collections.abc import AsyncIterator
@@ -29,7 +27,7 @@ from tollgate.stores.aws.tables import (
 )
 
 _COMPRESSION_LEVEL: Final = 6
-# Queries of one call of `page`: at most a month of days, or some ten thousand records.
+# Maximum number of queries in one call of `page`, which covers a month or ten thousand records.
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
 _LAST_SECOND: Final = 2**32 - 1
@@ -37,7 +35,7 @@ _RECORDS: Final = msgspec.json.Decoder(GenerationRecord)
 
 
 class DynamoGenerationStore:
-    """Records of generations; each expires `retention_s` after it began."""
+    """The records of generations, which expire `retention_s` after the generation began."""
 
     def __init__(self, client: AwsCaller, table: str, *, retention_s: int) -> None:
         self._client = client
@@ -45,7 +43,7 @@ class DynamoGenerationStore:
         self._retention_s = retention_s
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace by a consistent read, None if it does not exist."""
+        """Return a record of this workspace by a consistent read, or None."""
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
@@ -62,15 +60,19 @@ class DynamoGenerationStore:
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Return a page of this workspace's records, newest first, with ids below `before`."""
+        """Return a page of this workspace's records with ids below `before`, newest first."""
         page_records: list[GenerationRecord] = []
         unreadable: list[str] = []
+
+        def page(following: str | None) -> Page[GenerationRecord]:
+            return Page(found=tuple(page_records), next=following, unreadable=tuple(unreadable))
+
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
         high = end_of_time if before is None else min(before, end_of_time)
         low = first_id_of(max(wanted.since_s, 0))
         for _ in range(_QUERIES_MAX):
             if high <= low:
-                return Page(found=tuple(page_records), next=None, unreadable=tuple(unreadable))
+                return page(None)
             floor = max(low, _day_start(high))
             room = limit - len(page_records)
             items, end = await self._query(
@@ -81,18 +83,14 @@ class DynamoGenerationStore:
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
             page_records += passing[:room]
             if len(passing) > room or (len(page_records) == limit and end is not None):
-                return Page(
-                    found=tuple(page_records),
-                    next=page_records[-1].id,
-                    unreadable=tuple(unreadable),
-                )
+                return page(page_records[-1].id)
             high = floor if end is None else end
-        return Page(found=tuple(page_records), next=high, unreadable=tuple(unreadable))
+        return page(high)
 
     async def read_day(
         self, workspace_id: str, day: str, *, page_max: int
     ) -> AsyncIterator[Page[GenerationRecord]]:
-        """Yield all records of a UTC day (`2026-11-21`), oldest first, a page at a time."""
+        """Yield pages of all records for a UTC day (`2026-11-21`), oldest first."""
         partition = generation_day(workspace_id, day)
         after: Item | None = None
         while True:
@@ -109,9 +107,9 @@ class DynamoGenerationStore:
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
     ) -> tuple[list[Item], str | None]:
-        """Return records of the day of `low` up to `high`, latest first, and the last id read.
+        """Return records on the day of `low` up to `high`, newest first, and the last id read.
 
-        The id is None after the day's last record.
+        The id is None if no record is left on that day.
         """
         with refusing_when_unavailable():
             reply = await self._client.call(
@@ -133,9 +131,9 @@ class DynamoGenerationStore:
         return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
-        """Decide a generation: write this record if there is none, and return the stored one.
+        """Write the record unless the generation has one, and return the stored record.
 
-        A retry is safe. Raise StoreUnavailable if the store cannot be reached.
+        Retries are safe. Raise StoreUnavailable if the store cannot be reached.
         """
         try:
             await self._client.call(
@@ -155,7 +153,7 @@ class DynamoGenerationStore:
 
 
 def _day_start(high: str) -> str:
-    """Return the lowest id of the UTC day of the ids just below `high`."""
+    """Return the lowest id on the UTC day just before `high`."""
     second = created_s(high)
     if high == first_id_of(second):
         second -= 1
@@ -163,7 +161,7 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
-    """Return the item of a record; with one attempt it has at most 1 KB, one write unit."""
+    """Return the item for a record, which has at most 1 KB (one write unit) with one attempt."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),
@@ -181,5 +179,5 @@ def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """Decode a record from its blob, of which the other attributes repeat parts."""
+    """Decode a record from its blob, which contains all fields."""
     return _RECORDS.decode(zlib.decompress(read_binary(item, GenerationItem.BLOB)))

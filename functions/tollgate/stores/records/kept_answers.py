@@ -1,5 +1,6 @@
-"""Kept answers by Idempotency-Key: a claim in DynamoDB names the owner, an object the answer."""
+"""Stored answers by Idempotency-Key: a claim in DynamoDB, and the answer as an object."""
 
+from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
@@ -16,7 +17,7 @@ from tollgate.stores.aws.items import AnswerClaimItem
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = DAY_S
-# No function runs longer, so an older claim without an answer has a dead owner.
+# Time after which a claim without an answer is abandoned: no function runs longer.
 ABANDONED_AFTER_S: Final = 900
 
 
@@ -32,9 +33,9 @@ class DynamoAnswerStore:
         self._clock = clock
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the answer kept for this claim, or None if the claim is now the caller's.
+        """Return the stored answer for this claim, or None if the claim is now the caller's.
 
-        Raise RequestError if the key was used with another body, or the answer is still being made.
+        Raise RequestError if the key was used with another body, or the answer is in progress.
         """
         with refusing_when_unavailable():
             existing = await self._put(claim)
@@ -59,49 +60,32 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Store the answer to the caller's claim; it is never returned if another owner took it
-        over.
-        """
+        """Store the answer for a claim; the answer is unused if another owner took over."""
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
-            try:
-                await self._client.call(
-                    "UpdateItem",
-                    {
-                        "TableName": self._table,
-                        "Key": _key(claim),
-                        "UpdateExpression": CLAIM_DONE.update,
-                        "ConditionExpression": CLAIM_DONE.condition,
-                        "ExpressionAttributeNames": {"#st": AnswerClaimItem.STATE},
-                        "ExpressionAttributeValues": {
-                            ":done": string("done"),
-                            ":gid": string(claim.request_id),
-                        },
-                    },
-                )
-            except ConditionFailed:
-                return
+            values = {":done": string("done"), ":gid": string(claim.request_id)}
+            names = {"#st": AnswerClaimItem.STATE}
+            request = CLAIM_DONE.build(self._table, _key(claim), values, names)
+            with suppress(ConditionFailed):
+                await self._client.call("UpdateItem", request)
 
     async def release(self, claim: Claim) -> None:
-        """Delete the caller's claim; a claim that was taken over is left to its new owner."""
-        with refusing_when_unavailable():
-            try:
-                await self._client.call(
-                    "DeleteItem",
-                    {
-                        "TableName": self._table,
-                        "Key": _key(claim),
-                        "ConditionExpression": CLAIM_MINE,
-                        "ExpressionAttributeValues": {":gid": string(claim.request_id)},
-                    },
-                )
-            except ConditionFailed:
-                return
+        """Delete a claim, unless another owner has taken the claim."""
+        with refusing_when_unavailable(), suppress(ConditionFailed):
+            await self._client.call(
+                "DeleteItem",
+                {
+                    "TableName": self._table,
+                    "Key": _key(claim),
+                    "ConditionExpression": CLAIM_MINE,
+                    "ExpressionAttributeValues": {":gid": string(claim.request_id)},
+                },
+            )
 
     async def _put(self, claim: Claim) -> Item | None:
-        """Write the claim, or return an existing one that still counts.
+        """Write the claim, or return the valid existing claim.
 
-        An existing claim counts for a day, but only 15 minutes without an answer.
+        A claim is valid for a day, but without an answer only for 15 minutes.
         """
         now_s = int(self._clock.now_s())
         try:
@@ -144,6 +128,6 @@ def _key(claim: Claim) -> Item:
 
 
 def _object(claim: Claim, request_id: str) -> str:
-    # A workspace's id comes from outside; its hash is safe as part of an object's key.
+    # Users choose workspace ids, so the object key contains a hash instead.
     workspace = sha256(claim.workspace_id.encode()).hexdigest()[:32]
     return f"answers/{workspace}/{claim.key_hash}/{request_id}"

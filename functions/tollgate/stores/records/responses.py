@@ -1,4 +1,4 @@
-"""Stored responses, which the keys of their workspace read and delete."""
+"""Stored responses, which keys of the same workspace can read and delete."""
 
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import refusing_when_unavailable
@@ -30,15 +30,14 @@ class AuditedResponses:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return a stored response of this workspace, None if it is missing, deleted or expired."""
+        """Return a stored response of this workspace, None if missing, deleted or expired."""
         return await self._contents.get(workspace_id, generation_id)
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        """Delete a response; return False if there is none.
+        """Delete a response; return False if the response does not exist.
 
-        No transaction spans the table and the bucket. The audit log entry is written first, so that
-        nothing is deleted without an entry. If the deletion then fails, the caller repeats it,
-        which writes a second entry.
+        The audit log entry is written first, because no transaction covers both the table and the
+        bucket. If the deletion then fails, the caller's retry writes a second entry.
         """
         if await self.get(workspace_id, generation_id) is None:
             return False

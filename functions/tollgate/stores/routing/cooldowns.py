@@ -1,10 +1,9 @@
-"""Cooldowns of endpoints in DynamoDB: shared by all instances, best effort, failing open.
+"""The cooldowns of endpoints in DynamoDB, which all instances share.
 
-An endpoint's item counts its failures within one window. A reader computes from it whether the
-endpoint rests. `speeds.py` has an endpoint's other item, and is imported on first use.
+An endpoint's item counts its failures within one window, from which readers compute whether the
+endpoint rests. If the store cannot be reached, no endpoint rests.
 """
 
-import asyncio
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -14,17 +13,14 @@ from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
-from tollgate.core.routing.cooldown import CooldownPolicy
-from tollgate.core.routing.speed import AnswerTime, Speed
-from tollgate.stores.aws.decoding import decode_items, read_number
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
+from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
 from tollgate.stores.aws.items import CooldownItem
-from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
-from tollgate.stores.routing.speeds import DynamoSpeeds
+from tollgate.stores.aws.tables import cooldown_key
+from tollgate.stores.routing.speeds import DynamoSpeeds, read_by_endpoint
 
 _READ_FOR_S: Final = 5.0
-# The longest time that a request waits for the cooldowns.
-_READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
@@ -38,13 +34,13 @@ class Failures(Struct, frozen=True):
     """Unix second of the last failure."""
 
     def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
-        """Return the failures including one now, which starts a new count if the window is over."""
+        """Return the failures with one more now; after the window, a new count begins."""
         if self.since_s <= now_s - policy.within_s:
             return Failures(int(now_s), 1, int(now_s))
         return Failures(self.since_s, self.count + 1, int(now_s))
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """Return the Unix second until which the endpoint rests, None if it does not."""
+        """Return the Unix second until which the endpoint rests, None if it does not rest."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s
@@ -69,7 +65,7 @@ class DynamoCooldownStore:
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the resting endpoints, read at most five seconds ago."""
+        """Return the resting endpoints, from reads of the last five seconds."""
         unread = [endpoint_id for endpoint_id in endpoint_ids if not self._is_fresh(endpoint_id)]
         if unread:
             await self._read(unread)
@@ -82,15 +78,15 @@ class DynamoCooldownStore:
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Count a failure, unless the store cannot be reached.
 
-        Exactly one instance gets True for the failure that makes the endpoint rest.
+        Only one instance gets True, for the failure that makes the endpoint rest.
         """
         now_s = int(self._clock.now_s())
-        values = {
+        values: Item = {
             ":now": number(now_s),
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
         }
-        # The third attempt is needed if another instance began a window in between.
+        # The third attempt succeeds if another instance has just begun a window.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
@@ -104,17 +100,15 @@ class DynamoCooldownStore:
         return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the times of an answer to this instance's sums; return True if they are due to be
-        written.
-        """
+        """Add an answer to this instance's sums; return True if the sums are due to be written."""
         return self._speeds.add(endpoint_id, times)
 
     async def write_speed(self, endpoint_id: str) -> None:
-        """Write this instance's sums of an endpoint, unless the store cannot be reached."""
+        """Write this instance's sums for an endpoint, unless the store cannot be reached."""
         await self._speeds.write(endpoint_id)
 
     async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the speeds of those endpoints that were measured."""
+        """Return the speeds of the measured endpoints."""
         return await self._speeds.find(endpoint_ids)
 
     def _is_fresh(self, endpoint_id: str) -> bool:
@@ -123,34 +117,15 @@ class DynamoCooldownStore:
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
         sent_s = self._clock.monotonic_s()
-        items: list[Item] = []
-        try:
-            async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [cooldown_key(endpoint_id) for endpoint_id in endpoint_ids]
-                items = await get_items(self._client, self._table, keys)
-        except (StoreUnavailable, TimeoutError):
-            # Fail open: an unreachable store must not stop requests to endpoints that may work.
-            items = []
-        # An endpoint with a corrupt item is available, too.
-        failures_by_id, _ = decode_items(
-            lambda item: (endpoint_of_cooldown(item), _read_failures(item)), items
-        )
-        failures = dict(failures_by_id)
+        keys = [cooldown_key(endpoint_id) for endpoint_id in endpoint_ids]
+        failures = await read_by_endpoint(self._client, self._table, keys, _read_failures)
         for endpoint_id in endpoint_ids:
             self._cache[endpoint_id] = _Read(sent_s, failures.get(endpoint_id))
 
-    async def _update(
-        self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]
-    ) -> Item:
-        payload = {
-            "TableName": self._table,
-            "Key": cooldown_key(endpoint_id),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-            "ReturnValues": "ALL_NEW",
-        }
-        reply = await self._client.call("UpdateItem", payload, attempts_max=1)
+    async def _update(self, endpoint_id: str, write: ConditionalUpdate, values: Item) -> Item:
+        request = write.build(self._table, cooldown_key(endpoint_id), values)
+        request["ReturnValues"] = "ALL_NEW"
+        reply = await self._client.call("UpdateItem", request, attempts_max=1)
         item: Item = reply["Attributes"]
         return item
 
@@ -158,7 +133,7 @@ class DynamoCooldownStore:
 def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """Return the endpoints that rest now, each with the Unix second until which it rests."""
+    """Return the endpoints that rest now, with the Unix second at which each rest ends."""
     untils = {name: counted.rests_until_s(policy) for name, counted in failures.items() if counted}
     return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
 

@@ -1,6 +1,6 @@
-"""Published catalogs: immutable objects by their sha, and one item that names the live one.
+"""Published catalogs: immutable objects by their sha, and a pointer item that names the live one.
 
-Next to that item, a row records each revision for ever.
+A further item for each revision is stored forever.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,7 @@ _READ_FOR_S: Final = 5.0
 
 
 class PublicationStore:
-    """Implements `routing.publication.Publications`; authentication reads its pointer with each
-    key.
-    """
+    """Implements `routing.publication.Publications`; authentication also reads the pointer."""
 
     def __init__(
         self, client: AwsCaller, table: str, objects: ObjectStore | None, *, clock: Clock
@@ -48,13 +46,13 @@ class PublicationStore:
     def note(self, item: Item | None) -> None:
         """Remember the pointer that authentication has read together with a key.
 
-        The pointer is decoded later, so that a corrupt one does not fail the authentication.
+        A corrupt pointer must not fail the authentication, so it is decoded later.
         """
         self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """Return the publication, read at most five seconds ago; None if there was never one."""
+        """Return the publication, at most five seconds old; None before the first publication."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
@@ -66,7 +64,7 @@ class PublicationStore:
     async def catalog(self, sha: str) -> bytes:
         """Return the compiled catalog with this sha.
 
-        Raise LedgerError(service_unavailable) if it is missing or damaged.
+        Raise LedgerError(service_unavailable) if the catalog is missing or damaged.
         """
         content = None
         if self._objects is not None:
@@ -89,11 +87,11 @@ class PublicationStore:
         return sha
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make a publication the live one; raise RequestError if another one came first.
+        """Make a publication live; raise RequestError if another publication came first.
 
         `entry` is written to the audit log in the same transaction.
         """
-        # Imported here, because the functions that serve requests only read publications.
+        # Imported here, because functions that serve requests only read publications.
         from tollgate.stores.records.audit_log import entry_puts
 
         item = _item(publication)

@@ -1,56 +1,53 @@
-"""Speeds of endpoints in DynamoDB: shared by all instances, best effort, failing open.
+"""The speeds of endpoints in DynamoDB, which all instances share.
 
-Every instance adds up the times of its answers, and from time to time adds the sums to the
-endpoint's item. The item has two windows of half an hour. A reader gives the earlier window less
-weight as the current one fills.
+Each instance adds up the times of its answers, and regularly adds the sums to the endpoint's item.
+The item has two windows of half an hour, and the earlier window loses weight while the current one
+fills.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.core.routing.endpoint_status import AnswerTime, Speed
 from tollgate.stores.aws.decoding import decode_items, read_number, read_optional_number
 from tollgate.stores.aws.expressions import SPEED_FIRST, SPEED_MORE, SPEED_NEXT
 from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# An endpoint without a request for a day has no speed.
+# Time after which an endpoint without answers has no speed.
 SPEED_LASTS_S: Final = DAY_S
-# An instance writes each endpoint's sums at most this often.
+# Minimum time between an instance's writes for one endpoint.
 WRITE_EVERY_S: Final = 60.0
 _READ_FOR_S: Final = 30.0
-# The longest time that a request waits for the speeds.
+# Maximum time that a request waits for the speeds or the cooldowns.
 _READ_LIMIT_S: Final = 0.5
+_Decoded = TypeVar("_Decoded")
 
 
 class MeasuredWindows(Struct, frozen=True, kw_only=True):
-    """Sums of an endpoint's answers in the last window with answers, and in the window before."""
+    """Sums over an endpoint's answers in the two latest windows that have answers."""
 
     since_s: int
     """Unix second at which the last window began."""
     times: AnswerTime
     before_s: int = 0
-    """Unix second at which the window before began."""
+    """Unix second at which the earlier window began."""
     before: AnswerTime | None = None
 
     def add(self, times: AnswerTime, now_s: float) -> "MeasuredWindows":
-        """Return the windows including answers of now, which may start another window."""
+        """Return the windows after adding answers, which may begin a new window."""
         since_s = window_of(now_s)
         if since_s == self.since_s:
-            return MeasuredWindows(
-                since_s=since_s,
-                times=self.times.plus(times),
-                before_s=self.before_s,
-                before=self.before,
-            )
+            return replace(self, times=self.times.plus(times))
         return MeasuredWindows(
             since_s=since_s, times=times, before_s=self.since_s, before=self.times
         )
@@ -61,9 +58,9 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
             return None
         parts = [(1.0, self.times)]
         if self.before is not None and self.before_s == self.since_s - WINDOW_S:
-            left = 1 - (now_s - self.since_s) / WINDOW_S
-            if left > 0:
-                parts.append((left, self.before))
+            weight_before = 1 - (now_s - self.since_s) / WINDOW_S
+            if weight_before > 0:
+                parts.append((weight_before, self.before))
         answers = sum(weight * times.answers for weight, times in parts)
         tokens = sum(weight * times.output_tokens for weight, times in parts)
         output_ms = sum(weight * times.output_ms for weight, times in parts)
@@ -81,7 +78,7 @@ class _Read(Struct, frozen=True):
 
 
 class DynamoSpeeds:
-    """The part of `stores.ports.base.CooldownStore` that is about speeds."""
+    """Implements the methods of `stores.ports.base.CooldownStore` for speeds."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
@@ -92,43 +89,30 @@ class DynamoSpeeds:
         self._written_s: dict[str, float] = {}
 
     def add(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the times of an answer to this instance's sums; return True if they are due to be
-        written.
-        """
+        """Add an answer to this instance's sums; return True if the sums are due to be written."""
         before = self._unwritten.get(endpoint_id)
         self._unwritten[endpoint_id] = times if before is None else before.plus(times)
         written_s = self._written_s.get(endpoint_id, float("-inf"))
         return self._clock.monotonic_s() >= written_s + WRITE_EVERY_S
 
     async def write(self, endpoint_id: str) -> None:
-        """Write the sums of an endpoint and start new ones; a failed write loses the sums."""
+        """Write and clear the sums for an endpoint; a failed write loses the sums."""
         times = self._unwritten.pop(endpoint_id, None)
         if times is None:
             return
         self._written_s[endpoint_id] = self._clock.monotonic_s()
-        payload = {
-            "TableName": self._table,
-            "Key": speed_key(endpoint_id),
-            "ExpressionAttributeValues": {
-                ":w": number(window_of(self._clock.now_s())),
-                ":n": number(times.answers),
-                ":f": number(times.first_token_ms),
-                ":t": number(times.output_tokens),
-                ":d": number(times.output_ms),
-            },
+        values = {
+            ":w": number(window_of(self._clock.now_s())),
+            ":n": number(times.answers),
+            ":f": number(times.first_token_ms),
+            ":t": number(times.output_tokens),
+            ":d": number(times.output_ms),
         }
-        # The fourth attempt is needed if another instance began a window in between.
+        # The fourth attempt succeeds if another instance has just begun a window.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
+            request = write.build(self._table, speed_key(endpoint_id), values)
             try:
-                await self._client.call(
-                    "UpdateItem",
-                    {
-                        **payload,
-                        "UpdateExpression": write.update,
-                        "ConditionExpression": write.condition,
-                    },
-                    attempts_max=1,
-                )
+                await self._client.call("UpdateItem", request, attempts_max=1)
             except ConditionFailed:
                 continue
             except StoreUnavailable:
@@ -136,7 +120,7 @@ class DynamoSpeeds:
             return
 
     async def find(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the speeds of the measured endpoints, read at most half a minute ago."""
+        """Return the speeds of the measured endpoints, from reads of the last half minute."""
         now_s = self._clock.monotonic_s()
         unread = [
             endpoint_id
@@ -153,32 +137,37 @@ class DynamoSpeeds:
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
         sent_s = self._clock.monotonic_s()
-        items: list[Item] = []
-        try:
-            async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [speed_key(endpoint_id) for endpoint_id in endpoint_ids]
-                items = await get_items(self._client, self._table, keys)
-        except (StoreUnavailable, TimeoutError):
-            # Fail open: without speeds, requests are served in another order of endpoints.
-            items = []
-        # An endpoint with a corrupt item counts as not measured, too.
-        windows_by_id, _ = decode_items(
-            lambda item: (endpoint_of_cooldown(item), _read_windows(item)), items
-        )
-        windows = dict(windows_by_id)
+        keys = [speed_key(endpoint_id) for endpoint_id in endpoint_ids]
+        windows = await read_by_endpoint(self._client, self._table, keys, _read_windows)
         for endpoint_id in endpoint_ids:
             self._cache[endpoint_id] = _Read(sent_s, windows.get(endpoint_id))
 
 
+async def read_by_endpoint(
+    client: AwsCaller, table: str, keys: Sequence[Item], read: Callable[[Item], _Decoded]
+) -> dict[str, _Decoded]:
+    """Return the decoded items by endpoint, without corrupt items; empty if the read fails.
+
+    Routing fails open: without speeds and cooldowns, requests still reach endpoints that may work.
+    """
+    try:
+        async with asyncio.timeout(_READ_LIMIT_S):
+            items = await get_items(client, table, keys)
+    except (StoreUnavailable, TimeoutError):
+        return {}
+    decoded, _ = decode_items(lambda item: (endpoint_of_cooldown(item), read(item)), items)
+    return dict(decoded)
+
+
 def window_of(now_s: float) -> int:
-    """Return the Unix second at which a moment's window begins."""
+    """Return the Unix second at which the window that contains a time begins."""
     return int(now_s) // WINDOW_S * WINDOW_S
 
 
 def select_measured(
     windows: Mapping[str, MeasuredWindows | None], now_s: float
 ) -> dict[str, Speed]:
-    """Return the current speeds of those endpoints that have one."""
+    """Return the current speeds of the endpoints that have a speed."""
     speeds = {name: measured.speed(now_s) for name, measured in windows.items() if measured}
     return {name: speed for name, speed in speeds.items() if speed}
 
@@ -188,7 +177,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
     return MeasuredWindows(
         since_s=read_number(item, SpeedItem.SINCE),
         times=AnswerTime(
-            # At least one answer, because sums are divided by this number.
+            # Sums are divided by this number, so a corrupt 0 becomes 1.
             answers=max(1, read_number(item, SpeedItem.ANSWERS)),
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),

@@ -1,7 +1,7 @@
-"""Decisions about the state of a wallet or a key; pure.
+"""Pure rules that decide about holds, from the state of a wallet shard, key or level.
 
-A store tries its write before it reads anything. If the condition fails, DynamoDB returns the item,
-and these rules decide: try another form of the write, try another shard, or refuse with a reason.
+A store writes without reading first. If the write's condition fails, DynamoDB returns the item, and
+these rules decide whether to try another form of the write, to try another shard, or to refuse.
 """
 
 import zlib
@@ -23,21 +23,21 @@ from tollgate.stores.rules.periods import (
     period_ends_s,
 )
 
-# Most holds on one item. An item grows by some 22 bytes a hold, and each further KB costs one more
-# write unit.
+# Maximum number of holds on one item. A hold takes about 22 bytes, and each further KB of an item
+# costs one more write unit.
 HOLDS_MAX: Final = 1000
-# Above this many holds, a wallet or a level gets more items. The number is well below what one item
-# takes, because the load may double several times until the next round of maintenance.
+# Number of holds above which a wallet gets more shards. One item can take many more, but the load
+# may double several times until the next round of maintenance.
 HOLDS_CROWDED: Final = 24
-# Amount that stands for "no limit": more than anyone spends, within DynamoDB's 38 digits.
+# Amount that stands for "no limit": more than anybody spends, within DynamoDB's 38 digits.
 UNLIMITED: Final = 10**18
-# The lock of a workspace: open, locked by an administrator, paused by its budget.
+# The stored locks of a workspace: open, locked by an administrator, or paused by its budget.
 OPEN: Final = 0
 LOCKED: Final = 1
 PAUSED: Final = 2
 # Expiry of a key that never expires: the year 9999.
 NEVER_S: Final = 253_402_300_799
-# Rate and burst that stand for "no rate". The state of a level without a rate counts no request.
+# Rate and burst that stand for "no rate limit"; a state with this rate counts no requests.
 UNLIMITED_RATE: Final = 60_000_000
 UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000
@@ -45,8 +45,7 @@ _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
 RateForm = Literal["idle", "busy", "unlimited"]
-# Owner of the limit that a key's write applies: the key itself if its limit is as narrow, else its
-# tier.
+# The limit that a key's hold must satisfy: the key's own limit, or the stricter limit of its tier.
 TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
@@ -57,28 +56,26 @@ class WalletState(Struct, frozen=True, kw_only=True):
     available_nano_usd: int
     locked: bool
     paused: bool = False
-    """True if the lock is that of a spent budget."""
+    """True if the budget is spent."""
     holds: int
     """Number of holds."""
 
 
 class RateState(Struct, frozen=True, kw_only=True):
-    """The requests per minute of a key or level as GCRA (generic cell rate algorithm), in
-    microseconds.
-    """
+    """The rate limit of a key or level as a bucket of GCRA (generic cell rate algorithm)."""
 
     full_us: int
     """Unix microsecond at which the bucket is full again."""
     ready_us: int
     """Unix microsecond from which the next request is admitted."""
     interval_us: int
-    """Microseconds in which the bucket gains one request."""
+    """Microseconds until the bucket admits one more request."""
     slack_us: int
-    """Microseconds that a burst may borrow beyond one interval."""
+    """Microseconds that a burst may use in advance, beyond one interval."""
 
     @classmethod
     def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":
-        """Return a full bucket for a rate and a burst."""
+        """Return a full bucket with this rate and burst."""
         interval_us = -(-_US_PER_MINUTE // requests_per_minute)
         return cls(
             full_us=0, ready_us=0, interval_us=interval_us, slack_us=interval_us * (burst - 2)
@@ -86,7 +83,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """The rate that the bucket was created with, or the lowest rate with the same interval."""
+        """The rate in requests per minute, which is the lowest rate with this interval."""
         return -(-_US_PER_MINUTE // self.interval_us)
 
     @property
@@ -95,19 +92,16 @@ class RateState(Struct, frozen=True, kw_only=True):
         return self.slack_us // self.interval_us + 2
 
     def form(self, now_us: int) -> RateForm:
-        """Return the form of a hold's next write, guessed from this bucket."""
+        """Return the form of the next hold's write, according to this bucket."""
         return "unlimited" if self.is_unlimited else rate_form(self.full_us, now_us)
 
     @property
     def is_unlimited(self) -> bool:
-        """True for a level without a rate, whose interval is one microsecond; no key has that."""
+        """True for a level without a rate limit; the interval of 1 µs marks the level."""
         return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
-        """Return this bucket with the narrower of its own rate and the given one.
-
-        The given rate allows a burst of twice its requests per minute.
-        """
+        """Return this bucket, or one with this lower rate and a burst of at most twice the rate."""
         tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
         if tier.interval_us <= self.interval_us:
             return self
@@ -115,7 +109,7 @@ class RateState(Struct, frozen=True, kw_only=True):
         return replace(self, interval_us=tier.interval_us, slack_us=slack_us)
 
     def take(self, form: RateForm, now_us: int) -> "RateState":
-        """Return the bucket after one more request, by the form of the key's write."""
+        """Return the bucket after a request; `form` is the form of the hold's write."""
         if form == "unlimited":
             return self
         full_us, ready_us = (
@@ -123,15 +117,10 @@ class RateState(Struct, frozen=True, kw_only=True):
             if form == "idle"
             else (self.full_us + self.interval_us, self.ready_us + self.interval_us)
         )
-        return RateState(
-            full_us=full_us,
-            ready_us=ready_us,
-            interval_us=self.interval_us,
-            slack_us=self.slack_us,
-        )
+        return replace(self, full_us=full_us, ready_us=ready_us)
 
     def to_limit(self, now_us: int) -> RateLimit:
-        """Return the rate in the form that a reply states."""
+        """Return the rate limit for the headers of a reply."""
         return RateLimit(
             limit=self.burst,
             remaining=min(self.burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
@@ -140,7 +129,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
 
 class KeyState(Struct, frozen=True, kw_only=True):
-    """The state of a key or of a level above it, which decides about holds."""
+    """The state of a key or level, from which the rules decide about holds."""
 
     enabled: bool
     expires_s: int
@@ -149,12 +138,12 @@ class KeyState(Struct, frozen=True, kw_only=True):
     """Number of holds."""
     limits_nano_usd: Mapping[Period, int]
     buckets: Mapping[str, int]
-    """Rest of each limit by bucket name; an untouched bucket is absent."""
+    """Remaining part of each limit, by bucket name; an absent bucket is unused."""
     rate: RateState
     tokens_per_minute: int = UNLIMITED
 
     def within(self, tier: TierLimits | None, second: int) -> "KeyState":
-        """Return this state with the tier's limits applied where they are stricter."""
+        """Return this state, with stricter limits where the tier has them."""
         if tier is None:
             return self
         state = self
@@ -172,11 +161,11 @@ class KeyState(Struct, frozen=True, kw_only=True):
         )
 
     def remaining_tokens(self, second: int) -> int:
-        """Return the tokens that are left in the minute of a second."""
+        """Return the number of tokens left in the minute of a Unix second."""
         return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
 
     def token_limit(self, second: int, now_s: float) -> RateLimit | None:
-        """Return the token limit in the form that a reply states, None if there is none."""
+        """Return the token limit for the headers of a reply, None if there is no limit."""
         if self.tokens_per_minute == UNLIMITED:
             return None
         return RateLimit(
@@ -186,7 +175,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         )
 
     def remaining_nano_usd(self, second: int) -> dict[Period, int]:
-        """Return the nano-dollars that are left in each period of a second."""
+        """Return the nano-dollars left in each period of a Unix second."""
         return {
             period: self.buckets.get(name, self.limits_nano_usd[period])
             for period, name in zip(PERIODS, bucket_names(second), strict=True)
@@ -194,34 +183,34 @@ class KeyState(Struct, frozen=True, kw_only=True):
 
 
 class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
-    """The next write of a key's hold."""
+    """The next write for a hold on a key or level."""
 
     amount_nano_usd: int
     form: RateForm
-    """Form of the write: for a full rate bucket (idle), one that is filling (busy), or no rate."""
+    """For a full rate bucket (idle), a bucket that fills (busy), or no rate limit (unlimited)."""
     tokens: int = 0
 
 
 def shard_order(hold_id: str, shards: int) -> Sequence[int]:
-    """Return every shard once, starting at one that the id determines, so that load spreads."""
+    """Return all shards, starting with one that depends on the id, to distribute the load."""
     first = zlib.crc32(hold_id.encode("ascii")) % shards
     return [(first + step) % shards for step in range(shards)]
 
 
 def microseconds(now_s: float) -> int:
-    """Convert a time in seconds to microseconds, the unit of rates."""
+    """Convert seconds to microseconds, the unit of rate buckets."""
     return int(now_s * _US_PER_S)
 
 
 def rate_form(full_us: int, now_us: int) -> RateForm:
-    """Return the form of a hold's write for a rate bucket that is full at `full_us`."""
+    """Return the form of the write for a hold if the rate bucket is full at `full_us`."""
     return "idle" if full_us <= now_us else "busy"
 
 
 def wallet_step(
     state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
 ) -> WalletStep:
-    """Decide the next write on a shard by its state; a missing shard (None) counts as empty.
+    """Return the next write on a shard, or why there is none; a missing shard counts as empty.
 
     A `covered` hold takes the whole amount or nothing.
     """
@@ -246,17 +235,16 @@ def key_step(
     tokens: int = 0,
     covered: bool = False,
 ) -> KeyHoldAttempt | GatewayError:
-    """Decide the next write on the state of a key or level, or refuse; a missing state refuses.
+    """Return the next write on a key's or level's state, or a refusal; None means no state.
 
-    A key with too few tokens left takes what is left, because the number of tokens of the answer is
-    not known yet.
+    If too few tokens are left, the hold takes them all, because the answer's length is not known.
     """
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     step = _usable_key_step(
         state, owner, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
     )
-    # A reply's headers state the rates of its key.
+    # The headers of a refusal state the rates of the key, but not the rates of levels.
     if isinstance(step, GatewayError) and owner.level == "key":
         step.rate_limit = state.rate.to_limit(now_us)
         step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
@@ -310,7 +298,7 @@ def _usable_key_step(
 def top_up_refusal(
     state: KeyState | None, owner: LimitOwner, hold_id: str, more_nano_usd: int, *, now_us: int
 ) -> GatewayError | None:
-    """Return a refusal if a key or level may not add this amount to its hold, None if it may."""
+    """Return the refusal to add this amount to a hold on a key or level, or None."""
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     second = created_s(hold_id)
@@ -323,7 +311,7 @@ def top_up_refusal(
 
 
 def key_refused() -> AccessError:
-    """Make the same refusal for every unusable key, so that a stranger learns nothing."""
+    """Return the refusal for all unusable keys, which does not reveal why a key is unusable."""
     return AccessError(
         ErrorCode.INVALID_API_KEY,
         "The API key is missing, unknown, disabled or expired.",
@@ -331,7 +319,7 @@ def key_refused() -> AccessError:
 
 
 def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
-    """Make the refusal of a workspace that is locked, or `paused` because its budget is spent."""
+    """Return the refusal for a locked workspace, or one that is `paused` by a spent budget."""
     if not paused:
         return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
     _, _, month, _ = PERIODS
@@ -345,7 +333,7 @@ def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
 
 
 def too_many_holds() -> AccessError:
-    """Make the refusal of a workspace that has the maximum number of holds on every shard."""
+    """Return the refusal for a workspace with the maximum number of holds on every shard."""
     return AccessError(
         ErrorCode.RATE_LIMIT_EXCEEDED,
         "This workspace has too many requests in flight.",
@@ -354,7 +342,7 @@ def too_many_holds() -> AccessError:
 
 
 def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> LedgerError:
-    """Make the refusal of a workspace without credit on any shard."""
+    """Return the refusal for a workspace with too little credit on all shards."""
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
@@ -364,10 +352,10 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
 
 
 def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
-    """Make the refusal of an adjustment that would take spent or held money."""
+    """Return the refusal of an adjustment that would take spent or held money."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
-        f"Only ${usd_text(max(0, available_nano_usd))} of this workspace can be taken back, not "
+        f"Only ${usd_text(max(0, available_nano_usd))} of the credit can be taken back, not "
         f"${usd_text(amount_nano_usd)}.",
         param="amount",
     )
@@ -382,16 +370,16 @@ def _too_fast(message: str, limit: ReachedLimit, *, retry_after_s: float) -> Acc
 def limit_reached(
     owner: LimitOwner, period: Period, limit_nano_usd: int, second: int, *, remaining: int = 0
 ) -> LedgerError:
-    """Make the refusal of a key or level whose limit of a period is spent or held."""
+    """Return the refusal for a key or level whose limit for a period is used up."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
-    again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
+    reset = "" if ends_s is None else f" It resets in {ends_s - second} s."
     amount = f"${usd_text(limit_nano_usd)}"
     refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,
-        f"This key's limit of {amount} {window} is used up.{again}"
+        f"This key's limit of {amount} {window} is used up.{reset}"
         if owner.level == "key"
-        else f"{owner.subject} has used up its limit of {amount} {window}.{again}",
+        else f"{owner.subject} has used up its limit of {amount} {window}.{reset}",
     )
     refusal.resets_s = ends_s
     refusal.limit = owner.reach(period, limit_nano_usd, remaining=remaining, resets_s=ends_s)

@@ -1,4 +1,4 @@
-"""Make audit log entries: the fields in which a change differs, as text."""
+"""Creates audit log entries, which show the changed fields as text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,22 +13,22 @@ from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.audit import Actor, AuditEntry
 
 _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
-# The latest time that an id can have, in the year 2286.
+# Latest time that fits into an id, in the year 2286.
 _LAST_MS: Final = 9_999_999_999_999
-# Fields that have another name for callers.
+# Fields with a different name for callers.
 _NAMES: Final = {"label": "name"}
 
 
 class SecretChange(Struct, frozen=True, kw_only=True):
-    """The part of a key's secret that an entry shows: the last characters."""
+    """The last characters of a key's secret, as an entry shows them."""
 
     secret: str
     old_secret_expires_s: int | None = None
-    """Unix second from which the replaced secret is refused."""
+    """Unix second at which the replaced secret expires."""
 
 
 class SubjectChange(Struct, frozen=True, kw_only=True):
-    """The identity that signs in as a member, as an entry shows it."""
+    """The sign-in identity of a member, as an entry shows it."""
 
     subject: str
 
@@ -42,7 +42,7 @@ class SessionChange(Struct, frozen=True, kw_only=True):
 
 
 class CreditChange(Struct, frozen=True, kw_only=True):
-    """The part of a credit entry that the audit log shows."""
+    """The fields of a credit entry that the audit log shows."""
 
     amount_nano_usd: int
     note: str | None
@@ -58,31 +58,31 @@ class LockChange(Struct, frozen=True, kw_only=True):
 
 
 class AuditedChange(Struct, frozen=True, kw_only=True):
-    """A change to be recorded; `AuditEntry` documents the fields."""
+    """A change to record; `AuditEntry` documents the fields."""
 
     action: str
     target: str
     workspace_id: str | None
     target_name: str | None = None
     before: Struct | None = None
-    """Settings before the change; the entry has the fields that differ."""
+    """Settings before the change; the entry contains only fields that differ."""
     after: Struct | None = None
 
 
 def is_entry_id(text: str) -> bool:
-    """Return True if a text has the format of an entry's id, which is also that of cursors."""
+    """Return True if a text has the format of entry ids and cursors."""
     return _ENTRY_ID.fullmatch(text) is not None
 
 
 def first_entry_id(at_ms: int) -> str:
-    """Return an id that is lower than all entries' ids of a Unix millisecond."""
+    """Return an id that is lower than all entry ids from a Unix millisecond."""
     return f"{min(at_ms, _LAST_MS):013d}.{'-' * 15}"
 
 
 def describe(settings: Struct | None) -> dict[str, str]:
-    """Return the fields of settings that have a value, as text.
+    """Return the fields that have a value, as text: amounts in USD and times in ISO 8601.
 
-    Amounts are in USD, times in ISO 8601, and a mapping becomes a field for each of its names.
+    A mapping becomes one field for each of its keys.
     """
     if settings is None:
         return {}
@@ -95,7 +95,7 @@ def describe(settings: Struct | None) -> dict[str, str]:
 
 
 def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) -> AuditEntry:
-    """Return the entry of a change that happens now, with the fields that differ."""
+    """Return the entry for a change that happens now, with the fields that differ."""
     at_ms = int(clock.now_s() * 1_000)
     before, after = describe(change.before), describe(change.after)
     return AuditEntry(
@@ -113,14 +113,14 @@ def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) 
 
 def _describe(name: str, value: Any) -> dict[str, str]:
     text: Callable[[Any], str]
-    shown, text = _NAMES.get(name, name), _text
+    shown_name, text = _NAMES.get(name, name), _text
     if name.endswith("_nano_usd"):
-        shown, text = name.removesuffix("_nano_usd"), usd_text
+        shown_name, text = name.removesuffix("_nano_usd"), usd_text
     elif name.endswith("_s"):
-        shown, text = f"{name.removesuffix('_s')}_at", _moment
+        shown_name, text = f"{name.removesuffix('_s')}_at", _moment
     if isinstance(value, Mapping):
-        return {f"{shown}.{inner}": text(inner_value) for inner, inner_value in value.items()}
-    return {shown: text(value)}
+        return {f"{shown_name}.{key}": text(inner_value) for key, inner_value in value.items()}
+    return {shown_name: text(value)}
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""Expiring credit, as lots: how much is left of each, and how much is to be taken back; pure.
+"""Pure rules for lots of expiring credit: what is left of each lot, and what to take back.
 
-The wallet does not know lots. What is spent between two changes of the lots is allotted to the lots
-of the first change, so the sums of the wallet determine what is left of each lot.
+Wallets do not know lots. Spending between two changes of the lots is deducted from the lots as they
+were in between, so the wallet's sums determine what is left of each lot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,37 +13,37 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import created_s
 
-# All lots of a workspace are one item, which stays below 16 KB.
+# Maximum number of lots in a workspace; the item with all lots stays below 16 KB.
 LOTS_MAX: Final = 100
 
 
 class Lot(Struct, frozen=True, kw_only=True):
-    """The rest of an expiring grant."""
+    """An expiring grant of credit, and what is left of it."""
 
     id: str
     """Id of the grant."""
     expires_s: int
-    """Unix second from which the rest is taken back."""
+    """Unix second of expiry, from which unspent credit is taken back."""
     granted_nano_usd: int
     left_nano_usd: int
-    """Amount that is neither spent nor taken back, including held money."""
+    """Amount that is neither spent nor taken back; held money is included."""
     expiries: int = 0
-    """Number of entries that took back parts of the lot."""
+    """Number of credit entries that took back parts of the lot."""
 
 
 class Lots(Struct, frozen=True, kw_only=True):
     """The lots of a workspace, as of their last change."""
 
     spent_nano_usd: int = 0
-    """Nano-dollars that all shards had spent at that change, which the lots reflect."""
+    """Total spending of the workspace at that change, which is deducted from the lots."""
     lots: tuple[Lot, ...] = ()
     """Lots in the order in which they are spent."""
     revision: int = 0
-    """Number of changes; 0 before the first one."""
+    """Number of changes."""
 
     @property
     def left_nano_usd(self) -> int:
-        """Sum of what is left of all lots."""
+        """Amount that is left in all lots together."""
         return sum(lot.left_nano_usd for lot in self.lots)
 
     def find_due(self, now_s: float) -> tuple[Lot, ...]:
@@ -52,7 +52,7 @@ class Lots(Struct, frozen=True, kw_only=True):
 
 
 class Sums(Struct, frozen=True, kw_only=True):
-    """The sums of all shards of a workspace, and their holds."""
+    """The sums over all wallet shards of a workspace, and their holds."""
 
     granted_nano_usd: int
     spent_nano_usd: int
@@ -63,10 +63,10 @@ class Sums(Struct, frozen=True, kw_only=True):
 
 
 def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
-    """Return the lots after deducting what was spent since their last change, in order of expiry.
+    """Return the lots after deducting the spending since their last change, in order of expiry.
 
-    If all credit that is left of the workspace is less than the sum of the lots, the difference is
-    deducted from the lots, too: credit was taken back, or answers cost more than their holds.
+    If the workspace has less credit than its lots, the difference is deducted too: credit was taken
+    back, or answers cost more than their holds.
     """
     spent = max(lots.spent_nano_usd, spent_nano_usd)
     paid = _pay(lots.lots, spent - lots.spent_nano_usd)
@@ -75,15 +75,12 @@ def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
 
 
 def add_lot(lots: Lots, lot: Lot) -> Lots:
-    """Return the lots with one more, without those that are used up.
-
-    Raise RequestError if there are too many.
-    """
+    """Add a lot and remove used-up lots; raise RequestError if there are too many lots."""
     new_lots = (*(old for old in lots.lots if old.left_nano_usd), lot)
     if len(new_lots) > LOTS_MAX:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"A workspace has at most {LOTS_MAX} expiring grants that are not used up.",
+            f"A workspace can have at most {LOTS_MAX} unused expiring grants.",
             param="expires_at",
         )
     return replace(
@@ -92,7 +89,7 @@ def add_lot(lots: Lots, lot: Lot) -> Lots:
 
 
 def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
-    """Return the lots after taking an amount back from one, without those that are used up."""
+    """Take an amount back from a lot, and remove used-up lots."""
     after = (
         replace(lot, left_nano_usd=lot.left_nano_usd - amount_nano_usd, expiries=lot.expiries + 1)
         if lot.id == lot_id
@@ -103,26 +100,26 @@ def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
 
 
 def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | None:
-    """Return an expired lot and the amount to take back now, None if there is nothing to take.
+    """Return an expired lot and the amount to take back now, None if nothing can be taken.
 
-    Money that was held before the lot expired stays in the lot, because its holds may still spend
-    it. Money that was held later is taken back after its release, because available credit never
-    falls below zero.
+    Money that was held before the expiry stays in the lot, because those holds may still spend it.
+    Money that was held later is taken back after its release, because available credit must not
+    become negative.
     """
     available = sum(max(0, left) for left in sums.available_nano_usd.values())
     kept_for_holds = 0
     for lot in lots.find_due(now_s):
         held = sum(amount for id_, amount in sums.holds.items() if created_s(id_) < lot.expires_s)
-        keeps = min(lot.left_nano_usd, max(0, held - kept_for_holds))
-        kept_for_holds += keeps
-        amount = min(lot.left_nano_usd - keeps, available)
+        kept_in_lot = min(lot.left_nano_usd, max(0, held - kept_for_holds))
+        kept_for_holds += kept_in_lot
+        amount = min(lot.left_nano_usd - kept_in_lot, available)
         if amount > 0:
             return lot, amount
     return None
 
 
 def spread(amount_nano_usd: int, available_nano_usd: Mapping[int, int]) -> Mapping[int, int]:
-    """Return how much of an amount each shard gives, the richest shard first."""
+    """Divide an amount among shards, the richest shard first; return the part of each shard."""
     parts: dict[int, int] = {}
     for shard in sorted(available_nano_usd, key=lambda shard: (-available_nano_usd[shard], shard)):
         part = min(amount_nano_usd - sum(parts.values()), available_nano_usd[shard])

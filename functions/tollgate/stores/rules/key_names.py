@@ -1,4 +1,4 @@
-"""Names of keys: unique within a workspace, so that a key is found by its name or id."""
+"""Names of keys, which are unique within a workspace, and the search for a key by name or id."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -21,29 +21,28 @@ class KeyName(Struct, frozen=True):
 
 
 def refuse_taken_name(names: Iterable[KeyName], label: str) -> None:
-    """Raise RequestError if an existing key has this name; deleted keys have freed their names."""
+    """Raise RequestError if an existing key has this name; names of deleted keys are free."""
     for name in names:
         if name.label == label and not name.deleted:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"There is a key named {label} already: {name.key_id}.",
+                f"A key named {label} exists already: {name.key_id}.",
                 param="name",
             )
 
 
 def choose_free_name(names: Iterable[KeyName], label: str) -> str:
-    """Return the name, or if it is taken, the name with the first number that makes it free."""
+    """Return the name, followed by a number if the name is taken."""
     taken = {name.label for name in names if not name.deleted}
     numbered = (f"{label} {number}" for number in count(2))
     return label if label not in taken else next(name for name in numbered if name not in taken)
 
 
 def find_key_id(names: Sequence[KeyName], wanted: str, *, param: str) -> str:
-    """Return the id of the key with this id or name; existing keys take precedence over deleted
-    ones.
+    """Return the id of the key with this id or name; existing keys come before deleted keys.
 
-    Raise RequestError if there is none, suggesting similar names, or if several keys have the name:
-    keys from before names were unique, or deleted keys.
+    Raise RequestError with similar names if no key matches. Deleted keys, and keys from before
+    names were unique, may have the same name: raise RequestError with their ids.
     """
     if any(name.key_id == wanted for name in names):
         return wanted

@@ -1,9 +1,8 @@
-"""The settings of a key: chosen when the key is created, and changeable later.
+"""The settings of a key, which can be changed after its creation.
 
-`KeySettings` is the only list of settings. A field with a `KeyOption` is a plain setting, whose
-value the api and `tollgate keys` pass on unchanged, so their fields and options are generated from
-this list. Other settings have another form for callers (USD, times) and are written out where they
-are converted.
+`KeySettings` is the only list of settings. Fields with a `KeyOption` are plain settings: the API
+and `tollgate keys` do not convert their values, so their fields and options are generated. Other
+settings have a different form for callers (USD, times), and are converted by hand.
 """
 
 from collections.abc import Mapping
@@ -17,16 +16,16 @@ from tollgate.core.limits import Period
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
-# The bucket has an expiry rule for each of these numbers of days.
+# The bucket has an expiry rule for each number of days.
 CONTENT_DAYS: Final[tuple[int, ...]] = get_args(ContentDays)
-# Upper bound of a rate, more than one key ever sends.
+# Maximum rate, more than any key sends.
 RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 
 
 def check_days(name: str, days: int | None) -> None:
-    """Raise RequestError for a number of days without an expiry rule of the bucket."""
+    """Raise RequestError if the bucket has no expiry rule for a number of days."""
     if days not in (None, *CONTENT_DAYS):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -36,36 +35,35 @@ def check_days(name: str, days: int | None) -> None:
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
-    """A plain setting's field of the api and option of the command line."""
+    """A plain setting's field in the API and option on the command line."""
 
     option: str
-    """Option of `tollgate keys`, without leading dashes."""
+    """Option for `tollgate keys`, without dashes."""
     text: str
-    """Description in the api, and help of the option."""
+    """Description in the API, and help for the option."""
     lowest: int | None = None
-    """Lowest number; a setting that is a number has both bounds."""
+    """Minimum; a numeric setting has both bounds."""
     highest: int | None = None
-    """Highest number."""
     length_max: int | None = None
-    """Longest text, in characters."""
+    """Maximum number of characters."""
     accepted: Any = None
-    """Type of the values that the api accepts, if narrower than the field's."""
+    """Type of the values that the API accepts, if narrower than the field's type."""
 
 
 class KeySettings(Struct, frozen=True, kw_only=True):
     """The settings of a key; raises RequestError for an invalid value."""
 
     label: str
-    """Name of the key for people."""
+    """Name that people see."""
     tier: Annotated[
         str | None,
         KeyOption(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX),
     ] = None
-    """Tier of routing.yaml, whose limits apply besides the key's own."""
+    """Tier in routing.yaml, whose limits apply in addition to the key's own."""
     models: tuple[str, ...] | None = None
     """Globs of the models that the key may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    """Spending limits in nano-dollars; an absent period has no limit."""
+    """Spending limits in nano-dollars; a missing period has no limit."""
     requests_per_minute: Annotated[
         int,
         KeyOption(
@@ -75,7 +73,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             highest=RATE_MAX,
         ),
     ] = 60
-    """Average rate, refilled evenly (GCRA)."""
+    """Average rate (GCRA)."""
     burst: Annotated[
         int,
         KeyOption(
@@ -86,12 +84,11 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             highest=RATE_MAX,
         ),
     ] = 120
-    """Requests at once after a pause."""
     tokens_per_minute: Annotated[
         int | None,
         KeyOption(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX),
     ] = None
-    """Tokens in one minute of the clock; None for no limit."""
+    """Tokens per calendar minute; None for no limit."""
     concurrency: Annotated[
         int | None,
         KeyOption(
@@ -102,9 +99,9 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     expires_s: int | None = None
     """Unix second from which the key is refused; None for never."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels (team, member, environment) that spending can be grouped by."""
+    """Labels, such as a team or environment, by which spending can be grouped."""
     disabled: bool = False
-    """True if the key is refused until it is enabled again."""
+    """True if requests with the key are refused."""
     content_days: Annotated[
         int | None,
         KeyOption(
@@ -123,7 +120,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             accepted=ContentDays,
         ),
     ] = None
-    """Days for which responses are stored for later requests; None for the workspace's setting."""
+    """Days for which responses are stored; None for the workspace's setting."""
     team_id: Annotated[
         str | None,
         KeyOption(
@@ -132,7 +129,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             length_max=64,
         ),
     ] = None
-    """Team whose limits also apply; None for the member's team."""
+
     member_id: Annotated[
         str | None,
         KeyOption(
@@ -141,7 +138,6 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             length_max=128,
         ),
     ] = None
-    """Member that the key belongs to, whose limits also apply."""
 
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
@@ -167,7 +163,7 @@ class PlainSetting(Struct, frozen=True):
 
     @property
     def is_optional(self) -> bool:
-        """True if a key can be without the setting."""
+        """True if the setting may be None."""
         return NoneType in get_args(self.type)
 
 

@@ -1,4 +1,4 @@
-"""The settings of teams and members: the same kinds of limits as a key's, all optional."""
+"""The settings of teams and members, with the same limits as keys; all settings are optional."""
 
 import re
 from collections.abc import Mapping
@@ -35,17 +35,17 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     display_name: str | None = None
     """Name that people see; None shows the id."""
     tier: str | None = None
-    """Tier of routing.yaml for keys that name none."""
+    """Tier in routing.yaml for keys without a tier."""
     models: tuple[str, ...] | None = None
-    """Globs of the models that the level's keys may use; None allows all."""
+    """Globs for the models that the level's keys may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Spending limits in nano-dollars; an absent period has no limit."""
     requests_per_minute: int | None = None
-    """Average rate of all the level's keys together (GCRA); None for no limit."""
+    """Average rate for all the level's keys together (GCRA); None for no limit."""
     burst: int | None = None
     """Requests at once after a pause; None for twice the rate."""
     tokens_per_minute: int | None = None
-    """Tokens in one minute of the clock; None for no limit."""
+    """Tokens per calendar minute; None for no limit."""
     concurrency: int | None = None
     """Requests at the same time; None for no limit."""
 
@@ -67,7 +67,7 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def is_limited(self) -> bool:
-        """True if a hold has to count against this level."""
+        """True if the level has any limit on its keys' requests or spending."""
         counted = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
         return bool(self.limits_nano_usd) or any(limit is not None for limit in counted)
 
@@ -75,8 +75,8 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
 def counts_holds(settings: LevelSettings, slices: int) -> bool:
     """Return True if a hold counts against a level whose state has this many slices.
 
-    A state with several slices always counts. If it stopped and started again, its spending would
-    have to be seeded anew, which is impossible while other slices have holds.
+    A level with several slices counts holds even without limits. New limits would otherwise need a
+    new seed, which replaces a single state item and ignores the holds on other slices.
     """
     return settings.is_limited or slices > 1
 
@@ -86,7 +86,7 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
     role: MemberRole = "developer"
     team_id: str | None = None
-    """Team for the member's keys that name none."""
+    """Team for the member's keys without a team."""
     email: str | None = None
 
     @override
@@ -97,7 +97,7 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
 
 def state_settings(level: LevelSettings) -> KeySettings:
-    """Return the settings of a level as those of a key, whose state has the same attributes."""
+    """Return a level's settings as settings of a key, because their states are alike."""
     rate = level.requests_per_minute
     burst = level.burst if level.burst is not None else 2 * (rate or 0)
     return KeySettings(

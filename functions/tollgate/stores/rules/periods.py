@@ -1,4 +1,4 @@
-"""The periods of key limits, in UTC, and the buckets that count what is left in each."""
+"""The UTC periods of spending limits, and the buckets that count what is left in each period."""
 
 import datetime as dt
 from functools import lru_cache
@@ -10,8 +10,8 @@ from tollgate.core.limits import Period
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"
 _MINUTE_S: Final = 60
-# How long a bucket is live after its period, by when the holds taken from it are settled or swept.
-# A bucket is live as long before its period, because another instance's clock may be ahead.
+# Time for which a bucket is in use before its period, because clocks differ, and after its period,
+# until the last holds are settled.
 _BUCKET_GRACE_S: Final = 3600
 
 
@@ -20,54 +20,49 @@ def day_name(second: int) -> str:
     return _utc(second).strftime("%Y%m%d")
 
 
-# A request needs the names of one or two seconds some fifteen times.
+# One request needs these names about fifteen times, for one or two different seconds.
 @lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
-    """Return the bucket names of a Unix second, in the order of PERIODS.
-
-    Weeks are ISO weeks, which start on Monday.
-    """
-    moment = _utc(second)
-    week = moment.isocalendar()
+    """Return the bucket names for a Unix second, in the order of PERIODS; weeks are ISO weeks."""
+    day = _utc(second)
+    week = day.isocalendar()
     return (
-        f"b_{moment:%Y%m%d}",
+        f"b_{day:%Y%m%d}",
         f"b_{week.year}W{week.week:02d}",
-        f"b_{moment:%Y%m}",
+        f"b_{day:%Y%m}",
         TOTAL_BUCKET,
     )
 
 
 def minute_bucket(second: int) -> str:
-    """Return the name of the bucket that counts the tokens of a Unix second's minute."""
+    """Return the name of the bucket that counts the tokens in the minute of a Unix second."""
     return f"t_{second // _MINUTE_S}"
 
 
 def minute_ends_s(second: int) -> int:
-    """Return the Unix second at which the next minute of tokens begins."""
+    """Return the Unix second at which the next minute begins."""
     return (second // _MINUTE_S + 1) * _MINUTE_S
 
 
 def live_buckets(period: Period, second: int) -> tuple[str, ...]:
-    """Return a period's buckets that a writer may touch now, since clocks differ and holds end
-    later.
-    """
-    place = PERIODS.index(period)
-    moments = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
-    return tuple(dict.fromkeys(bucket_names(moment)[place] for moment in moments))
+    """Return the buckets for a period that may be in use at a Unix second."""
+    index = PERIODS.index(period)
+    seconds = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
+    return tuple(dict.fromkeys(bucket_names(live_s)[index] for live_s in seconds))
 
 
 def live_minutes(second: int) -> tuple[str, ...]:
-    """Return the token buckets that a writer may touch now."""
+    """Return the token buckets that may be in use at a Unix second."""
     return tuple(minute_bucket(second + step * _MINUTE_S) for step in (-1, 0, 1))
 
 
 def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
-    """Return the buckets among an item's attributes that no writer touches any more."""
+    """Return the buckets among an item's attributes that are no longer in use."""
     stale = names - _live_names(second)
     return tuple(sorted(name for name in stale if name.startswith(("b_", "t_"))))
 
 
-# Every hold of the same second needs the same names.
+# All holds in the same second need the same names.
 @lru_cache(maxsize=16)
 def _live_names(second: int) -> frozenset[str]:
     buckets = chain.from_iterable(live_buckets(period, second) for period in PERIODS)
@@ -75,7 +70,7 @@ def _live_names(second: int) -> frozenset[str]:
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
-    """Return the Unix second at which a period's limit is renewed, None if it never is."""
+    """Return the Unix second at which the next period begins, None for `total`."""
     midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

@@ -1,32 +1,32 @@
-"""Reports of scheduled work on the books."""
+"""Reports on scheduled work."""
 
 from msgspec import Struct
 
 
 class MaintenanceReport(Struct, frozen=True, kw_only=True):
-    """The counts of one round of WorkspaceMaintenance."""
+    """The counts from one round of WorkspaceMaintenance."""
 
     workspaces: int
-    """Workspaces visited."""
+    """Visited workspaces."""
     grown: int
-    """Workspaces that got more shards."""
+    """Workspaces with more shards."""
     sliced: int = 0
-    """Teams and members whose states got more slices."""
+    """Teams and members with more slices."""
     expiries: int
-    """Entries that took back expired credit."""
+    """Credit entries that took back expired credit."""
     moves: int
     """Moves of credit between shards."""
     alerts: int
-    """Budget alerts created."""
+    """New budget alerts."""
     failed: int
-    """Workspaces with work that failed and waits for the next round."""
+    """Workspaces in which some work failed and waits for the next round."""
 
 
 class WebhookReport(Struct, frozen=True, kw_only=True):
-    """The counts of one round of webhooks."""
+    """The counts from one round of webhooks."""
 
     sent: int = 0
-    """Events that endpoints accepted."""
+    """Accepted events."""
     failed: int = 0
     """Failed attempts, most of which are retried."""
     waiting: int = 0
@@ -42,7 +42,7 @@ class WebhookReport(Struct, frozen=True, kw_only=True):
 
 
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
-    """An invariant of the books that is violated."""
+    """A violated invariant of a workspace's books."""
 
     workspace_id: str
     invariant: str

@@ -1,19 +1,18 @@
-"""Slices of a busy level's state: how many there are, and each slice's part of the limits; pure.
+"""Pure rules for slices of a busy level's state: their number, and their parts of the limits.
 
-DynamoDB limits the writes on one item, so a level whose state is one item can take only about 100
-requests a second. A busier level (a team or a member) gets 4 or 16 slices instead: each slice is a
+DynamoDB limits the writes to one item, so a level (a team or member) with a single state item can
+take only about 100 requests a second. A busier level gets 4 or 16 slices instead. Each slice is a
 whole state item with its own partition, holds and buckets, and with a part of each of the level's
-limits. The parts always add up to the limit, and a hold takes from one slice only what that slice
-has left. Therefore holds on all slices together never exceed the limit, and no hold needs to read
-the other slices.
+limits. The parts always add up to the limit, and a hold uses only one slice and what is left there.
+Therefore all holds together never exceed the limit, and no hold needs to read other slices.
 
 For example, a team may spend $100 a day. It has committed $60 (spent $50, holds $10) when its state
 is divided into four slices. Every slice gets the same room, a quarter of the $40 that are left
 (`even_parts`):
 
     slice            0     1     2     3     all
-    committed       60     0     0     0      60     spent and held on the slice
-    room            10    10    10    10      40     what the slice may still hold
+    committed       60     0     0     0      60     the slice's spending and holds
+    room            10    10    10    10      40     what the slice can still hold
     part            70    10    10    10     100     the slice's limit: committed + room
 
 After some hours slice 1 has committed $9 and has $1 left. A slice with too little room refuses, and
@@ -25,8 +24,8 @@ the rooms even again, in one transaction (`keys/slice_writes.py`):
     room, after      6     6     6     5      23     as even as whole dollars can be
     part, after     69    15    10     6     100     slices 0 and 3 gave slice 1 $5 of the limit
 
-A rate is divided by time instead: each of four slices refills at a quarter of the speed (four times
-the interval), with a quarter of the burst. A wallet's shards grow in number by the same rule
+Rates are divided by time: each of four slices refills at a quarter of the speed (four times the
+interval), with a quarter of the burst. The number of a wallet's shards grows by the same rule
 (`grown_count`).
 """
 
@@ -39,24 +38,24 @@ from tollgate.stores.rules.account import HOLDS_CROWDED, UNLIMITED, KeyState, Ra
 from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
 
-# The largest number of a wallet's shards, and of a state's slices.
+# Maximum number of a wallet's shards, and of a state's slices.
 SLICES_MAX: Final = 16
-# A state gets slices above this many holds per item. This is a third of HOLDS_CROWDED, because the
-# load may double twice before the next round of maintenance. For a level a round sees only the
-# holds of one moment, whereas requests mark a crowded wallet shard themselves.
+# Number of holds per item above which a state gets more slices. This is a third of HOLDS_CROWDED,
+# because maintenance sees only the current holds on a level, whereas requests mark a crowded wallet
+# shard. The load may double twice before the next round.
 SLICE_HOLDS_MAX: Final = 8
 _GROWS_BY: Final = 4
-# Requests a minute that one item can take, however long they last.
+# Requests per minute that one item can take, whatever their duration.
 _COOL_REQUESTS: Final = 1_200
-# Slices are uneven if one has less than half (1 / `_SHORT_PART`) of the mean room.
+# Slices are uneven if one of them has less than half (1 / `_SHORT_PART`) of the mean room.
 _SHORT_PART: Final = 2
-# Ready and full time of a slice without a part of the rate, so far ahead that none of its requests
-# is ever in time.
+# Ready and full time of a slice without a part of the rate, so far in the future that the slice
+# admits no request.
 _CLOSED_US: Final = 10**17
 
 
 def grown_count(items: int, holds: int) -> int:
-    """Return how many items are to share these holds: four times as many as now, or more."""
+    """Return the new number of items for these holds: at least four times the current number."""
     new = items * _GROWS_BY
     while holds > new * SLICE_HOLDS_MAX:
         new *= _GROWS_BY
@@ -64,7 +63,7 @@ def grown_count(items: int, holds: int) -> int:
 
 
 def may_be_hot(settings: LevelSettings) -> bool:
-    """Return True if a level's own limits allow it more requests than one item takes."""
+    """Return True if a level's limits allow more requests than one item can take."""
     requests, at_once = settings.requests_per_minute, settings.concurrency
     return (requests is None or requests > _COOL_REQUESTS) and (
         at_once is None or at_once > HOLDS_CROWDED
@@ -72,26 +71,25 @@ def may_be_hot(settings: LevelSettings) -> bool:
 
 
 def even_part(total: int, count: int, place: int) -> int:
-    """Return the part at `place` if a total is divided evenly, up to 1, into `count` parts."""
+    """Return the part at index `place` of a total that is divided into `count` even parts."""
     return total // count + (place < total % count)
 
 
 def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> list[int]:
     """Return each slice's part of a limit, so that all slices have the same room left.
 
-    `committed` is what each slice has spent and holds, `held` is what each one holds. If all slices
-    together have committed more than the limit (it was lowered), no slice gets room. Then the parts
-    are cut below what is committed, by the excess: first by amounts that are held, because they may
-    come back unspent, then by amounts that are spent. No part is negative, so no slice begins the
-    next period with a negative limit.
+    `committed` are the spending and holds of each slice, `held` only the holds. If a lowered limit
+    is less than the sum of `committed`, no slice gets room, and the excess is cut from the parts:
+    first from held amounts, which may come back unspent, then from spent amounts. No part is
+    negative, so no slice begins the next period with a negative limit.
 
     For example, with a limit of 30, committed [20, 15, 5] and held [10, 0, 5], the excess of 10 is
-    cut from what is held, and the parts are [13, 15, 2].
+    cut from the held amounts, and the parts are [13, 15, 2].
     """
     count = len(committed)
     room = total - sum(committed)
     if room >= 0:
-        return [used + even_part(room, count, place) for place, used in enumerate(committed)]
+        return [used + even_part(room, count, index) for index, used in enumerate(committed)]
     cut_of_held = _weighted_parts(min(-room, sum(held)), held)
     parts = [used - cut for used, cut in zip(committed, cut_of_held, strict=True)]
     cut_of_rest = _weighted_parts(sum(parts) - total, parts)
@@ -99,7 +97,7 @@ def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> lis
 
 
 def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
-    """Divide an amount, at most the sum of the weights, into parts in proportion to the weights.
+    """Divide an amount in proportion to weights; their sum must not be less than the amount.
 
     No part exceeds its weight.
     """
@@ -112,12 +110,12 @@ def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def rated_count(burst: int, count: int) -> int:
-    """Return how many slices have a part of a rate: each of them needs a burst of at least 1."""
+    """Return the number of slices with a part of the rate, which need a burst of at least 1."""
     return min(burst, count)
 
 
 def rate_part(whole: RateState, count: int, place: int) -> RateState:
-    """Return a full token bucket with this slice's share of the rate."""
+    """Return a full rate bucket with the slice's part of the rate."""
     if whole.is_unlimited:
         return whole
     sharing = rated_count(whole.burst, count)
@@ -133,12 +131,12 @@ def rate_part(whole: RateState, count: int, place: int) -> RateState:
 
 
 def is_closed(rate: RateState) -> bool:
-    """Return True if a bucket is that of a slice without a part of the rate."""
+    """Return True if the slice with this bucket has no part of the rate."""
     return rate.full_us >= _CLOSED_US
 
 
 def whole_rate(slices: Sequence[RateState]) -> RateState:
-    """Return the rate of the whole state, which admits a request as soon as one slice does."""
+    """Return the rate of the whole state, which admits a request when any slice does."""
     sharing = [rate for rate in slices if not is_closed(rate)]
     if not sharing or slices[0].is_unlimited:
         return slices[0]
@@ -152,7 +150,7 @@ def whole_rate(slices: Sequence[RateState]) -> RateState:
 
 
 def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
-    """Return the state that the slices are together, in the periods of a second."""
+    """Combine slices into the state of the whole level, for the periods of a Unix second."""
     if len(slices) == 1:
         return slices[0]
     limits = {
@@ -160,11 +158,11 @@ def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
         for period in PERIODS
     }
     tokens = whole_limit([state.tokens_per_minute for state in slices])
-    left = [state.remaining_nano_usd(second) for state in slices]
+    remaining_by_slice = [state.remaining_nano_usd(second) for state in slices]
     used = {
         period: sum(
             state.limits_nano_usd[period] - remaining[period]
-            for state, remaining in zip(slices, left, strict=True)
+            for state, remaining in zip(slices, remaining_by_slice, strict=True)
         )
         for period in PERIODS
     }
@@ -187,20 +185,19 @@ def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
 
 
 def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
-    """Return a slice's state with the limits of the whole level, and with what is left on the
-    slice.
+    """Return a state with the limits of the whole level and with what is left on the slice.
 
-    A refusal made from it states the level's limits, not the slice's parts, which callers do not
-    know.
+    A refusal from this state shows the level's limits instead of the slice's parts, which callers
+    do not know.
     """
-    left = slice_.remaining_nano_usd(second)
+    remaining = slice_.remaining_nano_usd(second)
     free = max(0, slice_.concurrency - slice_.holds)
     return replace(
         whole,
         holds=whole.concurrency - free,
         buckets={
             **{
-                name: left[period]
+                name: remaining[period]
                 for period, name in zip(PERIODS, bucket_names(second), strict=True)
             },
             minute_bucket(second): slice_.remaining_tokens(second),
@@ -210,19 +207,19 @@ def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
 
 
 def whole_limit(parts: Sequence[int]) -> int:
-    """Return the limit that these parts add up to."""
+    """Return the limit that consists of these parts."""
     return UNLIMITED if UNLIMITED in parts else sum(parts)
 
 
 def is_uneven(slices: Sequence[KeyState], second: int) -> bool:
-    """Return True if a slice has less than half of the mean room of all slices."""
+    """Return True if any slice has less than half of the mean room."""
     rooms = [
         [state.remaining_nano_usd(second)[period] for state in slices]
         for period in PERIODS
         if slices[0].limits_nano_usd[period] != UNLIMITED
     ]
-    # Tokens and concurrency become free within a minute, so their parts count here, not their
-    # rooms.
+    # Tokens and concurrency become free within a minute, so their limits are compared instead of
+    # their rooms.
     rooms += [
         [state.tokens_per_minute for state in slices],
         [state.concurrency for state in slices],

@@ -1,4 +1,4 @@
-"""Make statements from credit entries and activity; pure."""
+"""Pure rules that compute statements from credit entries and activity."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,15 +10,15 @@ from tollgate.core.money.statement import Month, Statement, StatementLine, Usage
 from tollgate.core.records.activity import Activity, ActivityRow
 from tollgate.stores.ports.credit import CreditEntry
 
-# A reply of Lambda that is not streamed is limited to 6 MB, which this many lines stay below.
+# Maximum number of lines, which fit into the 6 MB of an unstreamed reply from Lambda.
 LINES_MAX: Final = 4_000
-# Parts of groups that are summed up, one after another, while there are too many lines.
+# Parts of groups by which lines are merged, one after another, while there are too many lines.
 _SUMMED: Final = ("member", "provider", "team")
 _LENT: Final = "credit_line"
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """The cost of all days before a month, and the days whose cost is not final."""
+    """The cost of the days before a month, and the days whose cost is not final."""
 
     cost_nano_usd: int = 0
     live_days: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 
 def sum_by_group(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
-    """Sum up the activity rows that make one line of a statement."""
+    """Merge the activity rows that become one line of a statement."""
     sums: dict[UsageGroup, ActivityRow] = {}
     for row in rows:
         group = UsageGroup.of(row.labels, row.model, row.provider)
@@ -55,7 +55,7 @@ def make_statement(
     activity: Activity,
     now_s: float,
 ) -> Statement:
-    """Return a month's statement from all entries until its end, and the activity of its days."""
+    """Return a month's statement from the entries until its end and the activity in the month."""
     opening, lent = -before.cost_nano_usd, 0
     sums: dict[str, int] = {}
     lines: dict[UsageGroup, StatementLine] = {}
@@ -112,7 +112,7 @@ def _add(lines: dict[UsageGroup, StatementLine], line: StatementLine) -> None:
 
 
 def _fit(lines: Sequence[StatementLine]) -> tuple[tuple[str, ...], Sequence[StatementLine]]:
-    """Return the parts of groups that are summed up, and the lines, which are then few enough."""
+    """Merge lines until they are few enough; return the merged parts of groups, and the lines."""
     summed: tuple[str, ...] = ()
     for part in _SUMMED:
         if len(lines) <= LINES_MAX:

@@ -1,4 +1,4 @@
-"""Holds of dead processes, and the record that such a generation gets; pure."""
+"""Pure rules for the holds of dead processes, and for the records of their generations."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,28 +12,26 @@ from tollgate.core.limits import LimitOwner
 from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
-# After this time a function that held money has ended: its timeout, and a margin for clocks that
-# differ.
+# Age at which a hold's function has ended: the function's timeout, and a margin for differing
+# clocks.
 FUNCTION_TIMEOUT_S: Final = 885
 _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
 
 
 class WalletHolds(Struct, frozen=True, kw_only=True):
-    """The holds of one wallet shard, in nano-dollars by id."""
+    """The holds on one wallet shard, in nano-dollars by hold id."""
 
     workspace_id: str
     shard: int
     holds: Mapping[str, int]
-    """Held nano-dollars by hold id."""
 
 
 class StateHolds(Struct, frozen=True, kw_only=True):
-    """The holds in the state of a key, a member or a team, in nano-dollars by id."""
+    """The holds on the state of a key, member or team, in nano-dollars by hold id."""
 
     owner: LimitOwner
     holds: Mapping[str, int]
-    """Held nano-dollars by hold id."""
 
     @property
     def workspace_id(self) -> str:
@@ -42,9 +40,9 @@ class StateHolds(Struct, frozen=True, kw_only=True):
 
 
 class ExpiredHold(Struct, frozen=True, kw_only=True):
-    """A hold past its deadline, with all its sides that were written.
+    """An expired hold, with the items on which it is stored.
 
-    A hold may be on a second shard if its write was delivered twice.
+    If a write was delivered twice, the hold may be on two wallet shards.
     """
 
     id: str
@@ -54,32 +52,32 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 
     @property
     def key_id(self) -> str:
-        """Id of the key, empty if the key's side was never written or is settled."""
+        """Id of the key, empty if the key's state does not have the hold."""
         keys = (state.owner.id for state in self.states if state.owner.level == "key")
         return next(keys, "")
 
     @property
     def held_nano_usd(self) -> int:
-        """Amount of the side that holds most."""
+        """Largest held amount on an item."""
         written_sides: list[WalletHolds | StateHolds] = [*self.wallets, *self.states]
         return max(side.holds[self.id] for side in written_sides)
 
 
 class SweepReport(Struct, frozen=True, kw_only=True):
-    """The counts of one run of the sweeper."""
+    """The counts from one run of the sweeper."""
 
     found: int
     """Number of expired holds."""
     settled: int
     """Number of expired holds that were settled."""
     oldest_age_s: float
-    """Age of the oldest hold, expired or not; 0 without holds."""
+    """Age of the oldest hold, even if not expired; 0 without holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
-    """Number of holds of each level that has too many of them on one item."""
+    """Number of holds by level, for levels with too many holds on one item."""
 
     @property
     def counts(self) -> dict[str, float]:
-        """Counts for the log line of the run."""
+        """Counts for the log."""
         return {
             "found": self.found,
             "settled": self.settled,
@@ -89,10 +87,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
-    """Group expired holds by their id, oldest first.
-
-    One side is enough to expire a hold, but only all sides together name its workspace and key.
-    """
+    """Return the expired holds, oldest first, each with all the items on which it is stored."""
     wallets: dict[str, list[WalletHolds]] = {}
     states: dict[str, list[StateHolds]] = {}
     for item in items:
@@ -114,7 +109,7 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
 
 
 def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
-    """Return the number of holds of each level that has too many of them on one item."""
+    """Return the number of holds by level, for levels with too many holds on one item."""
     holds: Counter[LimitOwner] = Counter()
     crowded = set()
     for item in items:
@@ -127,19 +122,19 @@ def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOw
 
 
 def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
-    """Return True if a generation's record names this slice of a state, which then pays.
+    """Return True if the record of a generation names this slice, so the slice pays the cost.
 
-    Another slice may have a hold of the same id if the hold's write was delivered twice.
+    If a write was delivered twice, another slice may have a hold with the same id.
     """
     above = owner.above_key
     return owner.slice == (record.slices.get(above, 0) if above is not None else 0)
 
 
 def lost_record(expired: ExpiredHold) -> GenerationRecord:
-    """Make the record of a generation whose process died, at cost 0.
+    """Return the record, at cost 0, for a generation whose process died.
 
-    Holds that were left by refused attempts, or by writes that arrived too late, look the same.
-    Therefore a lost generation is never charged.
+    Refused attempts and late writes may leave holds that look the same, so a lost generation is
+    never charged.
     """
     return GenerationRecord(
         id=expired.id,

@@ -1,4 +1,4 @@
-"""Webhook events, made from what is stored with each change, and the times of retries."""
+"""Creates webhook events from audit log entries and alerts, and computes the times of retries."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from tollgate.core.webhooks import WebhookEvent, iso_ms
 
 EVENT_PREFIX: Final = "evt_"
 BUDGET_EVENT: Final = "budget.threshold_reached"
-# Time for which an event is retried, and after which an endpoint that accepted none is disabled.
+# Time for which an event is retried. An endpoint that accepts no event for this time is disabled.
 TRIED_FOR_S: Final = 3 * DAY_S
 _FIRST_WAIT_S: Final = 240
 _WAIT_MAX_S: Final = 8 * 3600
-# Past tense of the actions' last words whose past tense is irregular.
+# Irregular past tenses of the verbs in actions.
 _IRREGULAR: Final = {
     "adjustment": "adjusted",
     "canary": "canary_changed",
@@ -24,7 +24,7 @@ _IRREGULAR: Final = {
 
 
 class BudgetAlert(Struct, frozen=True, kw_only=True):
-    """A budget alert in its stored form."""
+    """A budget alert, as it is stored."""
 
     id: str
     workspace_id: str
@@ -33,7 +33,7 @@ class BudgetAlert(Struct, frozen=True, kw_only=True):
 
 
 def event_type(entry: AuditEntry) -> str:
-    """Return the event type of an audit log entry: `key.create` becomes `key.created`."""
+    """Return the event type for an audit log entry: `key.create` becomes `key.created`."""
     kind, _, verb = entry.action.rpartition(".")
     disabled = entry.after.get("disabled")
     if entry.action == "key.change" and disabled is not None:
@@ -43,10 +43,7 @@ def event_type(entry: AuditEntry) -> str:
 
 
 def event_of_entry(entry: AuditEntry, workspace_id: str) -> WebhookEvent:
-    """Return the event of an audit log entry, for a workspace that may read the entry.
-
-    The actor's network address and the request's id stay in the log.
-    """
+    """Return the event for an audit log entry, without the actor's IP address and request id."""
     actor = entry.actor
     return WebhookEvent(
         id=EVENT_PREFIX + entry.id,
@@ -69,7 +66,7 @@ def event_of_entry(entry: AuditEntry, workspace_id: str) -> WebhookEvent:
 
 
 def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
-    """Return the event of a budget alert."""
+    """Return the event for a budget alert."""
     return WebhookEvent(
         id=f"{EVENT_PREFIX}{created_s * 1_000:013d}.{alert.id.removeprefix(EVENT_PREFIX)}",
         type=BUDGET_EVENT,
@@ -80,7 +77,5 @@ def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
 
 
 def next_try_s(attempts: int, now_s: int) -> int:
-    """Return when to try an event again after this many attempts: 4 minutes, doubling up to 8
-    hours.
-    """
+    """Return the Unix second of the next attempt; the delay doubles from 4 minutes to 8 hours."""
     return now_s + min(_WAIT_MAX_S, _FIRST_WAIT_S << min(attempts - 1, 10))

@@ -1,1 +1,1 @@
-"""Codecs of search engines: one module each, and their table."""
+"""Codecs of search and OCR engines, one module each."""

@@ -1,9 +1,9 @@
 """Brave's web search.
 
 https://api-dashboard.search.brave.com/api-reference/web/search/get (2026-11-22):
-`GET /res/v1/web/search`, the key as `X-Subscription-Token`, queries of at most 400 characters and
-50 words, at most 20 results. Domains are operators of the query (`site:`, `-site:`; documentation,
-"Search operators", the same day).
+`GET /res/v1/web/search`, the key in `X-Subscription-Token`, queries of at most 400 characters and
+50 words, at most 20 results. The query states domains by operators (`site:`, `-site:`;
+documentation, "Search operators", the same day).
 """
 
 import re
@@ -20,7 +20,7 @@ from tollgate.tools.ports.base import EngineRequest
 _RESULTS_MAX: Final = 20
 _QUERY_CHARACTERS_MAX: Final = 400
 _QUERY_WORDS_MAX: Final = 50
-# Supported countries (documentation, "Country codes", 2026-11-22); Brave refuses any other.
+# Supported countries (documentation, "Country codes", 2026-11-22); Brave refuses all others.
 _COUNTRY_CODES: Final = (
     "AR AU AT BE BR CA CL CN DE DK ES FI FR GB GR HK ID IN IT JP KR MX MY NL NO NZ PH PL PT RU SA "
     "SE CH TR TW US ZA"
@@ -46,7 +46,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
+    """Return the request for a search."""
     country = (search.location.country or "").upper() if search.location else ""
     query = {
         "q": _with_operators(search.query, search.domains),
@@ -64,20 +64,20 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
         Source(
-            url=each.url,
-            title=_TAG.sub("", each.title),
-            text=_TAG.sub("", "\n".join((each.description, *each.extra_snippets))).strip(),
-            published=each.page_age,
+            url=result.url,
+            title=_TAG.sub("", result.title),
+            text=_TAG.sub("", "\n".join((result.description, *result.extra_snippets))).strip(),
+            published=result.page_age,
         )
-        for each in read_engine_reply(body, _Reply).web.results
+        for result in read_engine_reply(body, _Reply).web.results
     )
 
 
 def _with_operators(query: str, domains: DomainRules) -> str:
-    """Return the query with its domains if short enough: results are filtered in any case."""
+    """Add domains to a query if the result is short enough; results are filtered anyway."""
     included = " OR ".join(f"site:{domain}" for domain in domains.allowed)
     excluded = " ".join(f"-site:{domain}" for domain in domains.blocked)
     longer = " ".join(filter(None, (query, f"({included})" if included else "", excluded)))

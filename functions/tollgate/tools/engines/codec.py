@@ -1,4 +1,4 @@
-"""The two halves of an engine's format, without I/O: encode a request, decode a reply."""
+"""Codecs of engines, which encode requests and decode replies, and the access to engines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -10,6 +10,8 @@ from tollgate.core.addresses import DomainRules
 from tollgate.core.content import InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import Source, UserLocation
+from tollgate.routing.scalars import KeySection
+from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 _JSON: Final[Mapping[str, str]] = {
@@ -20,7 +22,7 @@ _Reply = TypeVar("_Reply")
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """A search that a model requested, within its limits."""
+    """A search that a model requests, within the tool's limits."""
 
     query: str
     results_max: int
@@ -36,7 +38,7 @@ class EngineAccess(Struct, frozen=True, kw_only=True):
 
 
 class SearchCodec(Struct, frozen=True, kw_only=True):
-    """The format of one engine."""
+    """The codec of a search engine."""
 
     encode: Callable[[Search, EngineAccess], EngineRequest]
     decode: Callable[[bytes], tuple[Source, ...]]
@@ -44,10 +46,7 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A document, and the pages whose text is to be recognized, counted from 1.
-
-    `pictures` are those of the pages, for engines that read pictures.
-    """
+    """A document whose pages (counted from 1) need OCR, and pictures of these pages."""
 
     model: str
     document: InlineMedia
@@ -56,40 +55,50 @@ class Scan(Struct, frozen=True, kw_only=True):
 
 
 class RecognitionCodec(Struct, frozen=True, kw_only=True):
-    """The format of one engine that recognizes text.
+    """The codec of an OCR engine.
 
-    For an engine that reads one page at a time, `encode` returns one request for each page, and
-    `decode` takes the replies in the same order.
+    `encode` returns one request for each page if the engine reads one page at a time, and `decode`
+    takes the replies in the same order.
     """
 
     encode: Callable[[Scan, EngineAccess], Sequence[EngineRequest]]
     decode: Callable[[Sequence[bytes], Scan], Mapping[int, str]]
 
 
+async def find_access(address: str, key: KeySection | None, secrets: SecretStore) -> EngineAccess:
+    """Return the access to an engine; raise RunFailure if its key is missing or invalid."""
+    if key is None:
+        return EngineAccess(base_url=address, key=None)
+    secret = ((await secrets.read(key.reference)) or "").strip()
+    if not secret or not (secret.isascii() and secret.isprintable()):
+        raise RunFailure("unavailable", "the engine's key is missing or invalid")
+    return EngineAccess(base_url=address, key=secret)
+
+
 def bearer(key: str | None) -> Mapping[str, str]:
-    """Return the header of a bearer token; no header if there is no key."""
+    """Return the header with a bearer token; no header without a key."""
     return {} if key is None else {"authorization": f"Bearer {key}"}
 
 
 def post_json(url: str, body: Mapping[str, JsonValue], headers: Mapping[str, str]) -> EngineRequest:
-    """Return a POST of a JSON body, without the values that are None."""
-    stated = {name: value for name, value in body.items() if value is not None}
+    """Return a POST request with a JSON body, which omits values that are None."""
+    content = {name: value for name, value in body.items() if value is not None}
     return EngineRequest(
-        method="POST", url=url, headers={**_JSON, **headers}, body=msgspec.json.encode(stated)
+        method="POST", url=url, headers={**_JSON, **headers}, body=msgspec.json.encode(content)
     )
 
 
 def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
-    """Return a reply decoded as a type; raise RunFailure if it has another shape."""
+    """Return a decoded reply; raise RunFailure if the reply is not of this type."""
     try:
         return msgspec.json.decode(body, type=type_)
     except (msgspec.DecodeError, RecursionError) as unreadable:
         raise RunFailure("unavailable", "the engine's reply could not be read") from unreadable
 
 
-def listed(domains: tuple[str, ...], most: int) -> list[JsonValue] | None:
-    """Return domains as a list for the request, None if there are none.
+def listed(domains: tuple[str, ...], domains_max: int) -> list[JsonValue] | None:
+    """Return domains for a request, None if there are none or too many for the engine.
 
-    A list longer than the engine accepts is left out: results are filtered by domain in any case.
+    The results are filtered by domain anyway.
     """
-    return list(domains) if 0 < len(domains) <= most else None
+    return list(domains) if 0 < len(domains) <= domains_max else None

@@ -1,8 +1,8 @@
 """Exa's search, with excerpts of the results.
 
-https://exa.ai/docs/reference/search (2026-11-22): `POST /search`, the key as `x-api-key`,
-`contents.highlights` for the passages that answer the query, `userLocation` as two letters. A
-search costs the same for up to 25 results.
+https://exa.ai/docs/reference/search (2026-11-22): `POST /search`, the key in `x-api-key`,
+`contents.highlights` for passages that answer the query, a two-letter country in `userLocation`.
+All searches with up to 25 results have the same price.
 """
 
 from typing import Final
@@ -37,7 +37,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
+    """Return the request for a search."""
     country = search.location.country if search.location else None
     return post_json(
         f"{access.base_url}/search",
@@ -55,15 +55,15 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
         Source(
-            url=each.url,
-            title=each.title or "",
-            text="\n".join(each.highlights or ()) or each.text or "",
-            published=each.publishedDate,
+            url=result.url,
+            title=result.title or "",
+            text="\n".join(result.highlights or ()) or result.text or "",
+            published=result.publishedDate,
         )
-        for each in read_engine_reply(body, _Reply).results
+        for result in read_engine_reply(body, _Reply).results
     )
 
 

@@ -1,8 +1,8 @@
 """Firecrawl's search.
 
 https://docs.firecrawl.dev/api-reference/endpoint/search (2026-11-22): `POST /v2/search`, a bearer
-token, queries of at most 500 characters, `sources` web, domains either to include or to exclude. A
-search costs the same for up to ten results. Pages are not scraped, because each would be charged.
+token, queries of at most 500 characters, `web` in `sources`, either included or excluded domains.
+All searches with up to ten results have the same price; scraped pages would be charged extra.
 """
 
 from typing import Final
@@ -40,9 +40,9 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
-    place = search.location
-    names = (place.city, place.region, place.country) if place else ()
+    """Return the request for a search."""
+    location = search.location
+    names = (location.city, location.region, location.country) if location else ()
     included = listed(search.domains.allowed, _DOMAINS_MAX)
     return post_json(
         f"{access.base_url}/v2/search",
@@ -53,17 +53,17 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
             "includeDomains": included,
             "excludeDomains": None if included else listed(search.domains.blocked, _DOMAINS_MAX),
             "location": ", ".join(filter(None, names)) or None,
-            "country": place.country.upper() if place and place.country else None,
+            "country": location.country.upper() if location and location.country else None,
         },
         bearer(access.key),
     )
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
-        Source(url=each.url, title=each.title or "", text=each.description or "")
-        for each in read_engine_reply(body, _Reply).data.web
+        Source(url=result.url, title=result.title or "", text=result.description or "")
+        for result in read_engine_reply(body, _Reply).data.web
     )
 
 

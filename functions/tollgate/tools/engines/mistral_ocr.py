@@ -1,9 +1,9 @@
-"""Mistral's recognition of documents.
+"""Mistral's OCR for documents.
 
-https://docs.mistral.ai/api/endpoint/ocr, in the reference of the vendor's client
-(github.com/mistralai/client-python, docs/models, OCRRequest and OCRPageObject; 2026-11-22): `POST
-/v1/ocr`, a bearer token, a document as a `data:` URL, `pages` counted from 0. A reply has the
-`markdown` of each page with its `index`, counted from 0 as well.
+https://docs.mistral.ai/api/endpoint/ocr, and OCRRequest and OCRPageObject in the reference of the
+vendor's client (github.com/mistralai/client-python, docs/models; 2026-11-22): `POST /v1/ocr`, a
+bearer token, a document as a `data:` URL, `pages` counted from 0. A reply contains the `markdown`
+and the `index` of each page, also counted from 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
-    """Return the single request of a recognition."""
+    """Return the only request for a document."""
     content = scan.document
     request = post_json(
         f"{access.base_url}/v1/ocr",
@@ -51,7 +51,7 @@ def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
 
 
 def _decode(bodies: Sequence[bytes], scan: Scan) -> Mapping[int, str]:
-    """Return the text of each page of the reply, counted from 1."""
+    """Return the text of each page in the reply, by page number from 1."""
     (body,) = bodies
     return {page.index + 1: page.markdown for page in read_engine_reply(body, _Reply).pages}
 

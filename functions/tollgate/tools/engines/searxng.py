@@ -1,8 +1,9 @@
-"""SearXNG, a search engine that operators host themselves.
+"""SearXNG, a search engine that operators host.
 
 https://docs.searxng.org/dev/search_api.html (2026-11-22): `GET /search` with `format=json`, which
-the engine's settings have to allow, or it replies 403. The number of results, domains and places
-cannot be stated. A key is for a proxy in front of the engine, and is sent as a bearer token.
+the engine refuses with status 403 unless its settings allow that format. Requests cannot state a
+number of results, domains or a location. A key is for a proxy in front of the engine, and is sent
+as a bearer token.
 """
 
 from typing import Final
@@ -33,7 +34,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
+    """Return the request for a search."""
     query = urlencode({"q": search.query, "format": "json"})
     return EngineRequest(
         method="GET",
@@ -43,15 +44,15 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
         Source(
-            url=each.url,
-            title=each.title or "",
-            text=each.content or "",
-            published=each.publishedDate,
+            url=result.url,
+            title=result.title or "",
+            text=result.content or "",
+            published=result.publishedDate,
         )
-        for each in read_engine_reply(body, _Reply).results
+        for result in read_engine_reply(body, _Reply).results
     )
 
 

@@ -1,9 +1,9 @@
 """Tavily's search.
 
 https://docs.tavily.com/documentation/api-reference/endpoint/search (2026-11-22): `POST /search`, a
-bearer token, at most 20 results, 300 domains to include and 150 to exclude. `search_depth: basic`
-costs one credit. `country` is not sent: it takes English names from a list, and callers state
-country codes.
+bearer token, at most 20 results, 300 included domains and 150 excluded domains. A search with
+`search_depth: basic` costs one credit. `country` is not sent, because the API expects English names
+but callers state country codes.
 """
 
 from typing import Final
@@ -39,7 +39,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
-    """Return the request of a search."""
+    """Return the request for a search."""
     return post_json(
         f"{access.base_url}/search",
         {
@@ -54,10 +54,12 @@ def _encode(search: Search, access: EngineAccess) -> EngineRequest:
 
 
 def _decode(body: bytes) -> tuple[Source, ...]:
-    """Return the results of a reply, the best first."""
+    """Return the results in a reply, best first."""
     return tuple(
-        Source(url=each.url, title=each.title, text=each.content, published=each.published_date)
-        for each in read_engine_reply(body, _Reply).results
+        Source(
+            url=result.url, title=result.title, text=result.content, published=result.published_date
+        )
+        for result in read_engine_reply(body, _Reply).results
     )
 
 

@@ -1,9 +1,9 @@
-"""Amazon Textract's recognition of pictures of pages.
+"""Amazon Textract's OCR for pictures of pages.
 
 https://docs.aws.amazon.com/textract/latest/dg/API_DetectDocumentText.html (2026-11-22): a picture
-of one page as base64 in `Document.Bytes`; `Blocks` of the type LINE have the text from top to
-bottom. The call for whole files is asynchronous and reads from a bucket, so pages are sent one by
-one.
+of one page as Base64 in `Document.Bytes`; `Blocks` of type LINE contain the text from top to
+bottom. Each page has its own request, because the call for whole files is asynchronous and needs a
+bucket.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class _Reply(Struct, frozen=True, kw_only=True, rename="pascal"):
 def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
     """Return a request for each page; raise RunFailure for a page without a picture."""
     if missing := set(scan.pages) - scan.pictures.keys():
-        raise RunFailure("unavailable", f"{len(missing)} pages have no picture to recognize")
+        raise RunFailure("unavailable", f"{len(missing)} pages have no picture")
     return tuple(
         post_json(
             f"{access.base_url}/", {"Document": {"Bytes": scan.pictures[page].base64}}, _HEADERS
@@ -49,7 +49,7 @@ def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
 
 
 def _decode(bodies: Sequence[bytes], scan: Scan) -> Mapping[int, str]:
-    """Return the lines of each page, joined."""
+    """Return the text of each page, by page number."""
     return {
         page: "\n".join(
             block.text

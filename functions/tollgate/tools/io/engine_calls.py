@@ -1,4 +1,4 @@
-"""Requests to the engines of tools, over the connection pool for providers."""
+"""Sends requests to the engines of tools, over the providers' connection pool."""
 
 import asyncio
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.errors import UpstreamError
-from tollgate.http1.errors import HttpError
+from tollgate.http1.errors import HttpError, ReplyTooLong
 from tollgate.providers.ports.base import UpstreamRefused
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.tools.ports.base import EngineRequest, RunFailure, RunFault
@@ -15,7 +15,7 @@ _TOO_MANY: Final = 429
 
 
 class PooledEngineCalls(Struct, frozen=True):
-    """Implements `tools.ports.base.EngineCalls`; the text of an error reply is never passed on."""
+    """Implements `tools.ports.base.EngineCalls`; failures never quote the reply."""
 
     pool: HttpPool
 
@@ -34,19 +34,16 @@ class PooledEngineCalls(Struct, frozen=True):
         try:
             async with asyncio.timeout(timeout_s), self.pool.send(call) as reply:
                 if reply.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise _failure("replied in another encoding than requested")
-                body = bytearray()
-                while chunk := await reply.read():
-                    body += chunk
-                    if len(body) > bytes_max:
-                        raise _failure("replied with more than can be read")
-                return bytes(body)
+                    raise _failure("replied in an encoding that was not requested")
+                return await reply.read_all(bytes_max)
         except UpstreamRefused as refused:
             if refused.status == _TOO_MANY:
-                raise _failure("gets too many requests", "too_many_requests") from refused
+                raise _failure("received too many requests", "too_many_requests") from refused
             raise _failure(f"refused the request with HTTP {refused.status}") from refused
         except TimeoutError as late:
             raise _failure("did not answer in time") from late
+        except ReplyTooLong as large:
+            raise _failure("sent a reply that is too long") from large
         except (UpstreamError, HttpError) as failure:
             raise _failure("cannot be reached") from failure
 

@@ -1,23 +1,23 @@
-"""Fetches media and pages by URL, from public addresses only, with errors for callers."""
+"""Fetches media and pages by URL from public addresses, with errors for callers and models."""
 
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.http1.egress import Egress, FetchLimits
+from tollgate.http1.egress import Egress, Fetched, FetchLimits
 from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableReply
 from tollgate.providers.ports.base import FetchedMedia
 
 if TYPE_CHECKING:
-    # Imported by few processes, while every process creates a fetcher at its start.
-    from tollgate.tools.ports.base import FetchedPage, PageLimits
+    # Every process creates a fetcher at its start, but few processes need this module.
+    from tollgate.tools.ports.base import PageLimits
 
 
 class PublicFetcher:
     """Implements `providers.ports.base.MediaFetcher` and `tools.ports.base.PageFetcher`.
 
-    Errors never describe what an address replied, so that callers cannot probe internal addresses.
+    Errors never describe a reply, so that callers cannot probe internal addresses.
     """
 
     def __init__(self, egress: Egress, limits: FetchLimits | None = None) -> None:
@@ -27,7 +27,7 @@ class PublicFetcher:
     async def fetch(
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
-        """Return the media at a URL; raise RequestError if that must not or cannot be fetched."""
+        """Return the media at a URL; raise RequestError if it must not or cannot be fetched."""
         limits = replace(self._limits, body_bytes_max=bytes_max or self._limits.body_bytes_max)
         try:
             found = await self._egress.fetch(url, limits)
@@ -37,14 +37,16 @@ class PublicFetcher:
             raise _refusal("could not be fetched", field) from failure
         return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
 
-    async def fetch_page(self, url: str, limits: "PageLimits") -> "FetchedPage":
+    async def fetch_page(self, url: str, limits: "PageLimits") -> Fetched:
         """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
-        # Imported with the first page, because most processes fetch none.
-        from tollgate.tools.ports.base import FetchedPage, RunFailure
+        # Imported with the first page, because most processes fetch no page.
+        from tollgate.tools.ports.base import RunFailure
 
-        own = replace(self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s)
+        fetch_limits = replace(
+            self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s
+        )
         try:
-            found = await self._egress.fetch(url, own, limits.domains)
+            return await self._egress.fetch(url, fetch_limits, limits.domains)
         except ForbiddenUrl as forbidden:
             raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
         except UnusableReply as unusable:
@@ -53,7 +55,6 @@ class PublicFetcher:
             raise RunFailure("url_not_accessible", "the page did not arrive in time") from late
         except HttpError as failure:
             raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
-        return FetchedPage(url=found.url, content=found.content, claimed_type=found.claimed_type)
 
 
 def _refusal(problem: str, field: str) -> RequestError:

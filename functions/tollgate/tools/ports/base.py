@@ -1,4 +1,4 @@
-"""The protocols between generations, the tools that run in them, and the tools' I/O."""
+"""The protocols between generations, server tools and the tools' I/O."""
 
 from collections.abc import Mapping
 from typing import Literal, Protocol
@@ -12,10 +12,10 @@ from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.core.work.images import ImageRequest
+from tollgate.http1.egress import Fetched
 
-# The codes of failed runs, for the model, the record and the caller. They are those of Anthropic's
-# two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool", 2026-11-22), so
-# that clients of that format know them.
+# Error codes of runs, for the model, the record and the caller. Clients know them from Anthropic's
+# web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool", 2026-11-22).
 RunFault = Literal[
     "invalid_input",
     "max_uses_exceeded",
@@ -31,9 +31,9 @@ RunFault = Literal[
 
 
 class RunFailure(Exception):
-    """Raised by a tool or its I/O for a run that failed; `words` are for the model.
+    """A failed run of a tool, which `words` describe to the model.
 
-    They contain no key, no address of the operator and nothing from an engine's reply.
+    `words` contain no key, no address of the operator and no part of an engine's reply.
     """
 
     def __init__(self, fault: RunFault, words: str) -> None:
@@ -43,7 +43,7 @@ class RunFailure(Exception):
 
 
 class EngineRequest(Struct, frozen=True, kw_only=True):
-    """A request to an engine, with the key among the headers and the URL already escaped."""
+    """A request to an engine, with the key in the headers and an escaped URL."""
 
     method: Literal["GET", "POST"]
     url: str
@@ -60,20 +60,11 @@ class EngineCalls(Protocol):
         """Return the body of a reply with status 200; raise RunFailure for any other outcome."""
 
 
-class FetchedPage(Struct, frozen=True, kw_only=True):
-    """The content at a URL, after redirects."""
-
-    url: str
-    """The address after redirects."""
-    content: bytes
-    claimed_type: str | None = None
-
-
 class PageLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one fetch."""
+    """The limits for one fetch."""
 
     domains: DomainRules
-    """Rules for the address and for every redirect."""
+    """Rules for the URL and all redirects."""
     bytes_max: int
     timeout_s: float
 
@@ -81,37 +72,37 @@ class PageLimits(Struct, frozen=True, kw_only=True):
 class PageFetcher(Protocol):
     """Fetches pages from public addresses only."""
 
-    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+    async def fetch_page(self, url: str, limits: PageLimits) -> Fetched:
         """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
 
 
 class Painted(Struct, frozen=True, kw_only=True):
-    """Pictures that a model made, and the fees for them."""
+    """Pictures that a model has made, and their fees."""
 
     images: tuple[MadeImage, ...]
     fees: tuple[Fee, ...]
 
 
 class Painter(Protocol):
-    """Makes pictures with image models of the catalog."""
+    """Makes pictures with image models from the catalog."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the most that the work can cost; raise GatewayError if no model may do it."""
+        """Return the maximum cost of the work; raise GatewayError if no model may do the work."""
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Return the pictures; raise RunFailure if no endpoint makes them in time."""
+        """Return the pictures; raise RunFailure if no endpoint returns pictures in time."""
 
 
 class ToolBound(Struct, frozen=True, kw_only=True):
-    """The maximum number of runs of one tool in a request, with their costs and result size."""
+    """The maximum runs of a tool in one request, with their cost and result size."""
 
     engine: str
-    """Name of the engine that runs the tool, as in routing.yaml."""
+    """Name of the engine in routing.yaml."""
     uses_max: int
     fees_nano_usd: int
-    """Fees of all runs together."""
+    """Maximum fees for all runs together."""
     result_tokens: int
-    """Tokens of the result of one run."""
+    """Maximum number of tokens in the result of one run."""
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
@@ -119,32 +110,32 @@ class RunReport(Struct, frozen=True, kw_only=True):
 
     result: RunResult
     engine: str
-    """Name of the engine that ran, as in routing.yaml."""
+    """Name of the engine in routing.yaml."""
     fees: tuple[Fee, ...] = ()
-    """Charges for the run; empty if the engine was not reached."""
+    """Fees for the run; empty if the engine was not called."""
     made: tuple[MadeImage, ...] = ()
-    """Pictures that the run made, which become part of the reply."""
+    """Pictures for the reply."""
 
 
 class RequestTools(Protocol):
-    """The tools of one request, which also keep the URLs that the request may fetch."""
+    """The tools for one request, which also remember the URLs that the request may fetch."""
 
     def declare(self, tool: ServerTool) -> Tool | None:
-        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+        """Return the tool's declaration for the model; None for a tool that is not configured."""
 
     def bound(self, tool: ServerTool) -> ToolBound:
-        """Return the bound of a configured tool, by its request and by routing.yaml."""
+        """Return the limits for a configured tool, from the request and routing.yaml."""
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with its limits for providers that run it; None if no provider may."""
+        """Return a tool with its limits for the provider to run; None if providers may not."""
 
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
     ) -> RunReport:
-        """Run a tool once, within `remaining_s`.
+        """Run a tool once, within `remaining_s` seconds.
 
-        A failing engine makes a result with an error, unless routing.yaml requires the tool: then
-        the failure raises UpstreamError.
+        If the engine fails, return a result with an error. Raise UpstreamError instead if
+        routing.yaml requires the tool.
         """
 
 
@@ -154,4 +145,4 @@ class ServerTools(Protocol):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request; `route` is the name of its route, if it uses one."""
+        """Return the tools for one request; `route` is the name of its route, None without one."""

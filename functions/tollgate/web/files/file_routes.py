@@ -1,4 +1,4 @@
-"""Routes of files: upload, list, download and delete, for the keys of a workspace."""
+"""Routes that upload, list, download and delete the files of a workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import GatewayError, RequestError, invalid_request, not_found
 from tollgate.core.files.file_types import guess_media_type
-from tollgate.core.files.stored import FilePurpose, NewFile, StoredFile, check_size, clean_filename
+from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.administration import FileStore
@@ -37,7 +37,7 @@ _REPLAY_HEADER: Final = "x-idempotent-replay"
 _PRIVATE: Final = {"cache-control": "private, max-age=0"}
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
     200: {"description": "The content.", "content": {"application/octet-stream": {}}},
-    302: {"description": "The address of the content, which is valid for minutes."},
+    302: {"description": "The URL of the content, which is valid for minutes."},
 }
 
 
@@ -54,11 +54,7 @@ def file_routes(services: Services, *, body_bytes_max: int) -> APIRouter:
 def _add_upload(router: APIRouter, services: Services) -> None:
     """Add the route that uploads a file."""
 
-    @router.post(
-        "",
-        response_model=FileObject,
-        openapi_extra={"requestBody": form_description()},
-    )
+    @router.post("", response_model=FileObject, openapi_extra={"requestBody": form_description()})
     async def create_file(request: Request, principal: Caller) -> Response:
         """Upload a file as a form.
 
@@ -89,7 +85,7 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
     async def announce_file(
         request: Request, announcement: PresignedBody, principal: Caller
     ) -> PresignedObject:
-        """Announce a file, and get the address to which to send its content by PUT.
+        """Announce a file, and get the URL to which its content is sent by PUT.
 
         The content is checked when the file is first read: a file that differs from its
         announcement is removed.
@@ -97,25 +93,16 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         files = _store(services)
         check_size(announcement.bytes, files.caps.file_bytes_max, "bytes")
         filename = clean_filename(announcement.filename)
-        expires = announcement.expires_after
-        new = NewFile(
-            workspace_id=principal.workspace_id,
-            key_id=principal.key_id,
-            member_id=principal.member_id,
-            filename=filename,
-            purpose=announcement.purpose,
-            media_type=announcement.media_type or guess_media_type(filename),
-            expires_after_s=expires.seconds if expires else None,
-        )
+        media_type = announcement.media_type or guess_media_type(filename)
+        new = announcement.new_file(principal, filename, media_type)
         announced = await files.announce(await services.with_expiry(new), announcement.bytes)
         if announced is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
+            raise invalid_request(
                 "This host stores files in a folder, which has no upload addresses; use POST "
-                "/v1/files.",
+                "/v1/files."
             )
-        # A host that receives content itself signs addresses without a host name: the request's is
-        # used.
+        # A host that receives content itself signs URLs without a host name, which the request
+        # supplies.
         return PresignedObject.of(*announced, base_url=str(request.base_url))
 
 
@@ -212,9 +199,8 @@ async def _create_once(
     """Store a file, or find the stored reply of the claim; return the reply and its headers."""
     answers = services.answers
     if answers is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "Idempotency-Key needs stored replies, and this deployment stores none.",
+        raise invalid_request(
+            "Idempotency-Key needs stored replies, and this deployment stores none."
         )
     stored_reply = await answers.claim(claim)
     if stored_reply is not None:
@@ -227,7 +213,7 @@ async def _create_once(
     try:
         await answers.keep(claim, body)
     except GatewayError as failed:
-        # The file is stored, so its uploader has to learn of it even if the reply is not stored.
+        # The file is stored, so its uploader must get the id even if the reply is not stored.
         _log.warning("the reply to the claim %s is not stored: %s", claim.key_hash, failed)
     return body, {}
 
@@ -246,12 +232,10 @@ async def _usage_headers(files: FileStore, principal: Principal) -> dict[str, st
 def _store(services: Services) -> FileStore:
     """Return the store of files; raise RequestError if the deployment has none."""
     if services.files is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "This deployment has no bucket for files.")
+        raise not_found("This deployment has no bucket for files.")
     return services.files
 
 
 def _not_found() -> RequestError:
-    """Return the refusal of an unknown id, the same as for an id of another workspace."""
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such file in this workspace.", param=_PARAM
-    )
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
+    return not_found("There is no such file in this workspace.", _PARAM)

@@ -5,7 +5,8 @@ from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.files.stored import FilePurpose, SignedUpload, StoredFile
+from tollgate.core.files.stored import FilePurpose, NewFile, SignedUpload, StoredFile
+from tollgate.core.principal import Principal
 from tollgate.web.shapes import Unreadable
 
 EXPIRES_MIN_S: Final = 3_600
@@ -30,7 +31,19 @@ class FileFields(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     purpose: FilePurpose
-    expires_after: ExpiresAfter | None = Field(None, description="default: that of the workspace")
+    expires_after: ExpiresAfter | None = Field(None, description="default: the workspace's setting")
+
+    def new_file(self, principal: Principal, filename: str, media_type: str) -> NewFile:
+        """Return the metadata of the caller's file."""
+        return NewFile(
+            workspace_id=principal.workspace_id,
+            key_id=principal.key_id,
+            member_id=principal.member_id,
+            filename=filename,
+            purpose=self.purpose,
+            media_type=media_type,
+            expires_after_s=self.expires_after.seconds if self.expires_after else None,
+        )
 
 
 class PresignedBody(FileFields):
@@ -42,18 +55,18 @@ class PresignedBody(FileFields):
 
 
 class PresignedObject(BaseModel):
-    """An address to which the content of a file is sent, with exactly these headers."""
+    """A URL to which the content of a file is sent, with exactly these headers."""
 
     id: str = Field(description="id of the file, which exists once its content has arrived")
     object: Literal["file.presigned"] = "file.presigned"
     method: Literal["PUT"] = "PUT"
     url: str
     headers: dict[str, str]
-    expires_at: int = Field(description="Unix second at which the address expires")
+    expires_at: int = Field(description="Unix second at which the URL expires")
 
     @classmethod
     def of(cls, file: StoredFile, upload: SignedUpload, *, base_url: str) -> "PresignedObject":
-        """Build the object from an announced file; `base_url` completes a relative address."""
+        """Build the object from an announced file; `base_url` completes a relative URL."""
         return cls(
             id=file.id,
             url=urljoin(base_url, upload.url),

@@ -1,4 +1,4 @@
-"""Reads the form that uploads a file, and checks all of it except the limits of the store."""
+"""Reading of the form that uploads a file, with all checks except the store's limits."""
 
 import re
 from hashlib import sha256
@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
 from tollgate.core.files.stored import NewFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
@@ -21,17 +21,16 @@ _OBJECTS: Final = frozenset({"expires_after"})
 
 
 class Upload(Struct, frozen=True, kw_only=True):
-    """A file from a form; whether it fits into the workspace's limits is still to be checked."""
+    """A file from a form, which is not yet checked against the workspace's limits."""
 
     file: NewFile
     content: bytes
 
     def claim(self, key: str, request_id: str) -> Claim:
-        """Return the claim of an Idempotency-Key, under which the same file is stored once."""
+        """Return the claim for an Idempotency-Key, with which the same file is stored only once."""
         if not _CLAIM.fullmatch(key):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "Idempotency-Key: 1 to 255 letters, digits and characters of `_.:-`.",
+            raise invalid_request(
+                "Idempotency-Key: 1 to 255 letters, digits and characters of `_.:-`."
             )
         file = self.file
         stated = (file.filename, file.purpose, file.media_type, file.expires_after_s)
@@ -51,7 +50,7 @@ def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_m
     content = form.file("file")
     if not content:
         fault = "is required" if content is None else "must not be empty"
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"file {fault}.", param="file")
+        raise invalid_request(f"file {fault}.", "file")
     check_size(len(content), bytes_max, "file")
     [label] = form.labels["file"]
     filename = clean_filename(label.filename)
@@ -62,16 +61,4 @@ def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_m
         stated=label.media_type,
         purpose=fields.purpose,
     )
-    expires = fields.expires_after
-    return Upload(
-        file=NewFile(
-            workspace_id=principal.workspace_id,
-            key_id=principal.key_id,
-            member_id=principal.member_id,
-            filename=filename,
-            purpose=fields.purpose,
-            media_type=media_type,
-            expires_after_s=expires.seconds if expires else None,
-        ),
-        content=content,
-    )
+    return Upload(file=fields.new_file(principal, filename, media_type), content=content)

@@ -1,6 +1,6 @@
 """Labels that a caller states about itself, read from requests as routing.yaml configures.
 
-Imported with the first request under a catalog that reads such labels.
+Imported at the first request under a catalog that reads such labels.
 """
 
 import re
@@ -38,7 +38,7 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield what a body says about its caller: all metadata, and JSON in the user's id."""
+    """Yield the objects that may contain labels: all metadata, and JSON in the user's id."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

@@ -1,35 +1,58 @@
-"""The base of metered endpoints, and the steps from a request to its authenticated body.
+"""The base of metered endpoints, and the steps from a request to its body and caller.
 
-Generations and token counts share both.
+Generations and token counts share this module.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
+from tollgate.core.clock import Clock
 from tollgate.core.errors import MethodNotAllowed
+from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.engine.gateway import Gateway
+from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.ingress.base import Ingress, ParsedCall
-from tollgate.ingress.format_row import IngressFormat
-from tollgate.web.access import METERED
-from tollgate.web.auth import authenticate
-from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.ingress.formats import IngressFormat
+from tollgate.stores.ports.base import KeyDirectory
+from tollgate.web.access import METERED, authenticate
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
+
+
+class RequestServices(Struct, frozen=True, kw_only=True):
+    """Dependencies that are the same for every request and catalog."""
+
+    keys: KeyDirectory
+    ingresses: Mapping[str, Ingress]
+    """The ingress of each row of `ingress.formats`, by name."""
+    clock: Clock
+    ids: IdSource
+    journal: Journal
+
+
+class Gateways(Protocol):
+    """Source of the gateway that serves a key."""
+
+    async def for_key(self, key_id: str) -> Gateway:
+        """Return the gateway that serves a request of this key from start to end."""
+
+    async def finish_loading(self) -> None:
+        """Wait until background loads have ended; called after each reply."""
 
 
 class Entered(Struct, frozen=True, kw_only=True):
     """A request with its authenticated caller."""
 
     headers: Mapping[str, str]
-    """Headers by name in lower case; of a repeated header, the first value."""
+    """Headers by lower-case name, with the first value of a repeated header."""
     principal: Principal
     gateway: Gateway
     body: bytes
@@ -38,7 +61,7 @@ class Entered(Struct, frozen=True, kw_only=True):
 class Entrance:
     """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` has the stored responses, for a format whose requests may name one; otherwise None.
+    `responses` stores responses, for a format whose requests may name them; otherwise None.
     """
 
     def __init__(
@@ -56,7 +79,8 @@ class Entrance:
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
-        # Decoded once, because each look-up in Starlette's `Headers` searches all of them.
+        # The headers are decoded once, because each look-up in Starlette's `Headers` searches all
+        # of them.
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in reversed(scope["headers"])

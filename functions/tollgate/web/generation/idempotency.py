@@ -1,11 +1,11 @@
-"""`Idempotency-Key`: a repeated request is generated, and billed, once."""
+"""`Idempotency-Key` of metered requests, with which repeated requests are billed once."""
 
 import logging
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import generate
@@ -29,10 +29,7 @@ def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) 
     if key is None:
         return None
     if not (0 < len(key) <= _LENGTH_MAX and key.isascii() and key.isprintable()):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"Idempotency-Key: 1 to {_LENGTH_MAX} printable ASCII characters.",
-        )
+        raise invalid_request(f"Idempotency-Key: 1 to {_LENGTH_MAX} printable ASCII characters.")
     principal = call.principal
     return Claim(
         workspace_id=principal.workspace_id,
@@ -72,9 +69,9 @@ async def generate_once(
 
 
 def _decode(stored_reply: bytes, claim: Claim) -> KeptAnswer:
-    """Decode a stored reply.
+    """Decode a stored reply; raise RequestError if it is corrupt.
 
-    A corrupt one raises RequestError: generating again would bill the same request twice.
+    Generating the answer again would bill the same request twice.
     """
     try:
         return KeptAnswer.from_bytes(stored_reply)

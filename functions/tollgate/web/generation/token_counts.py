@@ -1,6 +1,6 @@
 """An ASGI endpoint that counts the tokens of a prompt, in one client format.
 
-Imported with the first request for a count.
+Imported at the first request for a count.
 """
 
 from starlette.types import Receive, Scope
@@ -9,7 +9,7 @@ from typing_extensions import override
 from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.replies.sink import ClientGone, send_error
 from tollgate.engine.usage.token_counts import CountPace, TokenCount, count_tokens
-from tollgate.ingress.format_row import IngressFormat
+from tollgate.ingress.formats import IngressFormat
 from tollgate.web.generation.entrance import Entrance, FormatEndpoint
 from tollgate.web.http.reply import AsgiReply
 from tollgate.web.http.request_id import request_id_of

@@ -73,8 +73,8 @@ class Cors(CORSMiddleware):
         elif any(name == b"origin" for name, _ in scope["headers"]):
             await super().__call__(scope, receive, send)
         else:
-            # Most requests come from no web page: skipping Starlette's middleware is faster, with
-            # the same reply.
+            # Most requests do not come from a web page. For them, skipping Starlette's middleware
+            # is faster and gives the same reply.
             await self.app(scope, receive, _varying(send))
 
 
@@ -95,7 +95,7 @@ def _varying(send: Send) -> Send:
 
 
 def _allowing(send: Send) -> Send:
-    """Return a `send` that turns a 405, whose `allow` header names the methods, into a 204."""
+    """Return a `send` that changes status 405 to 204, and keeps the header `allow`."""
     turned = False
 
     async def send_allowed(message: Message) -> None:

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from tollgate.core.money.amounts import plain_text
+
 _PLAIN = (str, int, Decimal, datetime, NoneType)
 
 
@@ -34,8 +36,7 @@ def cell_text(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case Decimal():
-            text = f"{value:f}"
-            return text.rstrip("0").rstrip(".") if "." in text else text
+            return plain_text(value)
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
         case Mapping():

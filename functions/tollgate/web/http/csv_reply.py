@@ -21,7 +21,7 @@ async def wanted_format(
     format_: Annotated[Format | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> Format:
-    """Return the requested format: `format` of the query, else CSV if `Accept` starts with it."""
+    """Return the requested format, from the query's `format` or else the start of `Accept`."""
     if format_ is not None:
         return format_
     return "csv" if accept is not None and accept.startswith("text/csv") else "json"

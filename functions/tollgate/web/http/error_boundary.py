@@ -34,19 +34,18 @@ class ErrorBoundary:
         except ClientGone:
             return
         except GatewayError as refusal:
-            await self._send_error(refusal, scope, receive, send)
+            await error_response(refusal, scope)(scope, receive, send)
         except Exception as unexpected_error:
             self._journal.unexpected_error(unexpected_error, request_id_of(scope))
             if started:
                 raise
-            await self._send_error(InternalError(), scope, receive, send)
+            await error_response(InternalError(), scope)(scope, receive, send)
 
-    async def _send_error(
-        self, error: GatewayError, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        rendered = openai_reply(error, request_id_of(scope))
-        response = Response(rendered.body, rendered.status, dict(rendered.headers))
-        await response(scope, receive, send)
+
+def error_response(error: GatewayError, scope: Scope) -> Response:
+    """Return the reply to a failed request in the envelope of the api routes."""
+    rendered = openai_reply(error, request_id_of(scope))
+    return Response(rendered.body, rendered.status, dict(rendered.headers))
 
 
 def _as_json(scope: Scope) -> Scope:

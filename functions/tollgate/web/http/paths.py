@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, not_found
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
@@ -24,7 +24,7 @@ _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
 
 _PROVIDER: Final = "use the provider's own API"
-# What to use instead of formats of OpenAI and other gateways, by the first segment of the path.
+# Alternatives to unsupported routes of OpenAI and other gateways, by the path's first segment.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
@@ -32,14 +32,14 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "in `input`",
 }
 _SLASHES: Final = re.compile("/{2,}")
-# Some clients add the version to a base URL that already has it.
+# Some clients add the version to a base URL that already contains it.
 _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 
 class CanonicalPath:
     """Lets `/api/v1/…`, `/v1/…` and trailing or doubled slashes reach the same route.
 
-    The execute-api URL contains the stage `api`, which API Gateway strips; other hosts do not.
+    API Gateway strips the stage `api` from the path; other hosts do not strip it.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -79,10 +79,10 @@ def has_slash_at_end(scope: Scope) -> bool:
 
 
 def no_route(method: str, path: str) -> RequestError:
-    """Return the not_found error of an unknown path, with a hint.
+    """Return the not_found error for an unknown path, with a hint.
 
-    Outside /v1/, usually the client's base URL lacks the version; with two versions, the client
-    adds another one.
+    A path outside /v1/ usually means that the client's base URL lacks the version; a path with two
+    versions means that the client adds the version itself.
     """
     hint = f"GET {OPENAPI} lists all routes"
     once = _VERSION_AGAIN.sub("", path)
@@ -92,18 +92,17 @@ def no_route(method: str, path: str) -> RequestError:
         hint = instead
     elif once != path:
         hint = f"the path has the version twice, and {hint}"
-    return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
+    return not_found(f"There is no {method} {path}; {hint}.")
 
 
 def wrong_function(path: str) -> RequestError:
-    """Return the not_found error of a POST to a streaming path that reached the buffered function.
+    """Return the not_found error for a POST to a streaming path that reached the buffered function.
 
     API Gateway sends only the declared spelling to the streaming function.
     """
-    return RequestError(
-        ErrorCode.NOT_FOUND,
+    return not_found(
         f"POST {path} is served only without doubled or trailing slashes; a client's base"
-        " URL ends in /api/v1, without a slash.",
+        " URL ends in /api/v1, without a slash."
     )
 
 

@@ -1,11 +1,21 @@
 """The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.types import Message, Receive, Send
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.replies.sink import ClientGone
+
+# The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
+# bytes), less headers and the JSON around the body.
+REPLY_BYTES_MAX: Final = 6_000_000
+
+
+def size_in_reply(body: bytes) -> int:
+    """Return the size of a JSON body as the platform counts it: as a string inside JSON."""
+    return len(body) + body.count(b'"') + body.count(b"\\")
 
 
 class AsgiReply:
@@ -34,7 +44,7 @@ class AsgiReply:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def abort(self) -> None:
-        """Send no end: servers close the connection if an application leaves a body incomplete."""
+        """Send nothing: servers close the connection if an application leaves a body incomplete."""
 
     async def _send(self, message: Message) -> None:
         try:
@@ -60,8 +70,7 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
         size += len(piece)
         if size > bytes_max:
             raise RequestError(
-                ErrorCode.PAYLOAD_TOO_LARGE,
-                f"The request is larger than {bytes_max:,} bytes.",
+                ErrorCode.PAYLOAD_TOO_LARGE, f"The request is larger than {bytes_max:,} bytes."
             )
         pieces.append(piece)
         if not message.get("more_body", False):

@@ -1,25 +1,21 @@
-"""Routes of keys: administration, and what a key may see of itself."""
+"""Routes that administer keys, and that show a key its own settings and spending."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
+from msgspec.structs import replace
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
 from tollgate.core.principal import Principal
+from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.administration import KeyStore, KeySummary, NewKey
-from tollgate.stores.ports.people import Member, Team
+from tollgate.stores.ports.people import SESSION_KEY_PREFIX, Member, Team
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.web.access import GIVEN_KEYS, OWN_KEY_SETTINGS
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
-from tollgate.web.keys.given_keys import (
-    check_key_change,
-    check_new_key,
-    is_session_key,
-    refuse_session_name,
-    session_key_refused,
-)
 from tollgate.web.keys.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -87,7 +83,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
 
     @router.post("/keys/{key_id}/rotate")
     async def rotate_key(own: OwnThings, by: By, key_id: str, body: RotationBody) -> NewKeyReply:
-        """Give a key a new secret; limits, spending and id stay the same."""
+        """Replace the secret of a key; limits, spending and id stay the same."""
         key = await _find(services.keys, own, key_id)
         if is_session_key(key):
             raise session_key_refused()
@@ -100,7 +96,9 @@ def _add_ends(router: APIRouter, services: Services) -> None:
     async def delete_key(
         own: OwnThings, by: By, key_id: str, response: Response
     ) -> DeletedKeyReply:
-        """Refuse a key for good; 202 while a request of the key is running: repeat until 200."""
+        """Refuse a key permanently. The status is 202 while a request of the key runs: repeat until
+        200.
+        """
         key = await services.keys.get(own.workspace_id, key_id)
         # A key whose deletion has begun is not found, and the caller repeats the call.
         if not own.is_all and (key is None or not own.has_key(key)):
@@ -139,7 +137,7 @@ def workspace_key_routes(services: Services) -> APIRouter:
     async def change_workspace_key(
         by: By, workspace_id: str, key_id: str, body: KeyChangeBody
     ) -> KeyReply:
-        """Change or disable a key of a workspace, as the workspace's management keys may."""
+        """Change or disable a key of a workspace, like the workspace's management keys."""
         await services.find_workspace(workspace_id)
         return await _change(services, Own(workspace_id=workspace_id), key_id, body, by=by)
 
@@ -204,6 +202,85 @@ async def _find(keys: KeyStore, own: Own, key_id: str) -> KeySummary:
 
 
 def _no_such_key() -> RequestError:
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such key in this workspace.", param="key_id"
+    return not_found("There is no such key in this workspace.", "key_id")
+
+
+def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
+    """Check a new key, and return it; a key that a member creates belongs to that member.
+
+    Raises AccessError for a role or a setting that the caller may not give, and RequestError for a
+    name that is reserved for session keys.
+    """
+    if new.role not in GIVEN_KEYS.get(principal.role, ()):
+        raise permission_denied(
+            f"A {principal.role} may not create keys of role {new.role}.", "role"
+        )
+    refuse_session_name(new.label)
+    if own.is_all:
+        return new
+    if new.member_id not in (None, own.member_id):
+        raise permission_denied("You may only create keys of your own.", "member_id")
+    if new.team_id not in (None, own.team_id):
+        raise permission_denied(
+            "Your keys may only belong to your own team, or to none.", "team_id"
+        )
+    if new.tier is not None:
+        raise permission_denied("Only an administrator may set a tier.", "tier")
+    # The spending of a key without a team counts for the team that its label names.
+    for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
+        if new.labels.get(name) not in (None, own_value):
+            raise permission_denied(
+                f"The label {name} of your keys must be your {name}.", f"labels.{name}"
+            )
+    return replace(new, member_id=own.member_id)
+
+
+def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySettings:
+    """Return the new settings of a key; raise AccessError or RequestError if they are not allowed.
+
+    Members may rename and disable their own keys; administrators set limits and re-enable keys.
+    """
+    if is_session_key(old) and not _only_frees(old, new):
+        raise session_key_refused()
+    if new.label != old.label:
+        refuse_session_name(new.label)
+    if own.is_all:
+        return new
+    rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
+    if rest != old or (old.disabled and not new.disabled):
+        raise permission_denied(
+            "Members may only rename or disable their keys; ask an administrator.", None
+        )
+    return new
+
+
+def _only_frees(old: KeySettings, new: KeySettings) -> bool:
+    """Return whether a change only enables a key and removes limits in dollars.
+
+    Earlier versions let administrators disable and limit session keys.
+    """
+    kept = replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd)
+    limits = old.limits_nano_usd.items()
+    return kept == old and new.disabled <= old.disabled and new.limits_nano_usd.items() <= limits
+
+
+def session_key_refused() -> RequestError:
+    """Return the refusal of a change to the key of a member's sessions."""
+    return invalid_request(
+        "The key of a member's sessions is not managed as a key: end sessions at "
+        "/v1/members/{member_id}/sessions, and limit or remove the member.",
+        "key_id",
     )
+
+
+def is_session_key(key: KeySettings) -> bool:
+    """Return whether a key is the one for a member's sessions."""
+    return key.member_id is not None and key.label.startswith(SESSION_KEY_PREFIX)
+
+
+def refuse_session_name(name: str) -> None:
+    """Raise RequestError for a name that is reserved for session keys."""
+    if name.startswith(SESSION_KEY_PREFIX):
+        raise invalid_request(
+            f"name: {SESSION_KEY_PREFIX} is reserved for the keys of sessions.", "name"
+        )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.core.principal import KeyRole
@@ -22,15 +22,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
 from tollgate.stores.rules.periods import PERIODS
-from tollgate.web.shapes import (
-    Body,
-    Moment,
-    PositiveUsd,
-    Unreadable,
-    Usd,
-    moment,
-    moment_or_none,
-)
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -80,7 +72,7 @@ class Limits(Body):
         }
 
     def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
-        """Return `limits` with these in their place; a period that is null loses its limit."""
+        """Return `limits` with the changes of the body; null removes the limit of a period."""
         unchanged = {
             period: limit for period, limit in limits.items() if period not in self.model_fields_set
         }
@@ -170,12 +162,9 @@ class KeyChangeBody(Body):
             limits = self.limits.change(limits)
         labels = dict(settings.labels)
         if self.labels is not None:
+            sent_labels = self.labels.model_fields_set
+            labels = {name: label for name, label in labels.items() if name not in sent_labels}
             labels |= self.labels.by_name()
-            labels = {
-                name: label
-                for name, label in labels.items()
-                if name in self.labels.by_name() or name not in self.labels.model_fields_set
-            }
         changed = self.plain_settings()
         if "name" in sent:
             changed["label"] = self.name
@@ -189,13 +178,13 @@ class KeyChangeBody(Body):
 
 
 class RotationBody(Body):
-    """The time for which a key's old secret still works next to the new one."""
+    """The time for which a key's old secret remains valid."""
 
     grace_s: Annotated[int, Field(ge=0, le=30 * DAY_S)] = DAY_S
 
 
 class OldSecretObject(BaseModel):
-    """The secret of a key from before its rotation, while it still works."""
+    """The secret of a key from before the last rotation, while it is still valid."""
 
     label: str = Field(description="the secret's last characters")
     expires_at: datetime
@@ -203,7 +192,7 @@ class OldSecretObject(BaseModel):
 
     @classmethod
     def of(cls, old: OldSecret) -> "OldSecretObject":
-        """Return the reply's form of an old secret."""
+        """Build the object from a stored secret."""
         return cls(
             label=f"…{old.last_four}",
             expires_at=moment(old.expires_s),
@@ -224,7 +213,9 @@ class KeyObject(BaseModel):
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
+    limits_remaining: dict[Period, Usd] = Field(
+        description="amounts that are neither spent nor held"
+    )
     limits_reset_at: dict[Period, datetime | None] = Field(
         description="time at which each limit is renewed; null if it never is"
     )
@@ -237,7 +228,7 @@ class KeyObject(BaseModel):
 
     @classmethod
     def of(cls, key: KeySummary) -> "KeyObject":
-        """Return the reply's form of a key."""
+        """Build the object from a stored key."""
         return cls(
             id=key.id,
             name=key.label,
@@ -309,21 +300,17 @@ class KeysReply(BaseModel):
 
 
 class DeletedKeyReply(BaseModel):
-    """The state of a deletion: while a request is running, the key is refused but still there."""
+    """The state of a deletion; while a request runs, the key is refused but not yet deleted."""
 
     id: str
     deleted: bool
 
 
 def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -> None:
-    """Raise RequestError if `tier` is not in `tiers`, naming those that exist; None is no tier."""
+    """Raise RequestError if `tier` is not in `tiers`; None means no tier."""
     if tier is not None and tier not in tiers:
         known = f"has {', '.join(sorted(tiers))}" if tiers else "has no tiers"
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"There is no tier {tier!r}; the live catalog {known}.",
-            param="tier",
-        )
+        raise invalid_request(f"There is no tier {tier!r}; the live catalog {known}.", "tier")
 
 
 def _second(at: datetime | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.web.models.model_shapes import ModelObject
 
 
@@ -34,7 +34,7 @@ class ClaudeModelsReply(BaseModel):
 
 
 def claude_model(shown: ModelObject) -> ClaudeModelObject:
-    """Return a model in Anthropic's format; the limits are those of one answer."""
+    """Return a model in Anthropic's format, with the limits of one answer."""
     return ClaudeModelObject(
         id=shown.id,
         display_name=shown.name,
@@ -72,7 +72,5 @@ def claude_models(
 
 def _place(ids: Sequence[str], id_: str, field: str) -> int:
     if id_ not in ids:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{field} must be the id of a model.", param=field
-        )
+        raise invalid_request(f"{field} must be the id of a model.", field)
     return ids.index(id_)

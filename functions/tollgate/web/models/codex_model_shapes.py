@@ -1,4 +1,4 @@
-"""Models as Codex reads them from `GET /models`: one missing field makes it drop the whole list.
+"""Models in the format of Codex, which drops the whole list of `GET /models` if a field is missing.
 
 Measured with Codex 0.169.0; without `apply_patch_tool_type`, a model gets no `apply_patch` tool.
 """
@@ -30,7 +30,7 @@ class ReasoningLevel(BaseModel):
 
 
 class TruncationPolicy(BaseModel):
-    """The most of one tool's output that Codex sends back."""
+    """The limit on the output of one tool that Codex sends back."""
 
     mode: Literal["tokens"] = "tokens"
     limit: int = _OUTPUT_TOKENS_OF_A_TOOL

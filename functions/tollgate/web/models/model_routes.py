@@ -1,17 +1,18 @@
-"""Routes of models, routes and aliases of the catalog, with prices and capabilities."""
+"""Routes that list the catalog's models, routes and aliases, with prices and capabilities."""
 
 import asyncio
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from fastapi import APIRouter, Header, Query
 from pydantic import BaseModel, Field
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.principal import Principal
+from tollgate.core.request import Modality
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.exclusions import shorten
-from tollgate.routing.planning.usable import list_usable_models
+from tollgate.routing.planning.exclusions import list_usable_models, shorten
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.models.claude_model_shapes import (
     ClaudeModelObject,
@@ -20,8 +21,8 @@ from tollgate.web.models.claude_model_shapes import (
     claude_models,
 )
 from tollgate.web.models.codex_model_shapes import CodexModel, codex_models
-from tollgate.web.models.modalities import parse_modalities
 from tollgate.web.models.model_shapes import (
+    SHOWN_MODALITIES,
     EndpointsReply,
     ModelEndpoints,
     ModelObject,
@@ -32,6 +33,14 @@ from tollgate.web.models.model_shapes import (
 from tollgate.web.services import Services
 
 _PAGE_MAX: Final = 1_000
+_ALL: Final = "all"
+# The modalities by which lists can be filtered: the inputs and outputs of models.
+_MODALITIES: Final = frozenset(
+    {
+        *(SHOWN_MODALITIES.get(name, name) for name in get_args(Modality)),
+        *(kind.makes for kind in WORK_KINDS.values()),
+    }
+)
 AnthropicVersion = Annotated[str | None, Header(alias=ANTHROPIC_VERSION)]
 
 MadeModalities = Annotated[
@@ -89,8 +98,8 @@ def model_routes(services: Services) -> APIRouter:
             for name, models in usable.items()
             if not all(catalog.models[slug].is_refused_at(now_s) for slug in models)
         ]
-        shown = _making(parse_modalities(output_modalities, "output_modalities"), shown)
-        shown = _handling(parse_modalities(modality, "modality"), shown)
+        shown = _making(_parse_modalities(output_modalities, "output_modalities"), shown)
+        shown = _handling(_parse_modalities(modality, "modality"), shown)
         if anthropic_version is not None:
             chats = _making(frozenset({"text"}), shown)
             return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
@@ -130,6 +139,17 @@ async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> Mode
     return model_endpoints(catalog, slug, resting=resting, speeds=speeds, now_s=now_s)
 
 
+def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
+    """Return the modalities in a filter, none for `all`; raise RequestError for an unknown one."""
+    names = frozenset((listed or _ALL).split(","))
+    if unknown := names - _MODALITIES - {_ALL}:
+        raise invalid_request(
+            f"{param} has {shorten(min(unknown))}; possible are {', '.join(sorted(_MODALITIES))}.",
+            param,
+        )
+    return frozenset() if _ALL in names else names
+
+
 def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
     """Return the models that make one of the named modalities; all models if none is named."""
     if not modalities:
@@ -152,7 +172,7 @@ def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[Mode
 def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
     """Return the slug of the model that a name or alias stands for.
 
-    Raises RequestError if there is none, or if the caller may not use it.
+    Raises RequestError if there is no such model, or if the caller may not use it.
     """
     slug = catalog.target(name)
     if slug in catalog.models and list_usable_models(catalog, name, principal):

@@ -1,13 +1,14 @@
-"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are in USD per token."""
+"""Models and endpoints with OpenRouter's fields, in OpenAI's list. Prices are in USD per token."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.routing.speed import Speed
+from tollgate.core.money.amounts import plain_text
+from tollgate.core.request import Modality
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
@@ -15,8 +16,9 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
-from tollgate.web.models.modalities import SHOWN_MODALITIES
 
+# OpenRouter calls a document `file`; the other modalities have the same names here.
+SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
 _PER_TEXT_UNIT_EXPONENT: Final = -3
@@ -358,13 +360,8 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
     }
     return {
         **{
-            name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))
+            name: None if rate is None else plain_text(rate.scaleb(_PER_TOKEN_EXPONENT))
             for name, rate in per_token.items()
         },
-        **{name: None if rate is None else _plain(rate) for name, rate in per_piece.items()},
+        **{name: None if rate is None else plain_text(rate) for name, rate in per_piece.items()},
     }
-
-
-def _plain(amount: Decimal) -> str:
-    text = f"{amount:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,4 +1,4 @@
-"""Routes of credit: shown to management keys, changed by the operator's management keys."""
+"""Routes for credit, which only the operator's management keys may change."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request, not_found
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd, usd, usd_text
 from tollgate.core.money.statement import UsageGroup
@@ -18,7 +18,7 @@ from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, CreditEntry, EntryKin
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.money.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
-from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 _REFUND: Final = "refund:"
@@ -27,7 +27,7 @@ _RESERVED: Final = (_REFUND, "expiry:", "credit_line:")
 
 
 class EntryBody(Body):
-    """Fields that grants, payments and adjustments share; each `id` is entered only once."""
+    """Fields that grants, payments and adjustments share; each `id` is booked only once."""
 
     id: EntryId
     workspace_id: WorkspaceId | None = Field(None, description="null means the caller's workspace")
@@ -85,7 +85,7 @@ class EntryObject(BaseModel):
             note=entry.note,
             created_at=moment(entry.created_s),
             generation_id=entry.generation_id and f"gen-{entry.generation_id}",
-            expires_at=None if entry.expires_s is None else moment(entry.expires_s),
+            expires_at=moment_or_none(entry.expires_s),
         )
 
 
@@ -138,16 +138,14 @@ def credit_routes(services: Services) -> APIRouter:
 
     @router.post("/credits/payments")
     async def book_payment(principal: Caller, by: By, body: PaymentBody) -> GrantReply:
-        """Add a payment, which also pays back used credit limit; repeating an id adds nothing."""
+        """Add a payment, which also repays the used credit limit; repeating an id adds nothing."""
         return await _write(await _new_entry(services, "payment", principal, body), by)
 
     @router.post("/credits/adjustments")
     async def adjust_credits(principal: Caller, by: By, body: AdjustmentBody) -> GrantReply:
         """Add credit or take credit back; repeating an adjustment's id changes nothing."""
         if not body.amount:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, "An adjustment must not be zero.", param="amount"
-            )
+            raise invalid_request("An adjustment must not be zero.", "amount")
         return await _write(await _new_entry(services, "adjustment", principal, body), by)
 
     @router.post("/credits/refunds")
@@ -175,17 +173,15 @@ async def _new_entry(
     """Return the entry that a body describes.
 
     Raises RequestError if the body names a workspace that does not exist, or an id that the gateway
-    reserves: such an entry would block the gateway's own.
+    reserves for its own entries.
     """
     workspace_id = body.workspace_id or principal.workspace_id
-    # The caller's own workspace may be created by this entry.
+    # This entry may create the caller's own workspace.
     if workspace_id != principal.workspace_id:
         await services.find_workspace(workspace_id)
     for prefix in _RESERVED:
         if body.id.startswith(prefix):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"Ids that begin with {prefix} are reserved.", param="id"
-            )
+            raise invalid_request(f"Ids that begin with {prefix} are reserved.", "id")
     return CreditEntry(
         id=body.id,
         workspace_id=workspace_id,
@@ -197,11 +193,11 @@ async def _new_entry(
 
 
 async def _check_expiry(services: Services, entry: CreditEntry) -> None:
-    """Raise RequestError if a new grant has already expired; a repeated one may have."""
+    """Raise RequestError if a new grant has already expired; a repeated grant may have expired."""
     if entry.expires_s is None or entry.expires_s > services.now_s():
         return
     if await services.credits.entry(entry.workspace_id, entry.id) is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "expires_at has passed.", param="expires_at")
+        raise invalid_request("expires_at has passed.", "expires_at")
 
 
 def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
@@ -211,8 +207,8 @@ def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
     """
     if written is None:
         return
-    same = ("kind", "amount_nano_usd", "expires_s")
-    if any(getattr(requested, name) != getattr(written, name) for name in same):
+    compared_fields = ("kind", "amount_nano_usd", "expires_s")
+    if any(getattr(requested, name) != getattr(written, name) for name in compared_fields):
         raise RequestError(
             ErrorCode.IDEMPOTENCY_MISMATCH,
             f"{requested.id} is the id of a {written.kind} of ${usd_text(written.amount_nano_usd)}"
@@ -228,26 +224,18 @@ def _ends(entry: CreditEntry) -> str:
 async def _refund(services: Services, workspace_id: str, body: RefundBody) -> CreditEntry:
     """Return the entry that refunds a generation; its id prevents a second refund.
 
-    Raises RequestError if the workspace has no such generation, or if it cost less than `amount`.
+    Raises RequestError if the generation does not exist, or if it cost less than `amount`.
     """
     bare = without_prefix(body.generation_id)
     record = await services.generations.get(workspace_id, bare) if is_id(bare) else None
     if record is None:
-        raise RequestError(
-            ErrorCode.NOT_FOUND, "There is no such generation.", param="generation_id"
-        )
+        raise not_found("There is no such generation.", "generation_id")
     cost = record.cost_nano_usd
     if not cost:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, "This generation cost nothing.", param="amount"
-        )
+        raise invalid_request("This generation cost nothing.", "amount")
     amount = cost if body.amount is None else nano_usd(body.amount)
     if not 0 < amount <= cost:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            "The refund is higher than the cost of the generation.",
-            param="amount",
-        )
+        raise invalid_request("The refund is higher than the cost of the generation.", "amount")
     return CreditEntry(
         id=f"{_REFUND}{bare}",
         workspace_id=workspace_id,

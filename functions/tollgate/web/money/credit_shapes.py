@@ -1,4 +1,4 @@
-"""The balance of a workspace as the credit and workspace routes show it."""
+"""The JSON of a workspace's balance, for the credit and workspace routes."""
 
 from datetime import datetime
 from typing import Annotated
@@ -11,8 +11,7 @@ from tollgate.stores.rules.credit_lots import Lot
 from tollgate.web.shapes import Usd, moment
 
 WorkspaceId = Annotated[
-    str,
-    Field(max_length=63, pattern=r"^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$", description="a slug"),
+    str, Field(max_length=63, pattern=r"^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$", description="a slug")
 ]
 
 

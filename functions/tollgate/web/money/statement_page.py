@@ -1,4 +1,4 @@
-"""A statement as a page to print: no script, no external resources, every text escaped."""
+"""A statement as a page to print, without scripts or external resources."""
 
 import base64
 import hashlib

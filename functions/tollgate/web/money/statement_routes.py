@@ -1,4 +1,4 @@
-"""Routes of statements: the money of a workspace in a month, as JSON, CSV or a page to print."""
+"""Routes for monthly statements of a workspace, as JSON, CSV or a page to print."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
@@ -33,7 +33,7 @@ async def statement_format(
     format_: Annotated[StatementFormat | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> StatementFormat:
-    """Return the requested format: `format` of the query, else by the start of `Accept`."""
+    """Return the requested format, from the query's `format` or else the start of `Accept`."""
     if format_ is not None:
         return format_
     wanted = accept or ""

@@ -10,8 +10,8 @@ from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
 from tollgate.web.shapes import Usd, moment
 
-# `amount` is the change of the balance by each row; the amounts of all rows but the last add up to
-# the amount of the last, the closing balance.
+# `amount` is a row's change to the balance. In the last row it is the closing balance, which is the
+# sum of the rows above.
 STATEMENT_COLUMNS: Final = (
     "type",
     "team",

@@ -1,14 +1,15 @@
-"""Routes of workspaces: the operator creates, locks and budgets them."""
+"""Routes for workspaces, which the operator creates, locks and gives budgets."""
 
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.ports.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
@@ -35,17 +36,11 @@ class WorkspaceSettingsBody(Body):
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """Return settings with the sent fields replaced."""
-        sent = self.model_fields_set
-        budget = None if self.budget is None else nano_usd(self.budget)
-        return WorkspaceSettings(
-            admission=self.admission if "admission" in sent else settings.admission,
-            budget_nano_usd=budget if "budget" in sent else settings.budget_nano_usd,
-            pause_at_budget=(
-                self.pause_at_budget if "pause_at_budget" in sent else settings.pause_at_budget
-            ),
-            response_days=self.response_days if "response_days" in sent else settings.response_days,
-            file_days=self.file_days if "file_days" in sent else settings.file_days,
-        )
+        names = self.model_fields_set & set(WorkspaceSettings.__struct_fields__)
+        changed = {name: getattr(self, name) for name in names}
+        if "budget" in self.model_fields_set:
+            changed["budget_nano_usd"] = None if self.budget is None else nano_usd(self.budget)
+        return replace(settings, **changed)
 
 
 class NewWorkspaceBody(WorkspaceSettingsBody):
@@ -128,9 +123,7 @@ def workspace_routes(services: Services) -> APIRouter:
         services.check_days({"response_days": body.response_days})
         workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()), by=by)
         if workspace is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"A workspace {body.id} exists already.", param="id"
-            )
+            raise invalid_request(f"A workspace {body.id} exists already.", "id")
         return WorkspaceReply(data=WorkspaceObject.of(workspace))
 
     @router.get("/workspaces")
@@ -157,7 +150,7 @@ def workspace_routes(services: Services) -> APIRouter:
     ) -> WorkspaceReply:
         """Change a workspace; a locked workspace is refused from its next request on.
 
-        A credit limit cannot go below the part that is used or held; it is then set to that part.
+        A credit limit below the part that is used or held is refused.
         """
         services.check_days({"response_days": body.response_days})
         if "credit_limit" in body.model_fields_set:

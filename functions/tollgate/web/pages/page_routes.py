@@ -1,15 +1,16 @@
-"""Routes of the landing page and the console: static files without data."""
+"""Routes of static pages: the landing page, the console and the API reference."""
 
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import not_found
 from tollgate.web.admission import admitted_router
 from tollgate.web.http.paths import has_slash_at_end
 from tollgate.web.services import Services
@@ -56,8 +57,7 @@ def page_routes(services: Services) -> APIRouter:
 
     @router.get("/console", include_in_schema=False)
     async def show_console(request: Request) -> Response:
-        # The redirect is relative, because the page does not know the stage under which it is
-        # served.
+        # The redirect is relative, because the app does not know the stage in the URL.
         if not has_slash_at_end(request.scope):
             return Response(status_code=308, headers={"location": "console/"})
         return _reply(request, "index.html")
@@ -72,7 +72,7 @@ def page_routes(services: Services) -> APIRouter:
 def _reply(request: Request, name: str) -> Response:
     page = _pages().get(name)
     if page is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "The console has no such file.")
+        raise not_found("The console has no such file.")
     return reply_page(request, page, PAGE_HEADERS)
 
 
@@ -92,5 +92,56 @@ def read_page(file: Path) -> PageFile:
 
 @cache
 def _pages() -> Mapping[str, PageFile]:
-    """Return the files by name, read at the first request for one."""
+    """Return the files by name, which are read at the first request for a file."""
     return {file.name: read_page(file) for file in FOLDER.iterdir()}
+
+
+# Only the viewer of the package is used: neither Redoc nor the page that loads from a CDN.
+_VIEWER: Final = "fastapi_offline"
+_VIEWERS_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
+# The viewer sanitizes the descriptions that it renders, and has data URLs as icons. It gets no key,
+# and requests only the document.
+_REFERENCE_HEADERS: Final = {
+    **PAGE_HEADERS,
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+}
+
+
+def reference_routes(services: Services) -> APIRouter:
+    """Return the routes of the API reference.
+
+    Where the viewer is not installed, as in a function, the routes redirect to the document.
+    """
+    router = admitted_router(services, prefix="", tag="pages")
+
+    @router.get("/docs", include_in_schema=False)
+    async def show_reference(request: Request) -> Response:
+        up = "../" if has_slash_at_end(request.scope) else ""
+        if not _files():
+            return Response(status_code=302, headers={"location": f"{up}v1/openapi.json"})
+        if up:
+            return Response(status_code=308, headers={"location": "../docs"})
+        return reply_page(request, _files()["reference.html"], _REFERENCE_HEADERS)
+
+    @router.get("/docs/{file}", include_in_schema=False)
+    async def show_viewers_file(request: Request, file: str) -> Response:
+        found = _files().get(file)
+        if found is None:
+            raise not_found("The reference has no such file.")
+        return reply_page(request, found, _REFERENCE_HEADERS)
+
+    return router
+
+
+@cache
+def _files() -> Mapping[str, PageFile]:
+    """Return the files of the reference by name; none if the viewer is not installed."""
+    spec = find_spec(_VIEWER)
+    if spec is None or spec.origin is None:
+        return {}
+    static = Path(spec.origin).parent / "static"
+    named = [*(static / name for name in _VIEWERS_FILES), *FOLDER.glob("reference.*")]
+    return {file.name: read_page(file) for file in named}

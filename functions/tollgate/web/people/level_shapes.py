@@ -1,4 +1,6 @@
-"""Bodies and replies about limits of teams, members and keys, and the search for the tightest."""
+"""Bodies and replies on the limits of teams, members and keys, and the search for the tightest
+limit.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +23,7 @@ from tollgate.web.shapes import Body, Usd, moment_or_none
 
 _Level = TypeVar("_Level", bound=LevelSettings)
 _Model = TypeVar("_Model", bound=BaseModel)
-# Fields of a body that are not settings in the same form.
+# Fields of a body that are not settings, or have another type than the setting.
 _NO_SETTINGS: Final = frozenset({"id", "limits"})
 
 
@@ -107,7 +109,9 @@ class SpendingObject(BaseModel):
     """Limits in USD, with the remaining, spent and held amounts; weeks begin on Monday, in UTC."""
 
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
+    limits_remaining: dict[Period, Usd] = Field(
+        description="amounts that are neither spent nor held"
+    )
     limits_reset_at: dict[Period, datetime | None] = Field(
         description="time at which each limit is renewed; null if it never is"
     )
@@ -167,7 +171,9 @@ class TightestObject(BaseModel):
 class OwnKeyObject(KeyObject):
     """A key, with the levels whose limits apply to its requests as well."""
 
-    levels: list[LevelObject] = Field(description="the member and the team of the key, if any")
+    levels: list[LevelObject] = Field(
+        description="the member and the team of the key, where it has them"
+    )
     tightest: TightestObject
 
 
@@ -201,9 +207,10 @@ class _Left(Struct, frozen=True, kw_only=True):
 def _find_tightest(
     key: KeySummary, levels: Sequence[Team | Member], balance: Balance
 ) -> TightestObject:
-    """Return the limit with the smallest remaining amount, of a key, its levels and its workspace.
+    """Return the limit with the smallest remaining amount among a key, its levels and its
+    workspace.
 
-    Of equal ones, the first to refuse is returned.
+    Among equal limits, the one that is checked first is returned.
     """
     left = min(_all_left(key, levels, balance), key=lambda candidate: candidate.nano_usd)
     return TightestObject(
@@ -219,7 +226,7 @@ def _find_tightest(
 def _all_left(
     key: KeySummary, levels: Sequence[Team | Member], balance: Balance
 ) -> Iterator[_Left]:
-    """Yield the remaining amount of each limit, in the order in which limits refuse."""
+    """Yield the remaining amount of each limit, in the order of the checks."""
     own = LevelSpending(remaining_nano_usd=key.remaining_nano_usd, resets_s=key.resets_s)
     yield from _each("key", key.id, key.limits_nano_usd, own)
     for level in levels:
@@ -239,13 +246,10 @@ def _all_left(
 
 
 def _each(
-    level: Level,
-    id_: str,
-    limits: Mapping[Period, int],
-    spending: LevelSpending,
+    level: Level, id_: str, limits: Mapping[Period, int], spending: LevelSpending
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
-        # The counts of a limit that was just set may be missing.
+        # The counts for a limit that was just set may be missing.
         if period not in spending.remaining_nano_usd:
             continue
         yield _Left(

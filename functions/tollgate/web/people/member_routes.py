@@ -1,17 +1,18 @@
-"""Routes of members: people of a workspace, each with a role and limits."""
+"""Routes for members, who are people of a workspace with a role and limits."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 
-from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.principal import Principal
+from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
+from tollgate.core.principal import MemberRole, Principal
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.people import Member
 from tollgate.stores.rules.level_settings import MemberSettings
+from tollgate.web.access import GIVEN_ROLES, OWN_MEMBER_SETTINGS
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.own import Own
-from tollgate.web.people.given_roles import check_member_change, check_role
 from tollgate.web.people.people_shapes import (
     MemberChangeBody,
     MemberObject,
@@ -38,7 +39,7 @@ def member_routes(services: Services) -> APIRouter:
     async def list_members(
         own: OwnThings, wanted: Annotated[MembersQuery, Query()]
     ) -> MembersReply:
-        """List the members by id, with the rest of their limits.
+        """List the members by id, with the remaining amounts of their limits.
 
         A page may have fewer members than its limit, even none, while there is a next page.
         """
@@ -104,7 +105,7 @@ def workspace_member_routes(services: Services) -> APIRouter:
     async def change_workspace_member(
         by: By, workspace_id: str, member_id: str, body: MemberChangeBody
     ) -> MemberReply:
-        """Change a member of a workspace, as the workspace's owners may."""
+        """Change a member of a workspace, like the workspace's owners."""
         await services.find_workspace(workspace_id)
         return await _change(services, workspace_id, member_id, body, by=by, principal=None)
 
@@ -117,9 +118,7 @@ async def _create(
     body.check_tier(await services.key_tiers())
     member = await services.members.create(workspace_id, body.id, body.settings(), by=by)
     if member is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"A member {body.id} exists or existed.", param="id"
-        )
+        raise invalid_request(f"A member {body.id} exists or existed.", "id")
     return MemberReply(data=MemberObject.of(member))
 
 
@@ -151,7 +150,7 @@ async def _change(
     def edit(settings: MemberSettings) -> MemberSettings:
         new = body.edit(settings)
         if principal is not None:
-            check_member_change(member_id, settings, new, principal)
+            _check_member_change(member_id, settings, new, principal)
         return new
 
     member = await services.members.change(workspace_id, member_id, edit, by=by)
@@ -160,7 +159,31 @@ async def _change(
     return MemberReply(data=MemberObject.of(member))
 
 
+def check_role(role: MemberRole, principal: Principal) -> None:
+    """Raise AccessError unless the caller may give and take this role."""
+    if role not in GIVEN_ROLES.get(principal.role, ()):
+        raise permission_denied(
+            "Only an owner or the operator may add and change owners."
+            if role == "owner"
+            else f"A {principal.role} may not give the role {role}.",
+            "role",
+        )
+
+
+def _check_member_change(
+    member_id: str, old: MemberSettings, new: MemberSettings, principal: Principal
+) -> None:
+    """Raise AccessError unless the caller may change a member in this way.
+
+    Members other than owners may change only their own display name and e-mail address.
+    """
+    check_role(old.role, principal)
+    check_role(new.role, principal)
+    if principal.member_id != member_id or principal.role == "owner":
+        return
+    if replace(new, **{name: getattr(old, name) for name in OWN_MEMBER_SETTINGS}) != old:
+        raise permission_denied("You may not change your own role, team or limits.", "member_id")
+
+
 def _no_such_member() -> RequestError:
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such member in this workspace.", param="member_id"
-    )
+    return not_found("There is no such member in this workspace.", "member_id")

@@ -35,7 +35,9 @@ class MemberBody(LevelBody):
     """Settings of a member in addition to those of a team."""
 
     role: MemberRole = "developer"
-    team_id: TeamId | None = Field(None, description="team of the member's keys without one")
+    team_id: TeamId | None = Field(
+        None, description="team for those of the member's keys that have no team"
+    )
     email: Annotated[str, Field(min_length=1, max_length=254)] | None = None
 
 
@@ -54,7 +56,7 @@ class NewMemberBody(MemberBody):
 
 
 class TeamObject(SpendingObject):
-    """A team with its limits, and the rest of each."""
+    """A team with its limits and their remaining amounts."""
 
     id: str
     display_name: str | None
@@ -74,7 +76,7 @@ class TeamObject(SpendingObject):
 
 
 class MemberObject(SpendingObject):
-    """A member with its limits, and the rest of each."""
+    """A member with its limits and their remaining amounts."""
 
     id: str
     display_name: str | None

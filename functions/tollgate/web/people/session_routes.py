@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import not_found
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.people import PEOPLE_PAGE_MAX, Member, Session
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.own import Own
-from tollgate.web.people.given_roles import check_role
+from tollgate.web.people.member_routes import check_role
 from tollgate.web.services import Services
 from tollgate.web.shapes import Unreadable, moment
 
@@ -106,7 +106,7 @@ def session_routes(services: Services) -> APIRouter:
         """
         _check_rights(await _find(services, own, member_id), principal)
         if not await services.sessions.end_all(own.workspace_id, member_id, by=by):
-            raise _not_found("member", "member_id")
+            raise not_found("There is no such member.", "member_id")
         return EndedSessionsReply(member_id=member_id)
 
     @router.delete("/members/{member_id}/sessions/{session_id}")
@@ -116,7 +116,7 @@ def session_routes(services: Services) -> APIRouter:
         """End one session, which every instance refuses within five seconds."""
         _check_rights(await _find(services, own, member_id), principal)
         if not await services.sessions.end(own.workspace_id, member_id, session_id, by=by):
-            raise _not_found("session", "session_id")
+            raise not_found("There is no such session.", "session_id")
         return EndedSessionReply(id=session_id)
 
     return router
@@ -127,7 +127,7 @@ async def _find(services: Services, own: Own, member_id: str) -> Member:
     if own.has_member(member_id):
         member = await services.members.get(own.workspace_id, member_id)
     if member is None or member.removed_s is not None:
-        raise _not_found("member", "member_id")
+        raise not_found("There is no such member.", "member_id")
     return member
 
 
@@ -138,7 +138,3 @@ def _check_rights(member: Member, principal: Principal) -> None:
     """
     if not (principal.session and principal.member_id == member.id):
         check_role(member.role, principal)
-
-
-def _not_found(kind: str, param: str) -> RequestError:
-    return RequestError(ErrorCode.NOT_FOUND, f"There is no such {kind}.", param=param)

@@ -1,10 +1,10 @@
-"""Routes of teams: groups of keys and members with shared limits."""
+"""Routes for teams, which are groups of keys and members with shared limits."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError, invalid_request, not_found
 from tollgate.stores.ports.people import PEOPLE_PAGE_MAX, Belongings, Team
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.people.people_shapes import (
@@ -28,9 +28,7 @@ def team_routes(services: Services) -> APIRouter:
         body.check_tier(await services.key_tiers())
         team = await services.teams.create(principal.workspace_id, body.id, body.settings(), by=by)
         if team is None:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"A team {body.id} exists or existed.", param="id"
-            )
+            raise invalid_request(f"A team {body.id} exists or existed.", "id")
         return TeamReply(data=TeamObject.of(team))
 
     @router.get("/teams")
@@ -41,7 +39,7 @@ def team_routes(services: Services) -> APIRouter:
         cursor: Annotated[str | None, Query(max_length=64)] = None,
         limit: Annotated[int, Query(ge=1, le=PEOPLE_PAGE_MAX)] = PEOPLE_PAGE_MAX,
     ) -> TeamsReply:
-        """List the teams by id, with the rest of their limits.
+        """List the teams by id, with the remaining amounts of their limits.
 
         A page may have fewer teams than its limit, even none, while there is a next page.
         """
@@ -76,7 +74,7 @@ def team_routes(services: Services) -> APIRouter:
 
     @router.delete("/teams/{team_id}")
     async def delete_team(principal: Caller, by: By, team_id: str) -> DeletedTeamReply:
-        """Delete a team without keys and members; 409 if it has any."""
+        """Delete a team; one with keys or members is refused with status 409."""
         left = await services.teams.delete(principal.workspace_id, team_id, by=by)
         if left is None:
             raise _no_such_team()
@@ -96,6 +94,4 @@ def _in_use(team_id: str, left: Belongings) -> RequestError:
 
 
 def _no_such_team() -> RequestError:
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such team in this workspace.", param="team_id"
-    )
+    return not_found("There is no such team in this workspace.", "team_id")

@@ -1,23 +1,34 @@
-"""Routes of activity: usage and cost of a workspace by day, model, provider and key, or summed."""
+"""Routes for the activity of a workspace: usage and cost by day, model, provider and key."""
 
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
+from msgspec import MsgspecError, json
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request
 from tollgate.core.money.amounts import usd
-from tollgate.core.records.activity import days_within
+from tollgate.core.records.activity import (
+    ROWS_READ_MAX,
+    ActivityRow,
+    ActivityStream,
+    GenerationFilter,
+    day_of,
+    days_within,
+)
+from tollgate.core.records.activity_groups import ActivityGroups
 from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
-from tollgate.web.records.activity_cursor import read_activity_cursor, write_activity_cursor
-from tollgate.web.records.activity_pages import ROWS_MAX, ReplyPage, list_rows, sum_groups
 from tollgate.web.records.activity_shapes import ActivityObject
 from tollgate.web.records.generation_routes import Selection
 from tollgate.web.services import Services
@@ -26,6 +37,91 @@ from tollgate.web.shapes import Usd, moment
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
 _BY_MAX: Final = 5
+# The maximum number of rows on a page.
+ROWS_MAX: Final = 10_000
+# Reserved bytes of a reply for everything except the rows: four lists of 400 days, and a cursor.
+_REST_BYTES: Final = 50_000
+# The maximum number of sums in memory, of half a kilobyte each.
+GROUPS_MAX: Final = 50_000
+
+
+class ReplyPage:
+    """The rows of a reply, up to the limit and the maximum size."""
+
+    def __init__(self, by: tuple[str, ...], limit: int | None = None) -> None:
+        self.by = by
+        self._limit = limit or ROWS_MAX
+        self._room = REPLY_BYTES_MAX - _REST_BYTES
+        self._last: tuple[str, ...] = ()
+        self.shown: list[ActivityObject] = []
+        # The place of the page's last row; None until a row does not fit.
+        self.next: tuple[str, ...] | None = None
+
+    def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
+        """Add the next row; the first row that does not fit ends the page."""
+        shown = ActivityObject.of(row, self.by) if self.by else ActivityObject.of(row)
+        # Size as JSON, with a comma; a row of CSV is shorter.
+        self._room -= size_in_reply(shown.model_dump_json().encode()) + 1
+        if self.shown and (self._room < 0 or len(self.shown) == self._limit):
+            self.next = self._last
+        else:
+            self.shown.append(shown)
+            self._last = place
+
+
+async def list_rows(
+    found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, *, is_first: bool
+) -> int | None:
+    """Add the wanted rows to a page; return the sum over all pages, None for a later page.
+
+    A later page has no sum, which would require reading all rows of the other pages again.
+    """
+    total = read = 0
+    async for row in found.rows:
+        read += 1
+        _check_read(read)
+        if not row.matches(wanted):
+            continue
+        total += row.cost_nano_usd
+        if page.next is None:
+            page.add((row.place,), row)
+        if page.next is not None and not is_first:
+            break
+    return total if is_first else None
+
+
+async def sum_groups(
+    found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, after: tuple[str, ...]
+) -> int:
+    """Add the groups after a place to a page; return the sum of all groups."""
+    groups = ActivityGroups(page.by)
+    total = read = 0
+    async for row in found.rows:
+        read += 1
+        _check_read(read)
+        if row.matches(wanted):
+            total += row.cost_nano_usd
+            groups.add(row)
+            if len(groups) > GROUPS_MAX:
+                raise invalid_request(
+                    f"by: there are more than {GROUPS_MAX:,} sums. Name fewer fields, fewer days, "
+                    "or a filter; without `by`, all rows come in pages.",
+                    "by",
+                )
+    for place, row in groups.rows(after):
+        page.add(place, row)
+        if page.next is not None:
+            break
+    return total
+
+
+def _check_read(rows: int) -> None:
+    if rows > ROWS_READ_MAX:
+        raise invalid_request(
+            f"since: the days have more than {ROWS_READ_MAX:,} rows of activity, too many for one "
+            "request. Request fewer days, or read the daily export, which has all rows.",
+            "since",
+        )
 
 
 class ActivityQuery(Selection):
@@ -39,7 +135,8 @@ class ActivityQuery(Selection):
         "may be repeated",
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] | None = Field(
-        None, description="maximum rows of a page; without it, as many as fit into a reply"
+        None,
+        description="maximum number of rows on a page; by default, as many as fit into a reply",
     )
     cursor: Annotated[str, Field(max_length=4096)] | None = Field(
         None, description="the `next_cursor` of the previous page"
@@ -69,9 +166,7 @@ def activity_routes(services: Services) -> APIRouter:
         key_id = await services.find_key_id(query.key, own)
         wanted = query.filter(services.now_s(), key_id=key_id, own=own, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
-            )
+            raise invalid_request(f"since: at most {_DAYS_MAX} days.", "since")
         by = tuple(dict.fromkeys(query.by))
         after = read_activity_cursor(query.cursor, by, days_within(wanted.since_s, wanted.until_s))
         page = ReplyPage(by, query.limit)
@@ -108,7 +203,7 @@ def activity_routes(services: Services) -> APIRouter:
     ) -> Response:
         """List activity of whole UTC days, by default of the last 30 days.
 
-        Figures of today are at most a minute old.
+        Today's figures are at most a minute old.
         """
         return await reply(own, query, format_)
 
@@ -125,3 +220,50 @@ def activity_routes(services: Services) -> APIRouter:
         return await reply(Own(workspace_id=workspace_id), query, format_)
 
     return router
+
+
+# A sort key of DynamoDB has at most 1,024 bytes.
+_PLACE_BYTES_MAX: Final = 1_000
+_DAY: Final = re.compile(r"[0-9]{8}", re.ASCII)
+# The names by which rows are summed, and the place of the last row or sum.
+_Cursor = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def write_activity_cursor(by: Sequence[str], place: Sequence[str]) -> str:
+    """Return the cursor of the page after a place."""
+    return urlsafe_b64encode(json.encode((by, place))).decode().rstrip("=")
+
+
+def read_activity_cursor(
+    text: str | None, by: tuple[str, ...], days_s: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the place after which a page begins, empty for the first page.
+
+    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor of
+    another list.
+    """
+    if text is None:
+        return ()
+    try:
+        content = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+        cursor: _Cursor = json.decode(content, type=_Cursor)
+    except (ValueError, MsgspecError) as wrong:
+        raise _no_such_cursor() from wrong
+    of, place = cursor
+    if of != by or len(place) != (len(by) or 1) or not (by or _is_row(place[0], days_s)):
+        raise _no_such_cursor()
+    return place
+
+
+def _is_row(place: str, days_s: Sequence[int]) -> bool:
+    """Return whether a text may be the place of a row on these days, or on an earlier day.
+
+    At midnight the default period drops its first day, but the pages of that day can still be read.
+    """
+    day = place.partition("#")[0]
+    known = _DAY.fullmatch(day) is not None and len(place.encode()) <= _PLACE_BYTES_MAX
+    return known and any(day <= day_of(day_s).replace("-", "") for day_s in days_s[-1:])
+
+
+def _no_such_cursor() -> RequestError:
+    return invalid_request("cursor: this is not a cursor of this list.", "cursor")

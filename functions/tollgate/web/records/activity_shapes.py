@@ -13,7 +13,7 @@ from tollgate.web.shapes import Usd
 class ActivityObject(BaseModel):
     """Usage of one key, one model and one provider on one UTC day, or a sum over several of these.
 
-    In a sum, fields that it is not grouped by are null.
+    In a sum, the fields by which it is not grouped are null.
     """
 
     date: str | None

@@ -1,4 +1,4 @@
-"""Routes of the audit log: a workspace reads its own entries, the operator reads all."""
+"""Routes for the audit log: a workspace reads its own entries, and the operator reads all."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -67,7 +67,7 @@ class AuditObject(BaseModel):
         description="network address of the request; null if the actor is of another workspace"
     )
     request_id: str | None
-    workspace_id: str | None = Field(description="null for a change of the catalog")
+    workspace_id: str | None = Field(description="null for a change to the catalog")
     target: str = Field(
         description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
     )
@@ -118,7 +118,7 @@ def audit_routes(services: Services) -> APIRouter:
         query: Annotated[AuditQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> AuditReply | Response:
-        """List changes of keys, people, credit, workspaces and catalogs, latest first.
+        """List changes to keys, people, credit, workspaces and catalogs, latest first.
 
         The operator sees all changes, other callers those of their own workspace.
         """

@@ -1,6 +1,6 @@
-"""Export of closed days as tables: gzipped CSV files, by workspace and day.
+"""Export of closed days as tables in gzipped CSV files, by workspace and day.
 
-A file has the columns of the same table of the api. Repeated exports of a day write files with the
+A file has the same columns as the table in the api. Repeated exports of a day write files with the
 same names, so they replace earlier ones.
 """
 
@@ -25,8 +25,8 @@ from tollgate.web.records.generation_shapes import GenerationObject
 
 _log = logging.getLogger(__name__)
 
-# Rows of one file, which takes some megabytes of memory; a day of a million generations has 20
-# files.
+# The maximum number of rows in a file, which takes some megabytes of memory. A day of a million
+# generations has 20 files.
 FILE_ROWS: Final = 50_000
 
 
@@ -62,20 +62,16 @@ class DayExport:
     """Writes the tables `generations` and `activity` of closed days."""
 
     def __init__(
-        self,
-        days: DaysToExport,
-        activity: ActivityStore,
-        *,
-        file_rows: int = FILE_ROWS,
+        self, days: DaysToExport, activity: ActivityStore, *, file_rows: int = FILE_ROWS
     ) -> None:
         self._days = days
         self._activity = activity
         self._file_rows = file_rows
 
     async def export_due(self) -> int:
-        """Export the closed days that are not exported yet; return how many were exported.
+        """Export the closed days that are not exported yet, and return their number.
 
-        A day that fails stays due; after all other days, LedgerError names it.
+        A day that fails stays due; LedgerError names such days after all others are exported.
         """
         count, left = 0, list[str]()
         for workspace_id in await self._days.workspaces():
@@ -97,8 +93,8 @@ class DayExport:
     async def export(self, day: ClosedDay) -> ExportedDay:
         """Write the files of a day, and record that the day is exported.
 
-        Raises LedgerError if they cannot be written, or if records of the day have expired; files
-        of an earlier export are then kept.
+        Raises LedgerError if the files cannot be written, or if records of the day have expired;
+        the files of an earlier export then stay.
         """
         if day.exported:
             left = 0
@@ -137,11 +133,7 @@ class DayExport:
             yield ActivityObject.of(row)
 
     async def _write(
-        self,
-        table: str,
-        day: ClosedDay,
-        shape: type[BaseModel],
-        shown: AsyncIterable[BaseModel],
+        self, table: str, day: ClosedDay, shape: type[BaseModel], shown: AsyncIterable[BaseModel]
     ) -> AsyncIterator[tuple[str, int]]:
         """Write a table; yield the name and the number of rows of each file."""
         columns, number = csv_columns(shape), 0

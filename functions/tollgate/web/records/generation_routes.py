@@ -1,4 +1,4 @@
-"""Routes of the records of generations, one by one and in lists."""
+"""Routes for the records of generations, singly and in lists."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
@@ -84,11 +84,7 @@ class Selection(BaseModel):
             if wanted is None:
                 continue
             if labels.setdefault(name, wanted) != wanted:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"{name}: the label {name} has another value.",
-                    param=name,
-                )
+                raise invalid_request(f"{name}: the label {name} has another value.", name)
         return labels
 
 
@@ -110,9 +106,7 @@ def generation_routes(services: Services) -> APIRouter:
         """Show a generation of this workspace, which is readable before its stream has ended."""
         record = await find_record(services, own, without_prefix(id_))
         if record is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND, "There is no such generation in this workspace.", param="id"
-            )
+            raise not_found("There is no such generation in this workspace.", "id")
         return GenerationReply(data=GenerationObject.of(record))
 
     @router.get("/generation/content")
@@ -123,17 +117,11 @@ def generation_routes(services: Services) -> APIRouter:
         if is_reached and is_id(bare) and services.contents is not None:
             content = await services.contents.get(own.workspace_id, bare)
         if content is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND, "No content is stored for this generation.", param="id"
-            )
+            raise not_found("No content is stored for this generation.", "id")
         try:
             return ContentReply(data=ContentObject.model_validate_json(content))
         except ValidationError as corrupt:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
-                f"The stored content of gen-{bare} is corrupt.",
-                param="id",
-            ) from corrupt
+            raise not_found(f"The stored content of gen-{bare} is corrupt.", "id") from corrupt
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
@@ -150,10 +138,7 @@ def generation_routes(services: Services) -> APIRouter:
             cost_min=query.cost_min,
         )
         page = await services.generations.page(
-            own.workspace_id,
-            wanted,
-            limit=query.limit,
-            before=_cursor(query.cursor),
+            own.workspace_id, wanted, limit=query.limit, before=_cursor(query.cursor)
         )
         next_ = None if page.next is None else f"gen-{page.next}"
         if format_ == "csv":
@@ -182,16 +167,14 @@ def _cursor(text: str | None) -> str | None:
         return None
     bare = without_prefix(text)
     if not is_id(bare):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, "cursor: this is not a cursor of this list.", param="cursor"
-        )
+        raise invalid_request("cursor: this is not a cursor of this list.", "cursor")
     return bare
 
 
 def _label(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "label: must be name:value.", param="label")
+        raise invalid_request("label: must be name:value.", "label")
     return name, value
 
 

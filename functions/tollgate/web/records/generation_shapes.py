@@ -1,11 +1,13 @@
-"""Records of generations and their content, as the api shows them."""
+"""Records of generations, their content and their routing trace, as the api shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, JsonValue
+from msgspec import Struct
+from msgspec.structs import fields as struct_fields
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import (
@@ -13,12 +15,108 @@ from tollgate.core.records.generation import (
     BillLine,
     GenerationRecord,
     Outcome,
+    PromptTokens,
+    RoundsBound,
+    RoutingTrace,
     RunRecord,
     UsageSource,
 )
+from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.usage import Units, Usage
+from tollgate.core.work.pictures import Picture
 from tollgate.routing.price import MODEL_ITEMS
-from tollgate.web.records.trace_shapes import TokensObject, TraceObject
 from tollgate.web.shapes import Unreadable, Usd, moment
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class _Mirror(BaseModel):
+    """A copy of a core struct, field by field."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+def _with_fields_of(struct: type[Struct]) -> Callable[[type[_Model]], type[_Model]]:
+    """Return a decorator that adds a required field to a model for each field of a struct.
+
+    A field that the model declares keeps the declared type.
+    """
+
+    def decorate(model: type[_Model]) -> type[_Model]:
+        declared = model.model_fields
+        fields: dict[str, Any] = {
+            each.name: (declared[each.name].annotation if each.name in declared else each.type, ...)
+            for each in struct_fields(struct)
+        }
+        mirror = create_model(
+            model.__name__,
+            __base__=_Mirror,
+            __module__=model.__module__,
+            __doc__=model.__doc__,
+            **fields,
+        )
+        return cast(type[_Model], mirror)
+
+    return decorate
+
+
+@_with_fields_of(Usage)
+class TokensObject(_Mirror):
+    """Tokens by price class, and counts of other units; null if the provider reported nothing."""
+
+
+@_with_fields_of(PriceCeiling)
+class PriceCeilingObject(_Mirror):
+    """The highest price that a caller accepts: USD per million tokens, and per request."""
+
+
+@_with_fields_of(RoutingPreferences)
+class PreferencesObject(_Mirror):
+    """The routing preferences of the request."""
+
+    price_max: PriceCeilingObject | None
+
+
+@_with_fields_of(PromptTokens)
+class PromptObject(_Mirror):
+    """The size of one of several prompts."""
+
+
+@_with_fields_of(Units)
+class UnitsObject(_Mirror):
+    """The size of work on inputs, in units other than text tokens."""
+
+
+@_with_fields_of(Picture)
+class PictureObject(_Mirror):
+    """The form of requested pictures; null leaves the choice to the provider."""
+
+
+@_with_fields_of(RoundsBound)
+class RoundsObject(_Mirror):
+    """Upper bounds of the rounds of a generation with tools that the gateway runs."""
+
+
+class DocumentsObject(_Mirror):
+    """The documents that the gateway read for endpoints that cannot read them."""
+
+    types: tuple[str, ...]
+    tokens_min: int
+    pages: int
+    always: bool
+
+
+@_with_fields_of(RoutingTrace)
+class TraceObject(_Mirror):
+    """The planner's view of a request, without any of the request's text."""
+
+    prompts: tuple[PromptObject, ...]
+    units: UnitsObject | None
+    units_max: UnitsObject | None
+    picture: PictureObject | None
+    documents: DocumentsObject | None
+    preferences: PreferencesObject | None
+    rounds: RoundsObject | None
 
 
 class BillLineObject(BaseModel):
@@ -28,7 +126,9 @@ class BillLineObject(BaseModel):
     quantity: int
     usd_per_million: Usd
     cost: Usd
-    round: int | None = Field(description="number of the request to the model, if several")
+    round: int | None = Field(
+        description="number of the request to the model, if there are several"
+    )
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
@@ -139,7 +239,7 @@ class GenerationObject(BaseModel):
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
     rounds: list[TokensObject] = Field(
-        description="tokens of each request to the model, if several"
+        description="tokens of each request to the model, if there are several"
     )
     latency_ms: int
     first_token_ms: int | None
@@ -155,7 +255,7 @@ class GenerationObject(BaseModel):
         description="Lambda's id, as in the function's log; null outside AWS"
     )
     external_user: str | None
-    adapted: list[str] = Field(description="parameters that had no effect or a changed one")
+    adapted: list[str] = Field(description="parameters that had no effect, or a changed effect")
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 

@@ -1,4 +1,4 @@
-"""Routes of stored responses: shown, listed and deleted by the keys of their workspace."""
+"""Routes that show and delete the stored responses of a workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -8,14 +8,15 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
+from tollgate.stores.ports.administration import ResponseStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.paths import STREAMING_PATHS, UNSERVED
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
 from tollgate.web.records.generation_routes import find_record
 from tollgate.web.services import Services
@@ -51,7 +52,7 @@ class DeletedResponse(BaseModel):
 
 
 class InputItems(BaseModel):
-    """A page of the items of an input, including earlier turns."""
+    """A page of input items, including the items of earlier turns."""
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]
@@ -85,10 +86,8 @@ def response_routes(services: Services) -> APIRouter:
     ) -> Response:
         """Show a stored response of this workspace."""
         if stream:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "stream: stored responses cannot be streamed; leave it out.",
-                param="stream",
+            raise invalid_request(
+                "stream: stored responses cannot be streamed; leave it out.", "stream"
             )
         stored = await _find(services, principal, own, response_id)
         return Response(stored.response, media_type="application/json")
@@ -97,12 +96,9 @@ def response_routes(services: Services) -> APIRouter:
     async def delete_response(
         principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
-        """Delete a stored response; a later response that continued it keeps its items."""
-        generation_id = response_generation(response_id)
-        if generation_id is None or services.responses is None:
-            raise _not_found(principal)
-        await _check_own(services, principal, own, generation_id)
-        if not await services.responses.delete(principal.workspace_id, generation_id, by=by):
+        """Delete a stored response; later responses that continue it keep its items."""
+        responses, generation_id = await _reach(services, principal, own, response_id)
+        if not await responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
 
@@ -137,13 +133,12 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 
     @router.post("/{response_id}/cancel")
     async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
-        """Refuse with 400, since only a background response could be cancelled."""
+        """Refuse with status 400, since only a background response could be cancelled."""
         await _find(services, principal, own, response_id)
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
+        raise invalid_request(
             "Cannot cancel a synchronous response. Only `background: true` could be cancelled, "
             "which is not supported.",
-            param=_PARAM,
+            _PARAM,
         )
 
 
@@ -151,11 +146,8 @@ async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
 ) -> StoredResponse:
     """Return a stored response that the caller may reach; raise RequestError if there is none."""
-    generation_id = response_generation(response_id)
-    if generation_id is None or services.responses is None:
-        raise _not_found(principal)
-    await _check_own(services, principal, own, generation_id)
-    stored = await services.responses.get(principal.workspace_id, generation_id)
+    responses, generation_id = await _reach(services, principal, own, response_id)
+    stored = await responses.get(principal.workspace_id, generation_id)
     if stored is None:
         raise _not_found(principal)
     try:
@@ -165,27 +157,27 @@ async def _find(
         raise _not_found(principal) from corrupt
 
 
-async def _check_own(
-    services: Services, principal: Principal, own: Own, generation_id: str
-) -> None:
-    """Raise RequestError for a response whose generation the caller may not reach.
+async def _reach(
+    services: Services, principal: Principal, own: Own, response_id: str
+) -> tuple[ResponseStore, str]:
+    """Return the store of responses, and the id of a response's generation.
 
-    Once the record of a generation has expired, only callers of the whole workspace reach its
-    response.
+    Raises RequestError for a response that the caller may not reach. Once the record of a
+    generation has expired, only callers with access to the whole workspace reach its response.
     """
-    if own.is_all:
-        return
-    if await find_record(services, own, generation_id) is None:
+    generation_id = response_generation(response_id)
+    if generation_id is None or services.responses is None:
         raise _not_found(principal)
+    if not own.is_all and await find_record(services, own, generation_id) is None:
+        raise _not_found(principal)
+    return services.responses, generation_id
 
 
 def _not_found(principal: Principal) -> RequestError:
-    """Return the refusal of an unknown id, the same as for an id of another workspace."""
+    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
     if principal.role == "inference" and principal.response_days is None:
-        return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
-    return RequestError(
-        ErrorCode.NOT_FOUND, "There is no such stored response in this workspace.", param=_PARAM
-    )
+        return invalid_request(HOW_TO_STORE, _PARAM)
+    return not_found("There is no such stored response in this workspace.", _PARAM)
 
 
 def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
@@ -194,9 +186,7 @@ def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
     for place, item in enumerate(items):
         if _id_of(item) == after:
             return items[place + 1 :]
-    raise RequestError(
-        ErrorCode.INVALID_REQUEST, "after: the input has no such item.", param="after"
-    )
+    raise invalid_request("after: the input has no such item.", "after")
 
 
 def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:

@@ -1,4 +1,4 @@
-"""Stored responses around a generation: earlier turns before it, and the response after it."""
+"""Reading of stored turns before a generation, and storing of its response."""
 
 import asyncio
 import logging
@@ -20,7 +20,6 @@ from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import EventSink
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.stored import (
     PREVIOUS,
@@ -31,8 +30,9 @@ from tollgate.ingress.responses.stored import (
     references_of,
     response_generation,
 )
+from tollgate.ingress.validation import decode_object
 from tollgate.stores.ports.base import Hold
-from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 
 _log: Final = logging.getLogger(__name__)
 
@@ -41,19 +41,14 @@ RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
 # The latest response of a conversation has all items, so one read is usually enough.
 _READS_MAX: Final = 8
 _READ_BYTES_MAX: Final = 2 * RESPONSE_BYTES_MAX
-# The end of a reply waits for the store no longer than this.
+# The maximum time that the end of a reply waits for the store.
 _STORE_BUDGET_S: Final = 4.0
 # Time left to send the last bytes before the platform ends the invocation.
 _LAST_BYTES_S: Final = 1.0
 
 
 async def parse_with_turns(
-    responses: ContentLog,
-    body: bytes,
-    headers: Mapping[str, str],
-    *,
-    workspace_id: str,
-    days: int,
+    responses: ContentLog, body: bytes, headers: Mapping[str, str], *, workspace_id: str, days: int
 ) -> ParsedCall:
     """Parse a request of a key that stores responses, together with the stored turns that it names.
 
@@ -110,7 +105,7 @@ class _Reader:
 
 
 def _unknown_previous(id_: str) -> RequestError:
-    """Return the refusal whose code, OpenAI's, makes clients send the whole conversation again."""
+    """Return the refusal with OpenAI's code, upon which clients resend the whole conversation."""
     named = f"Previous response with id '{id_}'" if id_ else "Previous response"
     return RequestError(
         ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
@@ -123,7 +118,7 @@ def _unknown_previous(id_: str) -> RequestError:
 class StoringSink:
     """Passes a generation on, and stores its response once it is complete.
 
-    A response that cannot be stored is sent and billed all the same, marked `store: false`.
+    A response that cannot be stored is still sent and billed, but marked `store: false`.
     """
 
     def __init__(
@@ -162,8 +157,8 @@ class StoringSink:
         await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
-        # Stored before the last bytes are sent: a client that has seen the end may read the
-        # response at once, and the platform may freeze the process.
+        # The response is stored before the last bytes are sent, since after them the client may
+        # read the response and the platform may freeze the process.
         try:
             await self._keep(record)
         except (GatewayError, TimeoutError) as failure:
@@ -182,8 +177,7 @@ class StoringSink:
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
         content = _encode_readable(
-            renderer.whole([self._fold.response()], record),
-            numbered(self._input, record.id),
+            renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
         )
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S

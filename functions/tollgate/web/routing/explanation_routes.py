@@ -7,10 +7,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
-from tollgate.core.routing.speed import Speed
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
@@ -86,7 +86,7 @@ def explanation_routes(services: Services) -> APIRouter:
 
 
 async def _with_files(services: Services, principal: Principal, work: Work) -> Work:
-    """Return a request with its uploaded files found: their types decide what can serve it."""
+    """Return a request with its uploaded files looked up, since their types affect routing."""
     if not isinstance(work, GenerationRequest) or not work.names_files:
         return work
     return await find_named_files(services.named_files, principal.workspace_id, work)
@@ -95,9 +95,5 @@ async def _with_files(services: Services, principal: Principal, work: Work) -> W
 def _ingress(services: Services, name: str) -> Ingress:
     if all(name != each.name for each in FORMATS):
         *first, last = (f"'{format_.name}'" for format_ in FORMATS)
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"format must be {', '.join(first)} or {last}.",
-            param="format",
-        )
+        raise invalid_request(f"format must be {', '.join(first)} or {last}.", "format")
     return services.formats[name]

@@ -10,17 +10,17 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import RoundsBound
-from tollgate.core.routing.speed import Speed
+from tollgate.core.routing.endpoint_status import Speed
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.shapes import Usd, moment
@@ -41,10 +41,12 @@ class SkippedRuleObject(BaseModel):
 class CandidateObject(BaseModel):
     """An endpoint that was considered, in the order in which endpoints are tried."""
 
-    attempt: int | None = Field(description="place in the plan, from 1; null if it is excluded")
+    attempt: int | None = Field(
+        description="position in the plan, from 1; null for an excluded endpoint"
+    )
     model: str
     provider: str
-    upstream: str = Field(description="the provider's name of the model")
+    upstream: str = Field(description="the provider's name for the model")
     model_weight: int | None = Field(description="percent, if models are drawn by weight")
     model_draw: float | None = Field(description="score of the model's draw; the highest is first")
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
@@ -122,7 +124,7 @@ class ExplainedTool(BaseModel):
 
     id: ServerToolId
     engine: str
-    by_provider: bool = Field(description="whether a provider runs the tool, if able")
+    by_provider: bool = Field(description="whether a provider that can run the tool does so")
     uses_max: int
     fees: Usd = Field(description="fees of all runs by the engine")
 
@@ -168,8 +170,8 @@ class ExplanationObject(BaseModel):
     skipped: list[SkippedRuleObject]
     catalog_sha: str
     drawn_by: str = Field(description="hash of the session id, or else of the request id")
-    prompt_tokens: int = Field(description="estimate that rules use")
-    prompt_tokens_max: int = Field(description="upper bound that costs use")
+    prompt_tokens: int = Field(description="estimate, which rules compare")
+    prompt_tokens_max: int = Field(description="upper bound, from which costs are computed")
     candidates: list[CandidateObject]
     hold: Usd | None = Field(description="amount that would be held; null for a refusal")
     rounds: ExplainedRounds | None = Field(

@@ -1,4 +1,4 @@
-"""Discovery, and the OAuth 2.0 endpoints by which programs and pages sign people in."""
+"""Discovery, and the OAuth 2.0 endpoints through which programs and pages sign people in."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError, invalid_request
 from tollgate.sign_in.browser import CALLBACK, LIFETIME_S, Departure
 from tollgate.sign_in.grants import INTERVAL_S, OAuthRefusal, TokenPair
 from tollgate.sign_in.tickets import ForProgram
@@ -89,10 +89,11 @@ class OAuthRoutes:
         """Redirect a person who has confirmed a code to the issuer."""
         login = self._services.configured()
         form = await self._read_form(request)
-        here = urlsplit(login.sign_in.public_url)
-        if request.headers.get("origin") != f"{here.scheme}://{here.netloc}":
+        public_url = urlsplit(login.sign_in.public_url)
+        if request.headers.get("origin") != f"{public_url.scheme}://{public_url.netloc}":
             return failed_page(
-                f"This form was not sent from {here.scheme}://{here.netloc}.", status=403
+                f"This form was not sent from {public_url.scheme}://{public_url.netloc}.",
+                status=403,
             )
         if not await self._counts(login, request, "code", _TYPED_CODES_MAX):
             return failed_page("Too many codes from your address; wait ten minutes.", status=429)
@@ -216,14 +217,12 @@ def _parse_form(body: bytes) -> dict[str, str]:
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20)
     except ValueError as malformed:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, "The body is not a form of at most 20 fields."
-        ) from malformed
+        raise invalid_request("The body is not a form of at most 20 fields.") from malformed
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise RequestError(ErrorCode.INVALID_REQUEST, "The form repeats a field.")
+        raise invalid_request("The form repeats a field.")
     if any(len(value) > _FIELD_LENGTH_MAX for value in fields.values()):
-        raise RequestError(ErrorCode.INVALID_REQUEST, "A field of the form is too long.")
+        raise invalid_request("A field of the form is too long.")
     return fields
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.principal import Principal
 from tollgate.ingress.validation import field_error
 from tollgate.sign_in.identity import Identity, refused_token
@@ -41,7 +41,9 @@ class SessionRoutes:
         self._services = services
 
     async def open(self, request: Request) -> Response:
-        """Open a session for an identity token; it ends an hour after the token was issued."""
+        """Open a session for an identity token; the session ends an hour after the token was
+        issued.
+        """
         login = self._services.configured()
         body = _parse(await self._services.read_body(request, _BODY_BYTES_MAX))
         identity = await login.issuer.identify(body.token)
@@ -52,7 +54,7 @@ class SessionRoutes:
             member.workspace_id, member.id, lifetime_s=lifetime_s, by=by
         )
         if opened is None:
-            raise AccessError(ErrorCode.PERMISSION_DENIED, "The member was removed.")
+            raise permission_denied("The member was removed.")
         reply = NewSessionReply(
             data=SessionObject(
                 workspace_id=member.workspace_id,
@@ -78,12 +80,12 @@ class SessionRoutes:
         return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
 
     async def show_settings(self, request: Request) -> Response:
-        """Show Claude Code's settings for the caller's team and role; 404 if there are none."""
+        """Show Claude Code's settings for the caller's team and role; without any, reply 404."""
         login = self._services.configured()
         session = _session_of(await self._services.admit(request))
         settings = login.sign_in.settings_of(session.role, session.team_id)
         if settings is None:
-            raise RequestError(ErrorCode.NOT_FOUND, "There are no managed settings for you.")
+            raise not_found("There are no managed settings for you.")
         return _settings_reply(settings, request.headers.get("if-none-match"))
 
     async def take_telemetry(self, request: Request) -> Response:
@@ -105,11 +107,11 @@ class SessionRoutes:
         return Response(b"", 200, media_type="application/x-protobuf")
 
     async def is_alive(self, _: Request) -> Response:
-        """Reply without the store: the process runs."""
+        """Report that the process runs, without access to the store."""
         return PlainTextResponse("ok")
 
     async def is_ready(self, _: Request) -> Response:
-        """Reply after a read of the store: the process can serve."""
+        """Report that the process can serve requests, after a read from the store."""
         await self._services.configured().codes.read("code", "-")
         return PlainTextResponse("ok")
 
@@ -120,17 +122,15 @@ def _parse(content: bytes) -> IdentityTokenBody:
     except ValidationError as invalid:
         first = invalid.errors()[0]
         if not first["loc"]:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, "The body is not a JSON object."
-            ) from None
+            raise invalid_request("The body is not a JSON object.") from None
         raise field_error(first, first["loc"]) from None
 
 
 def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
     """Return the seconds that a session for a token may last.
 
-    It ends an hour after the token was issued at the latest, however long the token is valid, since
-    the issuer vouches for the person only at that time.
+    A session ends at most an hour after the token was issued, even if the token is valid for
+    longer, since the issuer vouched for the person only at that time.
     """
     ends_s = min(identity.issued_s + SESSION_S_MAX, identity.expires_s)
     left_s = min(most_s, ends_s - int(clock.now_s()))
@@ -141,7 +141,7 @@ def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
 
 def _session_of(principal: Principal) -> SessionObject:
     if principal.member_id is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "This key does not belong to a member.")
+        raise not_found("This key does not belong to a member.")
     return SessionObject.model_validate(
         {
             "workspace_id": principal.workspace_id,

@@ -1,9 +1,8 @@
-"""Bodies of `/v1/session`, apart from token verification: the api documents them without it."""
+"""Bodies of `/v1/session`, which the api documents without importing token verification."""
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
-from tollgate.core.principal import MemberRole
+from tollgate.core.principal import TOKEN_LENGTH_MAX, MemberRole
 from tollgate.web.shapes import Body
 
 

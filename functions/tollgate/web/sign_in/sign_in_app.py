@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
-from tollgate.ingress.errors import openai_reply
+from tollgate.core.errors import GatewayError, MethodNotAllowed, invalid_request
 from tollgate.sign_in.browser import CALLBACK
 from tollgate.web.http.cors import WebLimits, cors
-from tollgate.web.http.error_boundary import ErrorBoundary
+from tollgate.web.http.error_boundary import ErrorBoundary, error_response
 from tollgate.web.http.paths import CanonicalPath, HeadAsGet, no_route
-from tollgate.web.http.request_id import RequestIds, request_id_of
+from tollgate.web.http.request_id import RequestIds
 from tollgate.web.sign_in.oauth_routes import OAuthRoutes
 from tollgate.web.sign_in.session_routes import SessionRoutes
 from tollgate.web.sign_in.sign_in_paths import (
@@ -71,8 +70,7 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
 
     async def reply_error(request: Request, error: Exception) -> Response:
         refusal = error if isinstance(error, GatewayError) else _routing_error(request, error)
-        rendered = openai_reply(refusal, request_id_of(request.scope))
-        return Response(rendered.body, rendered.status, dict(rendered.headers))
+        return error_response(refusal, request.scope)
 
     def _routing_error(request: Request, error: Exception) -> GatewayError:
         method, path = request.method, request.url.path
@@ -83,7 +81,7 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
             case HTTPException(status_code=404):
                 return no_route(method, path)
             case _:
-                return RequestError(ErrorCode.INVALID_REQUEST, "The request cannot be read.")
+                return invalid_request("The request cannot be read.")
 
     app.add_exception_handler(GatewayError, reply_error)
     app.add_exception_handler(HTTPException, reply_error)

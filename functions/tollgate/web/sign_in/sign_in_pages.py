@@ -23,8 +23,8 @@ button:focus-visible,input:focus-visible{outline:3px solid #76a9fa;outline-offse
 """
 _HASH: Final = b64encode(sha256(_STYLE.encode()).digest()).decode("ascii")
 SIGN_IN_HEADERS: Final[Mapping[str, str]] = {
-    # Without form-action: browsers apply it to redirects as well, and the form redirects to the
-    # issuer.
+    # form-action is missing because browsers apply it to redirects as well, and the form redirects
+    # to the issuer.
     "content-security-policy": f"default-src 'none'; style-src 'sha256-{_HASH}'; "
     "frame-ancestors 'none'; base-uri 'none'",
     "cache-control": "no-store",
@@ -35,7 +35,7 @@ SIGN_IN_HEADERS: Final[Mapping[str, str]] = {
 
 
 def code_page(user_code: str, *, action: str, problem: str | None = None) -> HTMLResponse:
-    """Return the page on which a person confirms the code of a program that waits."""
+    """Return the page on which a person confirms the code of a waiting program."""
     alert = f'<p role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
         "Sign in a program",

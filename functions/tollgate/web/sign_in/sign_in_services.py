@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
@@ -19,8 +19,7 @@ from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
-from tollgate.web.access import ACCESS
-from tollgate.web.auth import authenticate
+from tollgate.web.access import ACCESS, authenticate
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
 
@@ -48,15 +47,14 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     journal: Journal
     clock: Clock
     body_s: float = 10.0
-    """Seconds for a body to arrive, since unauthenticated callers hold the connection."""
+    """Seconds within which a body must arrive, since callers are not yet authenticated."""
 
     def configured(self) -> Login:
         """Return the parts of sign-in; raise RequestError(not_found) if no issuer is configured."""
         if self.login is None:
-            raise RequestError(
-                ErrorCode.NOT_FOUND,
+            raise not_found(
                 "Sign-in is not configured here: callers use API keys. The operator may set "
-                "TOLLGATE_SIGN_IN_FILE.",
+                "TOLLGATE_SIGN_IN_FILE."
             )
         return self.login
 
@@ -66,14 +64,12 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         return await authenticate(self.keys, request.headers, access.roles)
 
     async def read_body(self, request: Request, bytes_max: int) -> bytes:
-        """Return a body of an unknown caller; raise RequestError if it is too large or too slow."""
+        """Return a caller's body; raise RequestError if it is too large or arrives too late."""
         try:
             async with asyncio.timeout(self.body_s):
                 return await read_body(request.receive, bytes_max)
         except TimeoutError as slow:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"The body did not arrive within {self.body_s:g} s."
-            ) from slow
+            raise invalid_request(f"The body did not arrive within {self.body_s:g} s.") from slow
 
 
 def person(request: Request) -> Actor:

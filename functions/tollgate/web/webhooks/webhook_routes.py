@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter
 from msgspec.structs import replace
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field
 
 from tollgate.core.addresses import find_reach, is_address
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError, not_found
 from tollgate.core.webhooks import (
     DELIVERIES_MAX,
     WEBHOOKS_MAX,
@@ -22,9 +22,22 @@ from tollgate.core.webhooks import (
 )
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.services import Services
-from tollgate.web.shapes import Body, moment
+from tollgate.web.shapes import Body, moment, moment_or_none
 
 _HOUR_S: Final = 3_600
+
+
+def _public(url: str) -> str:
+    """Return a URL; raise ValueError unless its host is a public name without a user."""
+    parts = urlsplit(url)
+    host = parts.hostname
+    if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
+        raise ValueError("must have a host name, not an IP address, and no user name")
+    if find_reach(host) != "public":
+        raise ValueError("must have a host name of the public internet")
+    return url
+
+
 _Address = Annotated[
     str,
     Field(
@@ -33,11 +46,11 @@ _Address = Annotated[
         pattern=r"^https://[!-~]+$",
         description="https URL with a public host name and without a user name",
     ),
+    AfterValidator(_public),
 ]
 _Glob = Annotated[str, Field(max_length=64, pattern=r"^[a-z*][a-z_.*]*$")]
 _Globs = Annotated[
-    list[_Glob],
-    Field(min_length=1, max_length=20, description="types of events, such as `key.*`"),
+    list[_Glob], Field(min_length=1, max_length=20, description="types of events, such as `key.*`")
 ]
 _Words = Annotated[str, Field(max_length=200)]
 
@@ -50,12 +63,6 @@ class WebhookBody(Body):
     description: _Words = ""
     enabled: bool = True
 
-    @field_validator("url")
-    @classmethod
-    def check_url(cls, url: str) -> str:
-        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
-        return _public(url)
-
 
 class WebhookChangeBody(Body):
     """Changes to a webhook; omitted fields keep their value."""
@@ -63,23 +70,16 @@ class WebhookChangeBody(Body):
     url: _Address | None = None
     events: _Globs | None = None
     description: _Words | None = None
-    enabled: bool | None = Field(None, description="once enabled again, it gets later events only")
-
-    @field_validator("url")
-    @classmethod
-    def check_url(cls, url: str | None) -> str | None:
-        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
-        return None if url is None else _public(url)
+    enabled: bool | None = Field(
+        None, description="a webhook that is enabled again gets only later events"
+    )
 
     def edit(self, settings: WebhookSettings) -> WebhookSettings:
         """Return settings with the changes of the body."""
-        return replace(
-            settings,
-            url=settings.url if self.url is None else self.url,
-            events=settings.events if self.events is None else tuple(self.events),
-            description=settings.description if self.description is None else self.description,
-            enabled=settings.enabled if self.enabled is None else self.enabled,
-        )
+        changed = self.model_dump(exclude_none=True)
+        if self.events is not None:
+            changed["events"] = tuple(self.events)
+        return replace(settings, **changed)
 
 
 class SecretRotationBody(Body):
@@ -100,9 +100,11 @@ class WebhookObject(BaseModel):
     enabled: bool
     disabled_reason: str | None = Field(description="null if the gateway did not disable it")
     created_at: datetime
-    delivered_at: datetime | None = Field(description="time at which it last accepted an event")
+    delivered_at: datetime | None = Field(
+        description="time at which the endpoint last accepted an event"
+    )
     failing_since: datetime | None = Field(
-        description="time since which it accepts no event; null if it accepted the last"
+        description="time since which all deliveries failed; null if the last one succeeded"
     )
     old_secret_expires_at: datetime | None
 
@@ -145,8 +147,8 @@ class DeliveryObject(BaseModel):
             status=delivery.status,
             queued_at=moment(delivery.queued_s),
             attempts=delivery.attempts,
-            attempted_at=_moment(delivery.attempted_s),
-            next_attempt_at=_moment(delivery.next_s),
+            attempted_at=moment_or_none(delivery.attempted_s),
+            next_attempt_at=moment_or_none(delivery.next_s),
             answer=delivery.answer,
         )
 
@@ -201,7 +203,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
 
     @router.post("", status_code=201)
     async def create_webhook(principal: Caller, by: By, body: WebhookBody) -> NewSecretReply:
-        """Create a webhook; the reply is the only place that shows its secret."""
+        """Create a webhook; only this reply contains the secret."""
         settings = WebhookSettings(
             url=body.url,
             events=tuple(body.events),
@@ -240,7 +242,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
     async def rotate_webhook_secret(
         principal: Caller, by: By, webhook_id: str, body: SecretRotationBody
     ) -> NewSecretReply:
-        """Create a new secret; for a while both secrets sign each event."""
+        """Create a new secret; during the grace period, both secrets sign each event."""
         grace_s = body.grace_hours * _HOUR_S
         webhook = await store.rotate(principal.workspace_id, webhook_id, grace_s=grace_s, by=by)
         if webhook is None:
@@ -270,17 +272,6 @@ def _declare_deliveries(router: APIRouter, services: Services) -> None:
         return _delivery(await store.redeliver(principal.workspace_id, webhook_id, event_id))
 
 
-def _public(url: str) -> str:
-    """Return a URL; raise ValueError unless its host is a public name without a user."""
-    parts = urlsplit(url)
-    host = parts.hostname
-    if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
-        raise ValueError("must have a host name, not an IP address, and no user name")
-    if find_reach(host) != "public":
-        raise ValueError("must have a host name of the public internet")
-    return url
-
-
 def _fields(shown: ShownWebhook) -> dict[str, Any]:
     webhook, health = shown.webhook, shown.health
     has_old = webhook.old_secret is not None
@@ -292,14 +283,10 @@ def _fields(shown: ShownWebhook) -> dict[str, Any]:
         "enabled": webhook.enabled,
         "disabled_reason": webhook.disabled_reason,
         "created_at": moment(webhook.created_s),
-        "delivered_at": _moment(health.delivered_s),
-        "failing_since": _moment(health.failing_since_s),
+        "delivered_at": moment_or_none(health.delivered_s),
+        "failing_since": moment_or_none(health.failing_since_s),
         "old_secret_expires_at": moment(webhook.old_secret_ends_s) if has_old else None,
     }
-
-
-def _moment(second: int | None) -> datetime | None:
-    return None if second is None else moment(second)
 
 
 def _reply(shown: ShownWebhook | None) -> WebhookReply:
@@ -315,4 +302,4 @@ def _delivery(delivery: EventDelivery | None) -> DeliveryReply:
 
 
 def _not_found() -> RequestError:
-    return RequestError(ErrorCode.NOT_FOUND, "There is no such webhook or event.")
+    return not_found("There is no such webhook or event.")

@@ -93,7 +93,7 @@ def test_a_piece_for_no_known_place_is_an_error(path: str) -> None:
         chunk(piece(path, stringValue="y")),
     )
     assert error.code is ErrorCode.PROVIDER_UNAVAILABLE
-    assert "with an unknown path" in error.message
+    assert "with an invalid path" in error.message
 
 
 def test_a_text_cannot_follow_another_value_in_its_place() -> None:
@@ -102,7 +102,7 @@ def test_a_text_cannot_follow_another_value_in_its_place() -> None:
         chunk(piece("$.a", numberValue=1)),
         chunk(piece("$.a", stringValue="x")),
     )
-    assert "with an unknown path" in error.message
+    assert "with an invalid path" in error.message
 
 
 def test_a_piece_after_its_call_is_complete_belongs_to_none() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tollgate.core.usage import COUNT_MAX, Usage
-from tollgate.providers.codecs.anthropic.usage import usage_of as usage_of_messages
-from tollgate.providers.codecs.bedrock.usage import usage_of as usage_of_converse
+from tollgate.providers.codecs.anthropic.decode import usage_of as usage_of_messages
+from tollgate.providers.codecs.bedrock.decode import usage_of as usage_of_converse
 from tollgate.providers.codecs.gemini.usage import usage_of as usage_of_gemini
-from tollgate.providers.codecs.openai_responses.usage import usage_of as usage_of_responses
+from tollgate.providers.codecs.openai_responses.decode import usage_of as usage_of_responses
 from tollgate.providers.shared.counts import REST_MAX, count_of, rest_of_total, split
 from tollgate.providers.shared.openai_usage import openai_usage_of
 

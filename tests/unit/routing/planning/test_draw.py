@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.routing.planning.draw import draw_key_hash, rank, score
+from tollgate.routing.planning.offers import rank, score
+from tollgate.routing.planning.planning_request import draw_key_hash
 
 names = st.text(alphabet="abc/-.0", min_size=1, max_size=8)
 weights = st.dictionaries(names, st.integers(1, 100), min_size=1, max_size=6)

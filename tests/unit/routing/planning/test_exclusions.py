@@ -12,9 +12,9 @@ from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.principal import LimitLevel
 from tollgate.core.request import GenerationRequest, PriceCeiling, UserMessage
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.exclusions import list_usable_models
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.usable import list_usable_models
 
 PICTURE = Image(source=InlineMedia(media_type="image/png", base64="AAAA"))
 

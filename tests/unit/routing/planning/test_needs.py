@@ -62,7 +62,7 @@ def test_c81_a_suffix_that_nobody_takes_is_refused_by_its_name() -> None:
         served(GAP)
     assert refused.value.param == "suffix"
     assert refused.value.message == (
-        "acme/any takes no suffix: plain/p takes no suffix; chat/c takes no suffix."
+        "acme/any does not take suffix: plain/p does not take suffix; chat/c does not take suffix."
     )
 
 

@@ -20,7 +20,8 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
-from tollgate.routing.planning.plan import Plan, Retry
+from tollgate.routing.chains import RetrySection
+from tollgate.routing.planning.plan import Plan
 from tollgate.routing.price import bill
 
 LARGE = ["near/large-1", "far/L"]
@@ -129,7 +130,7 @@ def test_c50_an_attempt_carries_the_limits_of_the_file() -> None:
     attempt = plan.attempts[0]
     assert (attempt.timeouts.connect_s, attempt.timeouts.first_token_s) == (3.0, 30.0)
     assert attempt.timeouts.idle_s == 40.0
-    assert attempt.retry == Retry(retries_max=1, backoff_min_s=1.0, backoff_max_s=2.0)
+    assert attempt.retry == RetrySection(retries_max=1, backoff_min_s=1.0, backoff_max_s=2.0)
 
 
 def test_a_target_has_the_providers_name_and_dialect_and_the_models_limit() -> None:

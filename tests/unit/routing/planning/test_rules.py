@@ -9,9 +9,9 @@ from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, plan_of
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.routing.chains import ConditionSection, RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import SkippedRule, select_rule
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.rules import SkippedRule, select_rule
 
 WANTED = PlanningRequest(
     model="smart",

@@ -3,7 +3,7 @@ nowhere.
 
 The stored form follows by itself: the item keeps the whole record as JSON. So does the store in
 memory, which keeps the record. What the api shows is written out, in
-web/records/generation_shapes.py and web/records/trace_shapes.py: a field that is missing there
+web/records/generation_shapes.py: a field that is missing there
 fails here by its name, unless it is listed as internal. Every test runs with one field of an
 ordinary record changed.
 """
@@ -35,8 +35,9 @@ from tollgate.web.records.generation_shapes import (
     BillLineObject,
     GenerationObject,
     RunObject,
+    TokensObject,
+    TraceObject,
 )
-from tollgate.web.records.trace_shapes import TokensObject, TraceObject
 
 _RUN: Final = RunRecord(
     tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7

@@ -1,4 +1,4 @@
-"""The messages of an OpenAI chat completion request.
+"""Models for messages in an OpenAI chat completion request.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
@@ -25,7 +25,7 @@ IMAGES_MAX: Final = 64
 
 
 _ContentShape = by_shape("a string or an array of parts")
-# Messages of users and operators must not be empty; messages of tools and models may be.
+# User and system messages must not be empty; tool and assistant messages may be.
 SystemContent = Annotated[
     String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
     _ContentShape,
@@ -45,31 +45,31 @@ AssistantContent = Annotated[
 
 
 class FunctionCall(Wire):
-    """The function of a call, and its arguments."""
+    """The called function, and its arguments."""
 
     name: Name
     arguments: str = Field(description="JSON text, as the model wrote it.")
 
 
 class GoogleContent(Wire):
-    """Gemini's data on a call."""
+    """Gemini's data for a call."""
 
     thought_signature: str | None = None
 
 
 class ExtraContent(Wire):
-    """The data that providers attached to a call, by provider."""
+    """Data that providers attached to a call, by provider."""
 
     google: GoogleContent | None = None
 
 
 _EXTRA_CONTENT: Final = Field(
-    default=None, description="Data that a provider attached to the call; send it back untouched."
+    default=None, description="Data that a provider attached; send it back unchanged."
 )
 
 
 class FunctionToolCall(Wire):
-    """A call of a function."""
+    """A function call."""
 
     id: Annotated[str, Field(min_length=1)]
     type: Literal["function"] = "function"
@@ -78,14 +78,14 @@ class FunctionToolCall(Wire):
 
 
 class CustomCall(Wire):
-    """The tool of a call, and its free text."""
+    """The called tool, and its text input."""
 
     name: Name
     input: str
 
 
 class CustomToolCall(Wire):
-    """A call of a tool that takes free text."""
+    """A call of a tool with text input."""
 
     id: Annotated[str, Field(min_length=1)]
     type: Literal["custom"]
@@ -111,7 +111,7 @@ ToolCall = Annotated[
 
 
 class Position(Wire):
-    """The position of a piece of reasoning: the text, calls and runs that precede it."""
+    """The position of reasoning: how much text and how many calls and runs precede it."""
 
     text: Annotated[int, Field(ge=0)] = 0
     calls: Annotated[int, Field(ge=0)] = 0
@@ -119,7 +119,7 @@ class Position(Wire):
 
 
 class ReasoningDetail(Wire):
-    """A piece of a model's reasoning from an earlier answer, unchanged.
+    """Reasoning from an earlier answer, unchanged.
 
     https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
     """
@@ -137,13 +137,13 @@ class ReasoningDetail(Wire):
 
 
 class RunPosition(Wire):
-    """The position of a run: the text that precedes it."""
+    """The position of a run: how much text precedes it."""
 
     text: Annotated[int, Field(ge=0)] = 0
 
 
 class ReturnedRun(Wire):
-    """A run of one of the gateway's tools from an earlier answer, unchanged."""
+    """A server tool run from an earlier answer, unchanged."""
 
     id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
     type: Literal["server_tool"] = "server_tool"
@@ -151,14 +151,14 @@ class ReturnedRun(Wire):
     name: ServerToolId
     arguments: str = Field(description="JSON text, as the model wrote it.")
     status: Literal["completed", "failed"] = "completed"
-    result: str = Field(default="", description="The text that the model got.")
+    result: str = Field(default="", description="The result text that the model received.")
     error: str | None = None
     sources: list[Any] | None = Field(default=None, description="Has no effect.")
     after: RunPosition | None = None
 
 
 class SystemMessage(Wire):
-    """Instructions of the operator."""
+    """System instructions."""
 
     role: Literal["system"]
     content: SystemContent
@@ -166,7 +166,7 @@ class SystemMessage(Wire):
 
 
 class DeveloperMessage(Wire):
-    """Instructions of the operator, under OpenAI's newer name."""
+    """System instructions, under OpenAI's newer name."""
 
     role: Literal["developer"]
     content: SystemContent
@@ -174,7 +174,7 @@ class DeveloperMessage(Wire):
 
 
 class UserMessage(Wire):
-    """A message of the user: text and media."""
+    """A user message: text and media."""
 
     role: Literal["user"]
     content: UserContent
@@ -182,13 +182,13 @@ class UserMessage(Wire):
 
 
 class MadeImageUrl(Wire):
-    """The data: URL of a picture."""
+    """The data URL of an image."""
 
     url: Annotated[str, Field(min_length=1)]
 
 
 class MadeImage(Wire):
-    """A picture that a model made."""
+    """An image that a model generated."""
 
     type: Literal["image_url"] = "image_url"
     index: int | None = None
@@ -197,14 +197,14 @@ class MadeImage(Wire):
 
 
 class ReturnedText(Wire):
-    """The text of a page."""
+    """The text of a document's page."""
 
     type: Literal["text"]
     text: str
 
 
 class ReturnedPicture(Wire):
-    """The picture of a page."""
+    """The image of a document's page."""
 
     type: Literal["image_url"]
     image_url: MadeImageUrl
@@ -217,7 +217,7 @@ class ReturnedFile(Wire):
     """A document that was read for an earlier answer."""
 
     hash: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] = Field(
-        description="SHA-256 of the file's bytes, by which this request's file is recognized."
+        description="SHA-256 of the file's bytes, to match it with files in this request."
     )
     name: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] | None = None
     pages: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
@@ -225,7 +225,7 @@ class ReturnedFile(Wire):
 
 
 class ReturnedAnnotation(Wire):
-    """An annotation from an earlier answer; an annotation on a file avoids reading it again."""
+    """An annotation from an earlier answer; documents in annotations are not read again."""
 
     type: str = ""
     index: int | None = None
@@ -234,7 +234,7 @@ class ReturnedAnnotation(Wire):
 
 
 class AssistantMessage(Wire):
-    """An earlier answer of a model."""
+    """An earlier answer from a model."""
 
     role: Literal["assistant"]
     content: AssistantContent | None = None
@@ -244,23 +244,23 @@ class AssistantMessage(Wire):
     reasoning: str | None = None
     reasoning_content: str | None = Field(default=None, description="Alias of `reasoning`.")
     reasoning_details: Annotated[list[ReasoningDetail], Field(max_length=PARTS_MAX)] | None = Field(
-        default=None, description="Takes precedence over `reasoning`: it has the signatures."
+        default=None, description="Takes precedence over `reasoning`, which lacks signatures."
     )
     images: Annotated[list[MadeImage], Field(max_length=IMAGES_MAX)] | None = Field(
-        default=None, description="Pictures of the answer, unchanged."
+        default=None, description="The answer's images, unchanged."
     )
     annotations: Annotated[list[ReturnedAnnotation], Field(max_length=PARTS_MAX)] | None = Field(
-        default=None, description="Annotations of the answer, unchanged."
+        default=None, description="The answer's annotations, unchanged."
     )
     server_tool_calls: Annotated[list[ReturnedRun], Field(max_length=CALLS_MAX)] | None = Field(
-        default=None, description="Runs of the gateway's tools, unchanged."
+        default=None, description="The answer's server tool runs, unchanged."
     )
     function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
     audio: None = Field(default=None, description="Not supported.")
 
 
 class ToolMessage(Wire):
-    """The result of a call."""
+    """The result of a tool call."""
 
     role: Literal["tool"]
     tool_call_id: Annotated[str, Field(min_length=1)]

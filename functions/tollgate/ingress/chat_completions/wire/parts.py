@@ -1,15 +1,14 @@
-"""The content parts of messages in a chat completion request.
+"""Models for the content parts of messages in a chat completion request.
 
-https://platform.openai.com/docs/api-reference/chat/create (2026-08-21). The flat form of files and
-`file_url` come from other gateways.
+https://platform.openai.com/docs/api-reference/chat/create (2026-08-21). `file_url` and
+the flat form for files come from other gateways.
 """
 
 from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
-from tollgate.ingress.shared.wire.request_model import Wire, by_field
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, CacheControl, Wire, by_field
 
 FILENAME_LENGTH_MAX: Final = 255
 _TYPE_LENGTH_MAX: Final = 255
@@ -21,7 +20,7 @@ FetchedUrl = Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)]
 
 
 class TextPart(Wire):
-    """A piece of text."""
+    """Text."""
 
     type: Literal["text"]
     text: str
@@ -36,14 +35,14 @@ class RefusalPart(Wire):
 
 
 class ImageUrl(Wire):
-    """The URL of a picture, which may be a data URL with the content."""
+    """The URL of an image, which may be a data URL."""
 
     url: Annotated[str, Field(min_length=1)] = Field(description="An http(s) URL, or a data URL.")
     detail: Literal["auto", "low", "high"] | None = None
 
 
 class ImagePart(Wire):
-    """A picture."""
+    """An image."""
 
     type: Literal["image_url"]
     image_url: ImageUrl
@@ -51,33 +50,33 @@ class ImagePart(Wire):
 
 
 class InputAudio(Wire):
-    """A recording in base64."""
+    """Base64 audio."""
 
     data: Bytes
     format: Literal["wav", "mp3", "pcm16", "webm"]
 
 
 class AudioPart(Wire):
-    """A recording."""
+    """Audio."""
 
     type: Literal["input_audio"]
     input_audio: InputAudio
 
 
 class FileSource(Wire):
-    """A file, given by exactly one of bytes, URL and id."""
+    """A file: exactly one of content, URL and id."""
 
     file_data: Bytes | None = Field(default=None, description="A data URL, or base64.")
     file_url: FetchedUrl | None = None
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     filename: Filename | None = None
     mime_type: MediaType | None = Field(
-        default=None, description="The media type, used if it cannot be detected from the content."
+        default=None, description="The media type, if it cannot be detected from the content."
     )
 
 
 class NestedFilePart(Wire):
-    """A file in OpenAI's form, with the fields inside `file`."""
+    """A file in OpenAI's form, with fields in `file`."""
 
     type: Literal["file"]
     file: FileSource
@@ -85,7 +84,7 @@ class NestedFilePart(Wire):
 
 
 class FlatFilePart(Wire):
-    """A file in the flat form, with the fields next to `type`."""
+    """A file in the flat form, with fields next to `type`."""
 
     type: Literal["file"]
     data: Bytes | None = None

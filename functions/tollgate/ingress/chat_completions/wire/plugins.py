@@ -1,4 +1,4 @@
-"""Models of the fields with which a chat completion request switches on the gateway's tools.
+"""Models for the fields with which a chat completion request enables server tools.
 
 `plugins` is OpenRouter's field (https://openrouter.ai/docs/features/web-search, 2026-11-22),
 `web_search_options` is OpenAI's (https://platform.openai.com/docs/guides/tools-web-search,
@@ -22,16 +22,18 @@ from tollgate.ingress.shared.wire.server_tool_fields import (
 
 
 class Plugin(Wire):
-    """A tool that the gateway runs, with its options."""
+    """A server tool and its options."""
 
     id: Name = Field(
         description="web_search, web_fetch, datetime, image or pdf; `web` means search and fetch."
     )
-    enabled: bool | None = Field(default=None, description="False switches the plugin off.")
+    enabled: bool | None = Field(default=None, description="False disables the plugin.")
     events: bool | None = Field(
-        default=None, description="True adds frames of the tool's progress to a stream."
+        default=None, description="True makes a stream report the tool's progress."
     )
-    max_results: ResultsMax | None = Field(default=None, description="Results of one search.")
+    max_results: ResultsMax | None = Field(
+        default=None, description="Maximum number of results per search."
+    )
     max_uses: UsesMax | None = None
     allowed_domains: Domains | None = None
     include_domains: Domains | None = Field(default=None, description="Alias of `allowed_domains`.")
@@ -40,36 +42,38 @@ class Plugin(Wire):
     user_location: ApproximateLocation | None = None
     engine: Name | None = Field(
         default=None,
-        description="For `pdf`: text, images, ocr, or native, which leaves files to models that "
-        "can read them.",
+        description="For `pdf`: text, images, ocr, or native, which passes files to models that "
+        "accept them.",
     )
-    pages_max: PagesMax | None = Field(default=None, description="For `pdf`: pages a document.")
+    pages_max: PagesMax | None = Field(
+        default=None, description="For `pdf`: maximum number of pages per document."
+    )
 
 
 class SearchLocation(Wire):
-    """The location of the user."""
+    """The user's location."""
 
     type: Literal["approximate"]
     approximate: ApproximateLocation
 
 
 class WebSearchOptions(Wire):
-    """The options of a web search, in the form of OpenAI's search models."""
+    """The web search options of OpenAI's search models."""
 
     search_context_size: SearchContextSize | None = None
     user_location: SearchLocation | None = None
 
 
 class PluginFields(Wire):
-    """The fields of a request that switch tools on."""
+    """The request fields that enable server tools."""
 
     plugins: Annotated[list[Plugin], Field(max_length=PLUGINS_MAX)] | None = Field(
-        default=None, description="Tools that the gateway runs, if routing.yaml configures them."
+        default=None, description="Server tools, which routing.yaml must configure."
     )
     web_search_options: WebSearchOptions | None = Field(
-        default=None, description="OpenAI's way to switch `web_search` on."
+        default=None, description="OpenAI's field to enable `web_search`."
     )
 
 
 class ChatRequest(PluginFields, ChatFields):
-    """The body of POST /v1/chat/completions. Null means the same as leaving a field out."""
+    """The body of POST /v1/chat/completions; null means the same as omitting a field."""

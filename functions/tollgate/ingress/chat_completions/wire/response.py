@@ -1,11 +1,11 @@
-"""Models of the chat completion and its stream chunks, for the published schema.
+"""Models for chat completions and their stream chunks, for the API description.
 
-`ingress.chat_completions.render` writes the answers without these models; tests check that both
-agree.
+`ingress.chat_completions.render` writes replies without these models; tests check that replies
+match.
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -21,52 +21,51 @@ from tollgate.ingress.shared.wire.reply_models import (
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
+_EXTRA_CONTENT: Final = Field(default=None, description="Send it back unchanged.")
+
+
 class CalledFunction(Answer):
-    """The function that the caller is to run."""
+    """The function that the caller must run."""
 
     name: str
     arguments: str = Field(description="JSON text.")
 
 
 class CalledTool(Answer):
-    """A tool call of the model."""
+    """A function call from the model."""
 
     id: str
     type: Literal["function"]
     function: CalledFunction
-    extra_content: dict[str, Any] | None = Field(
-        default=None, description="Send it back untouched."
-    )
+    extra_content: dict[str, Any] | None = _EXTRA_CONTENT
 
 
 class CustomInput(Answer):
-    """The tool that the caller is to run, and its free text."""
+    """The tool that the caller must run, and its text input."""
 
     name: str
     input: str
 
 
 class CalledCustomTool(Answer):
-    """A call of a tool that takes free text."""
+    """A call of a tool with text input."""
 
     id: str
     type: Literal["custom"]
     custom: CustomInput
-    extra_content: dict[str, Any] | None = Field(
-        default=None, description="Send it back untouched."
-    )
+    extra_content: dict[str, Any] | None = _EXTRA_CONTENT
 
 
 class Position(Answer):
-    """The position of a piece of reasoning: the text, calls and runs that precede it."""
+    """The position of reasoning: how much text and how many calls and runs precede it."""
 
-    text: int = Field(description="Characters of `content`.")
-    calls: int = Field(description="Entries of `tool_calls`.")
-    runs: int | None = Field(default=None, description="Entries of `server_tool_calls`.")
+    text: int = Field(description="Number of characters in `content`.")
+    calls: int = Field(description="Number of entries in `tool_calls`.")
+    runs: int | None = Field(default=None, description="Number of entries in `server_tool_calls`.")
 
 
 class ReasoningDetail(Answer):
-    """A piece of the model's reasoning, in OpenRouter's form; send it back untouched."""
+    """Reasoning from the model, in OpenRouter's form; send it back unchanged."""
 
     type: Literal["reasoning.text", "reasoning.summary", "reasoning.encrypted"]
     index: int
@@ -77,13 +76,13 @@ class ReasoningDetail(Answer):
     signature: str | None = None
     data: str | None = Field(default=None, description="Content that only the signer can read.")
     model: str | None = Field(
-        default=None, description="The model that must get the reasoning, if only one may."
+        default=None, description="The only model that accepts the reasoning, if there is just one."
     )
-    after: Position | None = Field(default=None, description="Null at the beginning.")
+    after: Position | None = Field(default=None, description="Omitted if nothing precedes.")
 
 
 class UrlCitation(Answer):
-    """A source, and the characters of `content` that cite it."""
+    """A source, and the range of `content` that cites it."""
 
     url: str = Field(description="Empty if the source has no address.")
     title: str
@@ -92,50 +91,50 @@ class UrlCitation(Answer):
 
 
 class Annotation(Answer):
-    """A source of the content."""
+    """A source that the content cites."""
 
     type: Literal["url_citation"]
     url_citation: UrlCitation
 
 
 class AnswerImageUrl(Answer):
-    """The URL of a picture, usually a data: URL with the picture's bytes."""
+    """The URL of an image, usually a data URL."""
 
     url: str
 
 
 class PageText(Answer):
-    """The text of a page, which begins with the page's number."""
+    """The text of a page, which starts with the page number."""
 
     type: Literal["text"]
     text: str
 
 
 class PagePicture(Answer):
-    """The picture of a page without text."""
+    """The image of a page without text."""
 
     type: Literal["image_url"]
     image_url: AnswerImageUrl
 
 
 class AnnotatedFile(Answer):
-    """A document with the content that was read."""
+    """A document and the content that was read from it."""
 
     hash: str = Field(description="SHA-256 of the document's bytes.")
     name: str
-    pages: int = Field(description="The number of pages of the document.")
+    pages: int = Field(description="The number of pages in the document.")
     content: list[PageText | PagePicture]
 
 
 class FileAnnotation(Answer):
-    """A document that was read for the answer; send it back so that it is not read again."""
+    """A document that was read for the answer; if sent back, it is not read again."""
 
     type: Literal["file"]
     file: AnnotatedFile
 
 
 class TopLogProb(BaseModel):
-    """A likely alternative token; providers may add fields."""
+    """An alternative token; providers may add fields."""
 
     token: str
     logprob: float | None
@@ -152,31 +151,31 @@ class TokenLogProb(Answer):
 
 
 class LogProbs(Answer):
-    """Log probabilities of the tokens of the content, or of the refusal."""
+    """Log probabilities for the tokens in the content or in the refusal."""
 
     content: list[TokenLogProb] | None
     refusal: list[TokenLogProb] | None
 
 
 class AnswerImage(Answer):
-    """A picture that the model made."""
+    """An image that the model generated."""
 
     type: Literal["image_url"]
     image_url: AnswerImageUrl
     index: int
     extra_content: dict[str, Any] | None = Field(
-        default=None, description="The provider's signature; send it back untouched."
+        default=None, description="The provider's signature; send it back unchanged."
     )
 
 
 class RunPosition(Answer):
-    """The position of a run: the text that precedes it."""
+    """The position of a run: how much text precedes it."""
 
-    text: int = Field(description="Characters of `content`.")
+    text: int = Field(description="Number of characters in `content`.")
 
 
 class RunSource(Answer):
-    """A page that a run found or read."""
+    """A web page that a run found or read."""
 
     url: str
     title: str
@@ -184,7 +183,7 @@ class RunSource(Answer):
 
 
 class ServerToolCall(Answer):
-    """A run of one of the gateway's tools; send it back so that the model sees its result again."""
+    """A server tool run; send it back so that the model sees its result again."""
 
     index: int
     id: str
@@ -192,27 +191,27 @@ class ServerToolCall(Answer):
     name: ServerToolId
     arguments: str = Field(description="JSON text, as the model wrote it.")
     status: Literal["completed", "failed"]
-    result: str = Field(description="The text that the model got.")
+    result: str = Field(description="The result text that the model received.")
     sources: list[RunSource] | None = None
     error: str | None = Field(default=None, description="The error code of a failed run.")
-    after: RunPosition | None = Field(default=None, description="Null at the beginning.")
+    after: RunPosition | None = Field(default=None, description="Omitted if nothing precedes.")
 
 
 class ServerToolEvent(Answer):
-    """The progress of a run, for callers who request events."""
+    """The progress of a server tool run, if the caller requested events."""
 
     index: int
     id: str
     type: Literal["server_tool"]
     tool: ServerToolId
     status: Literal["started", "completed", "failed"]
-    arguments: str | None = Field(default=None, description="JSON text, when a run starts.")
+    arguments: str | None = Field(default=None, description="JSON text; only when the run starts.")
     sources: list[RunSource] | None = None
     error: str | None = None
 
 
 class ChoiceMessage(Answer):
-    """The message of the model."""
+    """The model's message."""
 
     role: Literal["assistant"]
     content: str | None
@@ -227,23 +226,23 @@ class ChoiceMessage(Answer):
 
 
 class Choice(Answer):
-    """One answer."""
+    """An answer."""
 
     index: int
     message: ChoiceMessage
     logprobs: LogProbs | None = Field(description="Null if not known.")
     finish_reason: FinishReason
-    native_finish_reason: str | None = Field(description="The reason as the provider names it.")
+    native_finish_reason: str | None = Field(description="The provider's name for the reason.")
 
 
 class ChatCompletion(Accounts):
-    """A whole answer."""
+    """A non-streamed reply."""
 
     id: str
     object: Literal["chat.completion"]
     created: int = Field(description="Unix time in seconds.")
-    model: str = Field(description="The slug of the model that served.")
-    provider: str = Field(description="The display name of the provider that served.")
+    model: str = Field(description="The slug of the model that answered.")
+    provider: str = Field(description="The display name of the provider that answered.")
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
@@ -252,21 +251,21 @@ class ChatCompletion(Accounts):
 
 
 class CalledFunctionDelta(Answer):
-    """The next piece of a call's arguments."""
+    """An addition to a call's arguments."""
 
     name: str | None = None
     arguments: str
 
 
 class CustomInputDelta(Answer):
-    """The next piece of a call's free text."""
+    """An addition to a call's text input."""
 
     name: str | None = None
     input: str
 
 
 class CalledToolDelta(Answer):
-    """The next piece of a call, in `function` or `custom`; id, type and name come once."""
+    """An addition to a call, in `function` or `custom`; id, type and name are sent once."""
 
     index: int
     id: str | None = None
@@ -277,19 +276,19 @@ class CalledToolDelta(Answer):
 
 
 class AnnotationDelta(Annotation):
-    """An annotation, and its index in the list."""
+    """An annotation with its index in the list."""
 
     index: int
 
 
 class FileAnnotationDelta(FileAnnotation):
-    """An annotation on a document, and its index in the list."""
+    """A document's annotation with its index in the list."""
 
     index: int
 
 
 class Delta(Answer):
-    """The text and the calls since the previous chunk."""
+    """Content that was added since the previous chunk."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
@@ -304,7 +303,7 @@ class Delta(Answer):
 
 
 class ChunkChoice(Answer):
-    """The next piece of one answer."""
+    """An addition to an answer."""
 
     index: int
     delta: Delta
@@ -313,31 +312,26 @@ class ChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class ChatCompletionChunk(PartialAccounts):
-    """One frame of a stream; the last frame has usage and accounts, and no choices."""
-
+class _FrameHead(Answer):
     id: str
     object: Literal["chat.completion.chunk"]
-    created: int
-    model: str
+    created: int = Field(description="Unix time in seconds.")
+    model: str = Field(description="The slug of the model that answered.")
     provider: str | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
+
+
+class ChatCompletionChunk(PartialAccounts, _FrameHead):
+    """A frame in a stream; the last frame has usage and cost, but no choices."""
+
     choices: list[ChunkChoice]
     usage: Usage | None = None
 
 
-class ChatCompletionFailure(Accounts):
-    """The last frame of a failed stream: an error and the usage so far, without choices."""
+class ChatCompletionFailure(Accounts, _FrameHead):
+    """The last frame in a failed stream: an error and the usage so far, without choices."""
 
-    id: str
-    object: Literal["chat.completion.chunk"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    service_tier: str | None = None
-    provider: str | None = None
-    episode_id: str
     error: ErrorObject
     usage: Usage

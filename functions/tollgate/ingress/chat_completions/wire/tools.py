@@ -1,4 +1,4 @@
-"""The models of tools and of the tool choice in a chat completion request.
+"""Models for tools and the tool choice in a chat completion request.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-11-22)
 """
@@ -7,9 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    CacheControl,
+    Json,
+    Name,
+    Wire,
+    by_field,
+    shape,
+    tag_of,
+)
 
 
 class FunctionDefinition(Wire):
@@ -22,7 +29,7 @@ class FunctionDefinition(Wire):
 
 
 class FunctionTool(Wire):
-    """A tool of the caller that takes JSON arguments."""
+    """A caller's tool with JSON arguments."""
 
     type: Literal["function"]
     function: FunctionDefinition
@@ -30,14 +37,14 @@ class FunctionTool(Wire):
 
 
 class GrammarText(Wire):
-    """Text that follows a grammar."""
+    """Text that must match a grammar."""
 
     type: Literal["grammar"]
     grammar: Grammar
 
 
 class CustomDefinition(Wire):
-    """A tool that the model may call with free text."""
+    """A tool that the model may call with text input."""
 
     name: Name
     description: str | None = None
@@ -51,7 +58,7 @@ class CustomDefinition(Wire):
 
 
 class CustomTool(Wire):
-    """A tool of the caller that takes free text."""
+    """A caller's tool with text input."""
 
     type: Literal["custom"]
     custom: CustomDefinition
@@ -71,14 +78,14 @@ class NamedTool(Wire):
 
 
 class FunctionChoice(Wire):
-    """The choice of one function."""
+    """A tool choice that requires one function."""
 
     type: Literal["function"]
     function: NamedTool
 
 
 class CustomChoice(Wire):
-    """The choice of one tool that takes free text."""
+    """A tool choice that requires one tool with text input."""
 
     type: Literal["custom"]
     custom: NamedTool
@@ -98,7 +105,7 @@ class Allowance(Wire):
 
 
 class AllowedTools(Wire):
-    """The choice of some of the tools."""
+    """A tool choice that allows some of the tools."""
 
     type: Literal["allowed_tools"]
     allowed_tools: Allowance

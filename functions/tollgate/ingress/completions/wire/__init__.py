@@ -1,1 +1,1 @@
-"""Models of the bodies of legacy completions, as clients send and receive them."""
+"""Models for request and reply bodies of the legacy completions API."""

@@ -1,6 +1,6 @@
-"""Models of the legacy completion and its stream chunks, for the published schema.
+"""Models for legacy completions and their stream chunks, for the API description.
 
-`ingress.completions.render` writes the replies without these models; tests check that both agree.
+`ingress.completions.render` writes replies without these models; tests check that replies match.
 https://platform.openai.com/docs/api-reference/completions/object (2026-11-22)
 """
 
@@ -20,39 +20,44 @@ CompletionFinish = Literal["stop", "length", "content_filter"]
 
 
 class CompletionLogProbs(Answer):
-    """Log probabilities of the tokens of a text, as four lists of equal length."""
+    """The log probabilities of the tokens in a text, as four lists of equal length."""
 
     tokens: list[str]
     token_logprobs: list[float | None]
-    top_logprobs: list[dict[str, float | None]] = Field(description="Alternatives, by text.")
-    text_offset: list[int] = Field(description="Where each token begins in `text`.")
+    top_logprobs: list[dict[str, float | None]] = Field(description="Alternative tokens, by text.")
+    text_offset: list[int] = Field(description="The offset of each token in `text`.")
 
 
 class CompletionChoice(Answer):
-    """One answer."""
+    """An answer."""
 
     text: str
-    index: int = Field(description="The answers of prompt p, from 0, begin at index `n` times p.")
+    index: int = Field(
+        description="The answers to prompt p, counted from 0, start at index `n` times p."
+    )
     logprobs: CompletionLogProbs | None = Field(description="Null if not known.")
     finish_reason: CompletionFinish
-    native_finish_reason: str | None = Field(description="The reason as the provider names it.")
+    native_finish_reason: str | None = Field(description="The provider's name for the reason.")
 
 
-class Completion(Accounts):
-    """A whole reply."""
-
+class _Head(Answer):
     id: str
     object: Literal["text_completion"]
     created: int = Field(description="Unix time in seconds.")
-    model: str = Field(description="The slug of the model that served.")
+    model: str = Field(description="The slug of the model that answered.")
     system_fingerprint: str | None = None
     episode_id: str
+
+
+class Completion(Accounts, _Head):
+    """A non-streamed reply."""
+
     choices: list[CompletionChoice]
     usage: Usage
 
 
 class CompletionChunkChoice(Answer):
-    """The next piece of one answer."""
+    """An addition to an answer."""
 
     text: str
     index: int
@@ -61,27 +66,15 @@ class CompletionChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class CompletionChunk(PartialAccounts):
-    """One frame of a stream; the last frame has usage and accounts, and no choices."""
+class CompletionChunk(PartialAccounts, _Head):
+    """A frame in a stream; the last frame has usage and cost, but no choices."""
 
-    id: str
-    object: Literal["text_completion"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    episode_id: str
     choices: list[CompletionChunkChoice]
     usage: Usage | None = None
 
 
-class CompletionFailure(Accounts):
-    """The last frame of a failed stream: an error and the usage so far, without choices."""
+class CompletionFailure(Accounts, _Head):
+    """The last frame in a failed stream: an error and the usage so far, without choices."""
 
-    id: str
-    object: Literal["text_completion"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    episode_id: str
     error: ErrorObject
     usage: Usage

@@ -1,4 +1,4 @@
-"""The model of a legacy completion request.
+"""The model for a legacy completion request.
 
 https://platform.openai.com/docs/api-reference/completions/create, as the types of OpenAI's SDK for
 Python state it (`openai.types.completion_create_params`, seen 2026-11-22)
@@ -19,14 +19,14 @@ from tollgate.ingress.shared.wire.request_fields import (
 )
 from tollgate.ingress.shared.wire.request_model import by_shape
 
-# All answers of a request are generated at the same time, each over its own connection.
+# The answers to a request are generated in parallel, each over its own connection.
 ANSWERS_MAX: Final = 32
 OUTPUT_TOKENS_DEFAULT: Final = 16
 LOG_PROBS_MAX: Final = 5
 
 
 def _refuse_tokens(value: object) -> object:
-    """Raise if a prompt, or one of several prompts, is a list of token ids."""
+    """Raise PydanticCustomError if a prompt is a list of token ids."""
     if isinstance(value, list) and any(isinstance(entry, int | list) for entry in value):
         raise PydanticCustomError(
             "token_prompt",
@@ -48,26 +48,26 @@ Prompt = Annotated[
 
 
 class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, RoutingFields):
-    """The body of POST /v1/completions. Null means the same as leaving a field out."""
+    """The body of POST /v1/completions; null means the same as omitting a field."""
 
     prompt: Annotated[Prompt, BeforeValidator(_refuse_tokens)] = Field(
-        description="One text, or several that are answered independently."
+        description="One or more texts, which are answered independently."
     )
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = Field(
-        default=None, description=f"{OUTPUT_TOKENS_DEFAULT} by default, as at OpenAI."
+        default=None, description=f"{OUTPUT_TOKENS_DEFAULT} by default, as with OpenAI."
     )
     best_of: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
-        default=None, description="Only the value of `n` is accepted."
+        default=None, description="Must be equal to `n`."
     )
     echo: bool | None = Field(
         default=None,
-        description="Repeats the prompt before the answer. Together with `logprobs`, only models "
-        "whose servers return log probabilities of prompts accept this field.",
+        description="True repeats the prompt before the answer. With `logprobs`, the server "
+        "must return log probabilities for prompts.",
     )
     suffix: str | None = Field(
         default=None,
-        description="The text after the gap to fill; only models that fill gaps accept this field.",
+        description="The text after the gap to fill; only some models support this field.",
     )
     logprobs: Annotated[int, Field(ge=0, le=LOG_PROBS_MAX)] | None = Field(
-        default=None, description="The number of alternatives for each token."
+        default=None, description="The number of alternative tokens for each token."
     )

@@ -1,1 +1,1 @@
-"""Models of the bodies of Anthropic's Messages."""
+"""Models for request and reply bodies of Anthropic's Messages API."""

@@ -1,4 +1,4 @@
-"""The models of content blocks in a Messages request.
+"""Models for content blocks in a Messages request.
 
 https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's published schema.
 """
@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 from tollgate.ingress.shared.wire.request_model import (
+    URL_LENGTH_MAX,
+    CacheControl,
     Json,
     Name,
     String,
@@ -21,14 +22,14 @@ from tollgate.ingress.shared.wire.request_model import (
 
 BLOCKS_MAX: Final = 4_096
 _TITLE_LENGTH_MAX: Final = 500
-# Types of blocks of tools that Anthropic runs; only Anthropic's own models accept such blocks.
+# Block types for tools that Anthropic runs; only Anthropic's own models accept these blocks.
 _OWN: Final = r"^(server_tool_use|container_upload|mcp_tool_use|compaction|[a-z_]+_tool_result)$"
 
 _Type = Annotated[str, Field(max_length=255)]
 
 
 class Base64Source(Wire):
-    """Content in base64."""
+    """Base64 content."""
 
     type: Literal["base64"]
     media_type: _Type
@@ -43,14 +44,14 @@ class UrlSource(Wire):
 
 
 class FileSource(Wire):
-    """Content in a previously uploaded file."""
+    """Content of an uploaded file."""
 
     type: Literal["file"]
     file_id: Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class PlainTextSource(Wire):
-    """A document given as plain text."""
+    """A document sent as plain text."""
 
     type: Literal["text"]
     media_type: Literal["text/plain"] = "text/plain"
@@ -58,13 +59,13 @@ class PlainTextSource(Wire):
 
 
 class Block(Wire):
-    """The base of blocks that may have a cache mark."""
+    """The base class of blocks that can have a cache mark."""
 
     cache_control: CacheControl | None = None
 
 
 class TextBlock(Block):
-    """A piece of text."""
+    """Text."""
 
     type: Literal["text"]
     text: str
@@ -80,7 +81,7 @@ ImageSource = Annotated[
 
 
 class ImageBlock(Block):
-    """A picture."""
+    """An image."""
 
     type: Literal["image"]
     source: ImageSource
@@ -94,7 +95,7 @@ _Shape: Final = by_shape("a string or an array of blocks")
 
 
 class ContentSource(Wire):
-    """A document given as blocks."""
+    """A document sent as content blocks."""
 
     type: Literal["content"]
     content: Annotated[
@@ -127,7 +128,7 @@ class DocumentBlock(Block):
 
 
 class SearchResultBlock(Block):
-    """A passage that the caller's own search found."""
+    """A search result from the caller's own search."""
 
     type: Literal["search_result"]
     source: str
@@ -144,22 +145,22 @@ class ThinkingBlock(Wire):
     signature: str = ""
     format: Name | None = Field(
         default=None,
-        description="The signer of reasoning from chat completions, as `reasoning_details` name "
-        "it; `signature`, `data` and `id` are then also those of the detail.",
+        description="The signer, as in `reasoning_details`, of reasoning from chat completions; "
+        "`signature`, `data` and `id` are then copied from the detail, too.",
     )
     data: str | None = None
     id: str | None = None
 
 
 class RedactedThinkingBlock(Wire):
-    """Encrypted reasoning that only the model can read."""
+    """Encrypted reasoning that only the model's maker can read."""
 
     type: Literal["redacted_thinking"]
     data: Annotated[str, Field(min_length=1)]
 
 
 class ToolUseBlock(Block):
-    """A call from an earlier answer."""
+    """A tool call from an earlier answer."""
 
     type: Literal["tool_use"]
     id: Annotated[str, Field(min_length=1)]
@@ -185,7 +186,7 @@ ResultBlock = Annotated[
 
 
 class ToolResultBlock(Block):
-    """The result of a call."""
+    """The result of a tool call."""
 
     type: Literal["tool_result"]
     tool_use_id: Annotated[str, Field(min_length=1)]
@@ -200,13 +201,13 @@ class ToolResultBlock(Block):
 
 
 class OwnBlock(Wire):
-    """A block of a tool that Anthropic ran; send it back untouched."""
+    """A block for a tool that Anthropic ran; send it back unchanged."""
 
     type: Annotated[str, Field(pattern=_OWN)]
 
 
 def _assistant_type(value: object) -> str | None:
-    """Return the tag of a block; all blocks of Anthropic's own tools have the same tag."""
+    """Return the union tag of a block; blocks of Anthropic's own tools share one tag."""
     tag = tag_of(value, "type", "<text>")
     return "<own>" if tag is not None and re.match(_OWN, tag[1:-1]) else tag
 
@@ -229,6 +230,6 @@ AssistantBlock = Annotated[
         _assistant_type,
         custom_error_type="unknown_type",
         custom_error_message="must be 'text', 'thinking', 'redacted_thinking', 'tool_use' or "
-        "the type of a block of a tool that Anthropic ran",
+        "the block type of a tool that Anthropic ran",
     ),
 ]

@@ -1,6 +1,6 @@
-"""Models of Anthropic's message, stream events and errors, for the published schema.
+"""Models for messages, stream events and errors in Anthropic's format, for the API description.
 
-`ingress.messages.render` writes the answers without these models; tests check that both agree.
+`ingress.messages.render` writes replies without these models; tests check that replies match.
 https://platform.claude.com/docs/en/api/messages (2026-11-22)
 """
 
@@ -27,7 +27,7 @@ StopReason = Literal[
 
 
 class SaidText(Answer):
-    """A piece of text with its citations."""
+    """Text with its citations."""
 
     type: Literal["text"]
     text: str
@@ -35,7 +35,7 @@ class SaidText(Answer):
 
 
 class SaidThinking(Answer):
-    """Reasoning of the model; send it back untouched."""
+    """Reasoning from the model; send it back unchanged."""
 
     type: Literal["thinking"]
     thinking: str
@@ -43,14 +43,14 @@ class SaidThinking(Answer):
 
 
 class SaidRedactedThinking(Answer):
-    """Encrypted reasoning that only the model can read; send it back untouched."""
+    """Encrypted reasoning that only the model's maker can read; send it back unchanged."""
 
     type: Literal["redacted_thinking"]
     data: str
 
 
 class SaidToolUse(Answer):
-    """A call of a tool."""
+    """A tool call."""
 
     type: Literal["tool_use"]
     id: str
@@ -62,27 +62,27 @@ SaidBlock = SaidText | SaidThinking | SaidRedactedThinking | SaidToolUse | dict[
 
 
 class CacheCreation(Answer):
-    """Tokens written to the cache, by lifetime."""
+    """Tokens written to the prompt cache, by lifetime."""
 
     ephemeral_5m_input_tokens: int
     ephemeral_1h_input_tokens: int
 
 
 class OutputDetails(Answer):
-    """Parts of the output."""
+    """Parts of the output tokens."""
 
     thinking_tokens: int
 
 
 class ServerToolUse(Answer):
-    """Successful uses of tools that the provider or the gateway ran."""
+    """Successful runs of tools that the provider or the gateway ran."""
 
     web_search_requests: int
     web_fetch_requests: int
 
 
 class MessageUsage(Answer):
-    """Usage in classes that do not overlap, and the cost."""
+    """Token counts that do not overlap, and the cost."""
 
     input_tokens: int
     cache_creation_input_tokens: int
@@ -98,12 +98,12 @@ class MessageUsage(Answer):
 
 
 class MessageReply(PartialAccounts):
-    """A whole answer, or the beginning of a streamed answer."""
+    """A complete answer, or the start of a streamed answer."""
 
     id: str
     type: Literal["message"]
     role: Literal["assistant"]
-    model: str = Field(description="The slug of the model that served.")
+    model: str = Field(description="The slug of the model that answered.")
     content: list[SaidBlock]
     stop_reason: StopReason | None
     stop_sequence: str | None
@@ -111,14 +111,14 @@ class MessageReply(PartialAccounts):
 
 
 class MessageStart(Answer):
-    """The event with which an answer begins."""
+    """The event that starts an answer."""
 
     type: Literal["message_start"]
     message: MessageReply
 
 
 class ContentBlockStart(Answer):
-    """The event with which a block begins."""
+    """The event that starts a block."""
 
     type: Literal["content_block_start"]
     index: int
@@ -126,7 +126,7 @@ class ContentBlockStart(Answer):
 
 
 class ContentBlockDelta(Answer):
-    """The next piece of a block: text, thinking, a signature, input JSON or a citation."""
+    """An addition to a block: text, thinking, a signature, input JSON or a citation."""
 
     type: Literal["content_block_delta"]
     index: int
@@ -134,7 +134,7 @@ class ContentBlockDelta(Answer):
 
 
 class ContentBlockStop(Answer):
-    """The event with which a block ends."""
+    """The event that ends a block."""
 
     type: Literal["content_block_stop"]
     index: int
@@ -148,7 +148,7 @@ class MessageEnd(Answer):
 
 
 class MessageDelta(PartialAccounts):
-    """The event with the stop reason and the final usage of the answer."""
+    """The event with the stop reason and the final usage."""
 
     type: Literal["message_delta"]
     delta: MessageEnd
@@ -168,27 +168,27 @@ class Ping(Answer):
 
 
 class MessagesErrorDetails(Answer):
-    """The cause of an error in a form that client libraries read."""
+    """The cause of an error, in a form that client libraries read."""
 
     error_code: str
     unsupported: list[str]
 
 
 class MessagesError(Answer):
-    """One error."""
+    """An error."""
 
-    type: str = Field(description="Anthropic's type of errors.")
+    type: str = Field(description="Anthropic's error type.")
     message: str
     code: str
     param: str | None
     details: MessagesErrorDetails | None = None
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team that was reached."
+        default=None, description="The key, member or team limit that was reached."
     )
 
 
 class MessagesErrorEnvelope(Answer):
-    """The body of every error."""
+    """The body of every error reply."""
 
     type: Literal["error"]
     error: MessagesError
@@ -219,10 +219,10 @@ _Event = Annotated[
 
 
 class MessageStreamEvent(RootModel[_Event]):
-    """The data of one event."""
+    """The JSON data of an event."""
 
 
 class MessageTokensCount(BaseModel):
-    """The number of tokens of a prompt."""
+    """The number of tokens in a prompt."""
 
     input_tokens: Annotated[int, Field(ge=0)]

@@ -1,6 +1,6 @@
-"""The model of an Anthropic Messages request.
+"""The model for an Anthropic Messages request.
 
-Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
+Declared fields are validated; other fields have no effect and are reported as ignored.
 https://platform.claude.com/docs/en/api/messages (2026-11-22)
 """
 
@@ -16,9 +16,9 @@ from tollgate.ingress.messages.wire.blocks import (
     UserBlock,
 )
 from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
-from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
 from tollgate.ingress.shared.wire.request_model import (
+    CacheControl,
     Json,
     Name,
     String,
@@ -38,7 +38,7 @@ SystemContent = Annotated[
 
 
 class UserMessage(Wire):
-    """A message of the user: text, media and results of tools."""
+    """A user message: text, media and tool results."""
 
     role: Literal["user"]
     content: Annotated[
@@ -49,7 +49,7 @@ class UserMessage(Wire):
 
 
 class AssistantMessage(Wire):
-    """An earlier answer of a model."""
+    """An earlier answer from a model."""
 
     role: Literal["assistant"]
     content: Annotated[
@@ -59,7 +59,7 @@ class AssistantMessage(Wire):
 
 
 class SystemMessage(Wire):
-    """Instructions of the operator, placed between other messages."""
+    """Instructions in between other messages."""
 
     role: Literal["system"]
     content: SystemContent
@@ -77,7 +77,7 @@ _OF_CLAUDE: Final = "Sent to Claude if its host accepts the field; elsewhere rep
 
 
 class CustomTool(Wire):
-    """A tool of the caller."""
+    """A tool that the caller defines."""
 
     type: Literal["custom"] | None = None
     name: Name
@@ -91,28 +91,28 @@ class CustomTool(Wire):
     allowed_callers: list[str] | None = Field(default=None, description=_OF_CLAUDE)
 
 
-# Types of tools that the caller runs; a header reports a type that has no effect.
+# Types of tools that the caller runs; if a type has no effect, a header reports that.
 _RUN_BY_CALLERS: Final = (
     r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_[A-Za-z0-9_.-]{1,64}$"
 )
 
 
 class TypedTool(Wire):
-    """A tool that the caller runs and whose type Anthropic defines."""
+    """A tool that Anthropic defines and the caller runs."""
 
     type: Annotated[str, Field(pattern=_RUN_BY_CALLERS)]
     name: Name | None = None
 
 
 def _tool_tag(value: object) -> str | None:
-    stated = value.get("type") if isinstance(value, dict) else None
-    if stated is None or stated == "custom":
+    type_ = value.get("type") if isinstance(value, dict) else None
+    if type_ is None or type_ == "custom":
         return "<custom>"
-    if not isinstance(stated, str):
+    if not isinstance(type_, str):
         return None
-    if stated == PDF or tool_of_type(stated) is not None:
+    if type_ == PDF or tool_of_type(type_) is not None:
         return "<server>"
-    return "<typed>" if re.match(_RUN_BY_CALLERS, stated) else None
+    return "<typed>" if re.match(_RUN_BY_CALLERS, type_) else None
 
 
 Tool = Annotated[
@@ -123,13 +123,13 @@ Tool = Annotated[
         _tool_tag,
         custom_error_type="unknown_type",
         custom_error_message="must be 'custom', the type of a tool that the caller runs, such as "
-        "'bash_20250124', or that the gateway runs, such as 'web_search_20250305'",
+        "'bash_20250124', or the type of a server tool, such as 'web_search_20250305'",
     ),
 ]
 
 
 class ToolChoice(Wire):
-    """The tool choice."""
+    """The rule for which tools the model may or must call."""
 
     type: Literal["auto", "any", "tool", "none"]
     name: Name | None = Field(default=None, description="The tool to call, for type `tool`.")
@@ -137,7 +137,7 @@ class ToolChoice(Wire):
 
 
 class Thinking(Wire):
-    """The amount of thinking, and its visibility."""
+    """The amount of thinking, and whether the answer shows it."""
 
     type: Literal["enabled", "adaptive", "disabled", "between_tools"]
     budget_tokens: Annotated[int, Field(ge=1_024, le=TOKENS_MAX)] | None = Field(
@@ -147,14 +147,14 @@ class Thinking(Wire):
 
 
 class OutputSchema(Wire):
-    """The JSON Schema that the answer follows."""
+    """The JSON Schema for the answer."""
 
     type: Literal["json_schema"]
     json_schema: Json = Field(alias="schema")
 
 
 class OutputConfig(Wire):
-    """The effort, and the format of the answer."""
+    """The effort, and the answer's format."""
 
     effort: _EFFORTS | None = None
     format: OutputSchema | None = None
@@ -162,7 +162,7 @@ class OutputConfig(Wire):
 
 
 class Metadata(Wire):
-    """The caller's name for the end user behind the request."""
+    """The id of the caller's end user."""
 
     user_id: Annotated[str, Field(max_length=512)] | None = None
 
@@ -171,7 +171,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Unsupported fields that decide what runs or where; any value but null is an error."""
+    """Unsupported fields that would change the answer; any value except null is refused."""
 
     container: None = _NOTHING
     mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = _NOTHING
@@ -196,13 +196,13 @@ class PromptFields(RoutingFields, Unserved):
     top_k: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     cache_control: CacheControl | None = Field(
-        default=None, description="A cache mark on the last block of the request."
+        default=None, description="A cache mark for the last block of the request."
     )
     stream: bool | None = None
 
 
 class MessagesRequest(PromptFields):
-    """The body of POST /v1/messages. Null means the same as leaving a field out."""
+    """The body of POST /v1/messages; null means the same as omitting a field."""
 
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)]
 

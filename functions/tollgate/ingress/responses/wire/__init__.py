@@ -1,1 +1,1 @@
-"""Models of the bodies of OpenAI's Responses."""
+"""Models for request and reply bodies of OpenAI's Responses API."""

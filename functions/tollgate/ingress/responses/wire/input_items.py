@@ -1,6 +1,6 @@
-"""Models of the input items of a Responses request.
+"""Models for input items in a Responses request.
 
-https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and Codex's requests.
+https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and Codex.
 """
 
 from typing import Annotated, Any, Final, Literal, get_args
@@ -21,8 +21,8 @@ from tollgate.ingress.shared.wire.request_model import (
 
 PARTS_MAX: Final = 10_000
 
-# Calls of hosted tools in earlier answers, which are left out, because they mean nothing to a model
-# without the tool.
+# Calls of hosted tools in earlier answers. They are dropped, because they mean nothing to a model
+# without these tools.
 LeftOutType = Literal[
     "code_interpreter_call",
     "file_search_call",
@@ -34,7 +34,7 @@ LEFT_OUT: Final = frozenset(get_args(LeftOutType))
 
 
 class InputText(Wire):
-    """A piece of text."""
+    """Text."""
 
     type: Literal["input_text", "output_text", "text"]
     text: str
@@ -50,7 +50,7 @@ class InputRefusal(Wire):
 
 
 class InputImage(Wire):
-    """A picture, by URL, as a data URL or by file id."""
+    """An image: a URL, a data URL or a file id."""
 
     type: Literal["input_image"]
     image_url: str | None = None
@@ -59,7 +59,7 @@ class InputImage(Wire):
 
 
 class InputFile(Wire):
-    """A file, by content, URL or file id."""
+    """A file: its content, a URL or a file id."""
 
     type: Literal["input_file"]
     file_data: str | None = None
@@ -96,14 +96,14 @@ Content = Annotated[
 
 
 class Returned(Wire):
-    """The base of items from earlier answers; `id` and `status` have no effect."""
+    """The base class of items from earlier answers; `id` and `status` have no effect."""
 
     id: str | None = None
     status: str | None = None
 
 
 class MessageItem(Returned):
-    """A message; `type` may be left out, as in OpenAI's short form."""
+    """A message; `type` may be omitted, as in OpenAI's short form."""
 
     type: Literal["message"] | None = None
     role: Literal["user", "assistant", "system", "developer"]
@@ -111,7 +111,7 @@ class MessageItem(Returned):
 
 
 class FunctionCallItem(Returned):
-    """An earlier call of a function."""
+    """An earlier function call."""
 
     type: Literal["function_call"]
     call_id: Name
@@ -121,7 +121,7 @@ class FunctionCallItem(Returned):
 
 
 class CustomToolCallItem(Returned):
-    """An earlier call of a tool that takes free text."""
+    """An earlier call of a tool with text input."""
 
     type: Literal["custom_tool_call"]
     call_id: Name
@@ -141,7 +141,7 @@ class CallOutputItem(Returned):
 
 
 class ThoughtText(Wire):
-    """A summary of reasoning, or the text of reasoning."""
+    """A reasoning summary or reasoning text."""
 
     type: Literal["summary_text", "reasoning_text", "text"]
     text: str
@@ -156,14 +156,14 @@ class ReasoningItem(Returned):
     encrypted_content: str | None = None
     format: Name | None = Field(
         default=None,
-        description="The signer of reasoning from chat completions, as `reasoning_details` name "
-        "it; `signature` or `encrypted_content` then come from the detail.",
+        description="The signer, as in `reasoning_details`, of reasoning from chat completions; "
+        "`signature` or `encrypted_content` are then copied from the detail, too.",
     )
     signature: str | None = None
 
 
 class AddedToolsItem(Returned):
-    """Tools that the input declares, in addition to the field `tools`."""
+    """Tools that are declared in the input, in addition to the field `tools`."""
 
     type: Literal["additional_tools", "tool_search_output"]
     role: Literal["developer"] | None = None
@@ -173,19 +173,19 @@ class AddedToolsItem(Returned):
 
 
 class ItemReference(Wire):
-    """A reference to an item of a stored response."""
+    """A reference to an item in a stored response."""
 
     type: Literal["item_reference"] | None = None
     id: str
 
     @property
     def is_reasoning(self) -> bool:
-        """True if the item is reasoning, which can be left out of a conversation."""
+        """True if the item is reasoning, which a conversation can lack."""
         return self.id.startswith("rs_")
 
 
 class SearchItem(Wire):
-    """A search in an earlier answer; a search that the gateway did not run is left out."""
+    """A search in an earlier answer; a search that the gateway did not run is dropped."""
 
     type: Literal["web_search_call"]
     id: Any = None
@@ -193,7 +193,7 @@ class SearchItem(Wire):
 
 
 class ToolRunItem(Returned):
-    """A run of one of the gateway's other tools in an earlier answer."""
+    """A run of another server tool in an earlier answer."""
 
     type: Literal["mcp_call"]
     id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
@@ -204,7 +204,7 @@ class ToolRunItem(Returned):
 
 
 class LeftOutItem(Wire):
-    """A call of a hosted tool in an earlier answer, which is left out."""
+    """A call of a hosted tool in an earlier answer; the call is dropped."""
 
     type: LeftOutType
 
@@ -230,8 +230,8 @@ def _item_tag(value: object) -> str | None:
     match value.get("type"):
         case None:
             return "<message>" if "role" in value or "id" not in value else "<reference>"
-        case str() as stated:
-            return _TAGS.get(stated)
+        case str() as type_:
+            return _TAGS.get(type_)
         case _:
             return None
 
@@ -250,6 +250,6 @@ Item = Annotated[
     Discriminator(
         _item_tag,
         custom_error_type="unknown_type",
-        custom_error_message="must be a supported type of items",
+        custom_error_message="must be a supported item type",
     ),
 ]

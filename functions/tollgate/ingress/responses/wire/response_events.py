@@ -1,4 +1,4 @@
-"""Models of the events of a streamed response, for the published schema.
+"""Models for the events of a streamed response, for the API description.
 
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
@@ -21,11 +21,11 @@ from tollgate.ingress.shared.wire.reply_models import Answer
 
 
 class _Numbered(Answer):
-    sequence_number: int = Field(description="Consecutive numbers from 0.")
+    sequence_number: int = Field(description="The number of the event in the stream, from 0.")
 
 
 class ResponseState(_Numbered):
-    """The event with which a response begins or ends."""
+    """The event that starts or ends a response."""
 
     type: Literal[
         "response.created", "response.in_progress", "response.completed", "response.incomplete"
@@ -41,7 +41,7 @@ class ResponseFailed(_Numbered):
 
 
 class ItemEvent(_Numbered):
-    """The event with which an item begins or ends."""
+    """The event that starts or ends an item."""
 
     type: Literal["response.output_item.added", "response.output_item.done"]
     output_index: int
@@ -54,7 +54,7 @@ class _OfItem(_Numbered):
 
 
 class ContentEvent(_OfItem):
-    """The event with which a piece of a message or of reasoning begins or ends."""
+    """The event that starts or ends a piece of a message or of reasoning."""
 
     type: Literal["response.content_part.added", "response.content_part.done"]
     content_index: int
@@ -62,7 +62,7 @@ class ContentEvent(_OfItem):
 
 
 class OutputTextDelta(_OfItem):
-    """The next piece of a text."""
+    """An addition to a text."""
 
     type: Literal["response.output_text.delta"]
     content_index: int
@@ -80,7 +80,7 @@ class OutputTextDone(_OfItem):
 
 
 class AnnotationAdded(_OfItem):
-    """The event with a source of a text."""
+    """The event that adds a source to a text."""
 
     type: Literal["response.output_text.annotation.added"]
     content_index: int
@@ -89,7 +89,7 @@ class AnnotationAdded(_OfItem):
 
 
 class ContentDelta(_OfItem):
-    """The next piece of a refusal or of reasoning."""
+    """An addition to a refusal or to reasoning."""
 
     type: Literal["response.refusal.delta", "response.reasoning_text.delta"]
     content_index: int
@@ -105,7 +105,7 @@ class RefusalDone(_OfItem):
 
 
 class ReasoningTextDone(_OfItem):
-    """The event with complete reasoning."""
+    """The event with a complete reasoning text."""
 
     type: Literal["response.reasoning_text.done"]
     content_index: int
@@ -113,7 +113,7 @@ class ReasoningTextDone(_OfItem):
 
 
 class SummaryPart(_OfItem):
-    """The event with which a summary begins or ends."""
+    """The event that starts or ends a summary."""
 
     type: Literal["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"]
     summary_index: int
@@ -121,7 +121,7 @@ class SummaryPart(_OfItem):
 
 
 class SummaryDelta(_OfItem):
-    """The next piece of a summary."""
+    """An addition to a summary."""
 
     type: Literal["response.reasoning_summary_text.delta"]
     summary_index: int
@@ -137,7 +137,7 @@ class SummaryDone(_OfItem):
 
 
 class CallDelta(_OfItem):
-    """The next piece of the input of a call or of a run."""
+    """An addition to the input of a call or run."""
 
     type: Literal[
         "response.function_call_arguments.delta",
@@ -163,13 +163,13 @@ class CustomToolCallDone(_OfItem):
 
 
 class ImageCompleted(_OfItem):
-    """The event of a complete picture, which the item contains."""
+    """The event that an image is complete; the item contains the image."""
 
     type: Literal["response.image_generation_call.completed"]
 
 
 class SearchEvent(_OfItem):
-    """The event with which a search begins or ends; the item has the results."""
+    """The event that starts or ends a search; the item contains the results."""
 
     type: Literal[
         "response.web_search_call.in_progress",
@@ -179,7 +179,7 @@ class SearchEvent(_OfItem):
 
 
 class ToolRunEvent(_OfItem):
-    """The event with which a run of another tool begins or ends; the item has the result."""
+    """The event that starts or ends a run of another server tool; the item has the result."""
 
     type: Literal[
         "response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"
@@ -194,7 +194,7 @@ class ToolRunArguments(_OfItem):
 
 
 class StreamError(_Numbered):
-    """The event with the error of a failed response."""
+    """The event with the error that ended the response."""
 
     type: Literal["error"]
     code: str
@@ -237,4 +237,4 @@ _Event = Annotated[
 
 
 class ResponseEvent(RootModel[_Event]):
-    """The data of one event."""
+    """The JSON data of an event."""

@@ -1,6 +1,6 @@
-"""Models of a response, its items and its error, for the published schema.
+"""Models for a response, its items and its error, for the API description.
 
-`ingress.responses.render` writes the answers without these models; tests check that both agree.
+`ingress.responses.render` writes replies without these models; tests check that replies match.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -21,7 +21,7 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 
 class UrlSource(Answer):
-    """The source of a range of text."""
+    """A source, and the range of text that cites it."""
 
     type: Literal["url_citation"]
     url: str
@@ -31,7 +31,7 @@ class UrlSource(Answer):
 
 
 class OutputText(Answer):
-    """Text of an answer."""
+    """Text in an answer."""
 
     type: Literal["output_text"]
     text: str
@@ -47,7 +47,7 @@ class OutputRefusal(Answer):
 
 
 class OutputMessage(Answer):
-    """A message of the model."""
+    """A message from the model."""
 
     type: Literal["message"]
     id: str
@@ -57,21 +57,21 @@ class OutputMessage(Answer):
 
 
 class SummaryText(Answer):
-    """A summary of reasoning."""
+    """A reasoning summary."""
 
     type: Literal["summary_text"]
     text: str
 
 
 class ReasoningText(Answer):
-    """The text of reasoning."""
+    """Reasoning text."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
 class OutputReasoning(Answer):
-    """Reasoning of the model; send it back untouched."""
+    """Reasoning from the model; send it back unchanged."""
 
     type: Literal["reasoning"]
     id: str
@@ -81,32 +81,30 @@ class OutputReasoning(Answer):
     encrypted_content: str | None = None
 
 
-class OutputFunctionCall(Answer):
-    """A call of a function."""
-
-    type: Literal["function_call"]
+class _OutputCall(Answer):
     id: str
     status: ItemStatus
     call_id: str
     name: str
     namespace: str | None = None
+
+
+class OutputFunctionCall(_OutputCall):
+    """A function call."""
+
+    type: Literal["function_call"]
     arguments: str
 
 
-class OutputCustomToolCall(Answer):
-    """A call of a tool that takes free text."""
+class OutputCustomToolCall(_OutputCall):
+    """A call of a tool with text input."""
 
     type: Literal["custom_tool_call"]
-    id: str
-    status: ItemStatus
-    call_id: str
-    name: str
-    namespace: str | None = None
     input: str
 
 
 class OutputImage(Answer):
-    """A picture that the model made; `result` is base64 or a URL."""
+    """An image that the model generated; `result` is base64 or a URL."""
 
     type: Literal["image_generation_call"]
     id: str
@@ -115,14 +113,14 @@ class OutputImage(Answer):
 
 
 class SearchSource(Answer):
-    """A page that a search found."""
+    """A web page that a search found."""
 
     type: Literal["url"]
     url: str
 
 
 class SearchAction(Answer):
-    """The search that a run made."""
+    """The search of a run."""
 
     type: Literal["search"]
     query: str
@@ -138,7 +136,7 @@ class OpenPageAction(Answer):
 
 
 class OutputSearch(Answer):
-    """A web search, or a web page that was read; send it back untouched."""
+    """A web search, or the reading of a web page; send it back unchanged."""
 
     type: Literal["web_search_call"]
     id: str
@@ -148,7 +146,7 @@ class OutputSearch(Answer):
 
 
 class OutputToolRun(Answer):
-    """A run of one of the gateway's other tools; send it back untouched."""
+    """A run of another server tool; send it back unchanged."""
 
     type: Literal["mcp_call"]
     id: str
@@ -173,14 +171,14 @@ OutputItemModel = Annotated[
 
 
 class InputTokensDetails(Answer):
-    """Parts of the input; 0 also if the provider does not report a part."""
+    """Parts of the input; a part that the provider does not report is 0."""
 
     cached_tokens: int
     cache_write_tokens: int
 
 
 class OutputTokensDetails(Answer):
-    """Parts of the output; 0 also if the provider does not report a part."""
+    """Parts of the output; a part that the provider does not report is 0."""
 
     reasoning_tokens: int
 
@@ -197,24 +195,24 @@ class ResponseUsage(Answer):
 
 
 class ResponseFailure(Answer):
-    """The reason why a response failed, with OpenAI's code and Tollgate's code."""
+    """The reason why a response failed, with OpenAI's and Tollgate's code."""
 
     code: str
     message: str
     tollgate_code: str
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team that was reached."
+        default=None, description="The key, member or team limit that was reached."
     )
 
 
 class IncompleteReason(Answer):
-    """The reason why a response was cut short."""
+    """The reason why a response was truncated."""
 
     reason: Literal["max_output_tokens", "content_filter"]
 
 
 class RepeatedFields(Answer):
-    """Fields of the request, with defaults for the fields that were left out."""
+    """Request fields, with defaults for omitted fields."""
 
     instructions: str | None = None
     max_output_tokens: int | None = None
@@ -238,7 +236,7 @@ class RepeatedFields(Answer):
 
 
 class ResponseObject(RepeatedFields, PartialAccounts):
-    """A response, complete or in progress."""
+    """A response that is complete or in progress."""
 
     id: str
     object: Literal["response"]
@@ -248,26 +246,26 @@ class ResponseObject(RepeatedFields, PartialAccounts):
     background: Literal[False]
     error: ResponseFailure | None
     incomplete_details: IncompleteReason | None
-    model: str = Field(description="The slug of the model that served.")
+    model: str = Field(description="The slug of the model that answered.")
     output: list[OutputItemModel]
     service_tier: str | None = None
     usage: ResponseUsage | None = None
 
 
 class LimitedErrorObject(ErrorObject):
-    """One error, with the Unix time at which a reached limit resets."""
+    """An error, with the Unix time at which the reached limit resets."""
 
     resets_at: int | None = None
 
 
 class ResponsesErrorEnvelope(ErrorEnvelope):
-    """The body of every error of Responses."""
+    """The body of every error reply."""
 
     error: LimitedErrorObject
 
 
 class ResponseInputTokens(BaseModel):
-    """The number of tokens of a prompt."""
+    """The number of tokens in a prompt."""
 
     object: Literal["response.input_tokens"]
     input_tokens: int

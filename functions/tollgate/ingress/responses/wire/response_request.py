@@ -1,6 +1,6 @@
-"""The model of an OpenAI Responses request.
+"""The model for an OpenAI Responses request.
 
-Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
+Declared fields are validated; other fields have no effect and are reported as ignored.
 https://platform.openai.com/docs/api-reference/responses/create (2026-11-22)
 """
 
@@ -42,19 +42,19 @@ Input = Annotated[
 
 
 class PlainText(Wire):
-    """Any text."""
+    """Unrestricted text."""
 
     type: Literal["text"]
 
 
 class JsonText(Wire):
-    """A JSON object of any shape."""
+    """Any JSON object."""
 
     type: Literal["json_object"]
 
 
 class SchemaText(Wire):
-    """JSON that follows a schema."""
+    """JSON that matches a schema."""
 
     type: Literal["json_schema"]
     name: Name
@@ -64,7 +64,7 @@ class SchemaText(Wire):
 
 
 class TextOptions(Wire):
-    """The format and the verbosity of the text."""
+    """The format and verbosity of the text."""
 
     format: (
         Annotated[
@@ -82,7 +82,7 @@ _Summary = Literal["auto", "concise", "detailed", "none"]
 
 
 class ReasoningFields(Wire):
-    """The amount of reasoning, and its summary."""
+    """The amount of reasoning, and the kind of its summary."""
 
     effort: Effort | None = None
     summary: _Summary | None = None
@@ -92,7 +92,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Unsupported fields for state that OpenAI keeps; any other value is an error."""
+    """Unsupported fields for state that OpenAI stores; all other values are refused."""
 
     conversation: None = _NOTHING
     prompt: None = _NOTHING
@@ -100,7 +100,7 @@ class Unserved(Wire):
 
 
 class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
-    """The body of POST /v1/responses. Null means the same as leaving a field out."""
+    """The body of POST /v1/responses; null means the same as omitting a field."""
 
     input: Input
     instructions: str | None = None
@@ -108,7 +108,7 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="Maximum runs of each of the gateway's tools."
+        default=None, description="Maximum number of runs of each server tool."
     )
     text: TextOptions | None = None
     reasoning: ReasoningFields | None = None
@@ -124,19 +124,20 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
         | None
     ) = None
     client_metadata: Json | None = Field(
-        default=None, description="Facts from which the gateway may take labels of records."
+        default=None,
+        description="Client metadata, from which the gateway may take labels for records.",
     )
     prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     service_tier: Name | None = None
     previous_response_id: Name | None = Field(
         default=None,
-        description="A stored response, whose input and output precede `input`. An error if the "
-        "key does not store responses.",
+        description="The id of a stored response, whose input and output precede `input`. Refused "
+        "if the key does not store responses.",
     )
     store: bool | None = Field(
         default=None,
-        description="`false` stores nothing; otherwise the response is stored if the key or its "
-        "workspace has `response_days`.",
+        description="`false` prevents storing; otherwise the response is stored if `response_days` "
+        "is set for the key or its workspace.",
     )
     user: Annotated[str, Field(max_length=512)] | None = None
     safety_identifier: Annotated[str, Field(max_length=512)] | None = None

@@ -1,4 +1,4 @@
-"""Models of the tools that the gateway can run, as clients of Responses declare them.
+"""Models for server tools, as clients of the Responses API declare them.
 
 https://platform.openai.com/docs/guides/tools-web-search (2026-11-22)
 """
@@ -34,7 +34,7 @@ SERVER_TOOL_TYPES: Final[frozenset[str]] = frozenset(get_args(_Type))
 
 
 def tool_of_type(type_: str) -> ServerToolId | None:
-    """Return the gateway's tool for a type; None if the gateway does not run the type."""
+    """Return the server tool for a type; None if the gateway does not run that type."""
     if type_ not in SERVER_TOOL_TYPES:
         return None
     match type_:
@@ -47,24 +47,28 @@ def tool_of_type(type_: str) -> ServerToolId | None:
 
 
 class SearchFilters(Wire):
-    """The domains that may and must not be searched or fetched, including subdomains."""
+    """The domains that may or must not be searched or fetched, including subdomains."""
 
     allowed_domains: Domains | None = None
     blocked_domains: Domains | None = None
 
 
 class ServerToolType(Wire):
-    """A tool that the gateway runs; left out if routing.yaml does not configure the tool."""
+    """A server tool; it is dropped if routing.yaml does not configure it."""
 
     type: _Type
     filters: SearchFilters | None = None
     user_location: ApproximateLocation | None = None
     search_context_size: SearchContextSize | None = None
-    max_results: ResultsMax | None = Field(default=None, description="Results of one search.")
+    max_results: ResultsMax | None = Field(
+        default=None, description="Maximum number of results per search."
+    )
     max_uses: UsesMax | None = None
     external_web_access: bool | None = Field(
-        default=None, description="False leaves the tool out, because search needs the web."
+        default=None, description="False drops the tool, because search needs the web."
     )
     engine: PdfEngine | None = Field(default=None, description="For `pdf`.")
-    pages_max: PagesMax | None = Field(default=None, description="For `pdf`: pages a document.")
+    pages_max: PagesMax | None = Field(
+        default=None, description="For `pdf`: maximum number of pages per document."
+    )
     events: Any = Field(default=None, description="Has no effect: every stream has events.")

@@ -1,4 +1,4 @@
-"""Models of tools and of the tool choice in a Responses request."""
+"""Models for tools and the tool choice in a Responses request."""
 
 from typing import Annotated, Final, Literal
 
@@ -8,8 +8,8 @@ from tollgate.ingress.responses.wire.server_tool_models import SERVER_TOOL_TYPES
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape
 
-# Tools that use the caller's data or machine; such a tool is refused, because an answer without it
-# would be wrong.
+# Tools that use the caller's data or machine are refused, because the answer would be wrong without
+# them.
 REFUSED_TOOLS: Final = frozenset(
     {
         "apply_patch",
@@ -25,7 +25,7 @@ REFUSED_TOOLS: Final = frozenset(
 
 
 class FunctionTool(Wire):
-    """A function of the caller."""
+    """A function that the caller runs."""
 
     type: Literal["function"]
     name: Name
@@ -35,13 +35,13 @@ class FunctionTool(Wire):
 
 
 class GrammarText(Grammar):
-    """Text that follows a grammar."""
+    """Text that must match a grammar."""
 
     type: Literal["grammar"]
 
 
 class CustomTextTool(Wire):
-    """A tool of the caller that takes free text."""
+    """A caller's tool with text input."""
 
     type: Literal["custom"]
     name: Name
@@ -62,7 +62,7 @@ NestedTool = Annotated[
 
 
 class NamespaceTool(Wire):
-    """A group of tools under one name, as Codex sends them."""
+    """A named group of tools, as sent by Codex."""
 
     type: Literal["namespace"]
     name: Name
@@ -71,7 +71,7 @@ class NamespaceTool(Wire):
 
 
 class HostedTool(Wire):
-    """A tool of an unknown type, or that only OpenAI runs; the tool is left out."""
+    """A tool of an unknown type, or one that only OpenAI runs; it is dropped."""
 
     type: Name
 
@@ -80,10 +80,10 @@ _RUN_BY_CALLERS: Final = ("custom", "function", "namespace")
 
 
 def _tool_tag(value: object) -> str:
-    stated = value.get("type") if isinstance(value, dict) else "function"
-    if stated in _RUN_BY_CALLERS:
-        return f"<{stated}>"
-    is_run_here = isinstance(stated, str) and stated in SERVER_TOOL_TYPES
+    type_ = value.get("type") if isinstance(value, dict) else "function"
+    if type_ in _RUN_BY_CALLERS:
+        return f"<{type_}>"
+    is_run_here = isinstance(type_, str) and type_ in SERVER_TOOL_TYPES
     return "<server>" if is_run_here else "<hosted>"
 
 
@@ -98,7 +98,7 @@ Tool = Annotated[
 
 
 class ChosenTool(Wire):
-    """The choice of one tool, by type and name."""
+    """A tool choice that requires one tool, by type and name."""
 
     type: Name
     name: Name | None = Field(default=None, description="For a function or a custom tool.")
@@ -106,7 +106,7 @@ class ChosenTool(Wire):
 
 
 class AllowedTools(Wire):
-    """The choice of some of the tools."""
+    """A tool choice that allows some of the tools."""
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"] = "auto"

@@ -1,1 +1,1 @@
-"""Models of requests and replies that two or more client formats share."""
+"""Models for requests and replies that several client formats share."""

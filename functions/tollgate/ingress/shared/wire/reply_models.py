@@ -1,4 +1,4 @@
-"""Models of the parts that replies of all OpenAI formats have, and of the envelope of errors.
+"""Models for the parts that replies in all OpenAI formats share, and for the error envelope.
 
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
@@ -11,13 +11,13 @@ from tollgate.core.limits import Level, LimitKind
 
 
 class Answer(BaseModel):
-    """The base of reply models; unknown fields are forbidden, so every sent field is documented."""
+    """The base class of reply models; it forbids unknown fields, so all fields are documented."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class PromptTokensDetails(Answer):
-    """Parts of the prompt; 0 also if the provider does not report a part."""
+    """Parts of the prompt; a part that the provider does not report is 0."""
 
     cached_tokens: int
     cache_write_tokens: int
@@ -25,7 +25,7 @@ class PromptTokensDetails(Answer):
 
 
 class CompletionTokensDetails(Answer):
-    """Parts of the output; 0 also if the provider does not report a part."""
+    """Parts of the output; a part that the provider does not report is 0."""
 
     reasoning_tokens: int
     audio_tokens: int
@@ -43,7 +43,7 @@ class Usage(Answer):
 
 
 class RoutedAttempt(Answer):
-    """One attempt at one endpoint; `error` is null for the attempt that served."""
+    """An attempt at an endpoint; `error` is null if the attempt succeeded."""
 
     provider: str
     model: str
@@ -57,16 +57,16 @@ class TollgateMetadata(Answer):
 
     requested: str
     route: str | None
-    rule: int | None = Field(description="The rule of the route that matched, counted from 1.")
+    rule: int | None = Field(description="The number of the matching rule in the route, from 1.")
     attempts: list[RoutedAttempt]
     catalog_sha: str
 
 
 class RoutingFacts(Answer):
-    """The routing of an answer; a fact that does not apply is left out."""
+    """The routing of the request; a field that does not apply is omitted."""
 
     fallback_from: str | None = Field(
-        default=None, description="The model that was tried first and did not serve."
+        default=None, description="The model that was tried first and failed."
     )
     fallback_depth: int | None = None
     adapted: list[str] | None = Field(default=None, description="Parameters that had no effect.")
@@ -74,7 +74,7 @@ class RoutingFacts(Answer):
 
 
 class Accounts(RoutingFacts):
-    """The model, provider and price of an answer, which whole replies also have in headers."""
+    """Model, provider and cost of an answer; a non-streamed reply also has them in headers."""
 
     credits_used: float
     model_used: str | None
@@ -82,7 +82,7 @@ class Accounts(RoutingFacts):
 
 
 class PartialAccounts(RoutingFacts):
-    """The accounts of a streamed answer, which only the last frame has."""
+    """Model, provider and cost of a streamed answer; only the last frame has them."""
 
     credits_used: float | None = None
     model_used: str | None = None
@@ -90,18 +90,20 @@ class PartialAccounts(RoutingFacts):
 
 
 class LimitObject(Answer):
-    """The limit that a request has reached."""
+    """The limit that a request reached."""
 
     level: Level
-    id: str = Field(description="Id of the key, the member or the team.")
+    id: str = Field(description="The id of the key, member or team.")
     kind: LimitKind
-    limit: float = Field(description="US dollars for a period's limit, else requests or tokens.")
-    remaining: float = Field(description="The rest of the limit, in the same unit.")
+    limit: float = Field(
+        description="US dollars for a limit per period, otherwise requests or tokens."
+    )
+    remaining: float = Field(description="The unused part of the limit, in the same unit.")
     resets_at: datetime | None = Field(description="null for a limit that never resets.")
 
 
 class ErrorObject(Answer):
-    """One error."""
+    """An error."""
 
     message: str
     type: str
@@ -109,12 +111,12 @@ class ErrorObject(Answer):
     param: str | None
     request_id: str
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team that was reached."
+        default=None, description="The key, member or team limit that was reached."
     )
 
 
 class ErrorEnvelope(Answer):
-    """The body of every error."""
+    """The body of every error reply."""
 
     error: ErrorObject
     tollgate_metadata: TollgateMetadata | None = None

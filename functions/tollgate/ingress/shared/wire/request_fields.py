@@ -1,16 +1,18 @@
-"""Models of fields that requests of OpenAI's formats share, and of the gateway's own fields.
+"""Models for fields that requests in OpenAI's formats share, and for the gateway's own fields.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's extra parameters
 (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, 2026-11-21).
 """
 
+import re
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, Field, Tag
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from tollgate.ingress.shared.wire.preferences import Names, ProviderPreferences
+from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 
 STOPS_MAX: Final = 4
@@ -22,7 +24,13 @@ TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
 _TEXT_LENGTH_MAX: Final = 65_536
 _GUIDED_CHOICES_MAX: Final = 1_024
+NAMES_MAX: Final = 32
+_DOLLARS_MAX: Final = 1_000_000
+_DIGITS_MAX: Final = 32
+_PRICE: Final = re.compile(r"[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?", re.ASCII)
 
+Names = Annotated[list[Name], Field(max_length=NAMES_MAX)]
+_Nothing = Annotated[list[Any], Field(max_length=0)]
 GuidedText = Annotated[str, Field(min_length=1, max_length=_TEXT_LENGTH_MAX)]
 ObjectOrText = Annotated[
     Annotated[Json, Tag("<object>")] | Annotated[GuidedText, Tag("<string>")],
@@ -35,20 +43,20 @@ Stop = Annotated[
 
 
 class AnyText(Wire):
-    """Any text, as the input of a custom tool."""
+    """Unrestricted text as the input of a custom tool."""
 
     type: Literal["text"]
 
 
 class Grammar(Wire):
-    """The grammar that the input of a custom tool follows."""
+    """The grammar for the input of a custom tool."""
 
     syntax: Literal["lark", "regex"]
     definition: GuidedText
 
 
 class GuidedDecoding(Wire):
-    """Fields that only servers like vLLM know, and that such servers get unchanged."""
+    """Fields that are passed unchanged to servers like vLLM, which alone support them."""
 
     chat_template: GuidedText | None = None
     chat_template_kwargs: Json | None = None
@@ -65,7 +73,7 @@ class GuidedDecoding(Wire):
 
 
 class SamplingFields(Wire):
-    """Sampling parameters, with the names of `core.request.Sampling`."""
+    """Sampling parameters, with the names in `core.request.Sampling`."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -89,7 +97,7 @@ class SamplingFields(Wire):
 
 
 class StreamOptions(Wire):
-    """Options of a stream; usage is always sent, even if `include_usage` is false."""
+    """Stream options; usage is always sent, even if `include_usage` is false."""
 
     include_usage: bool | None = None
 
@@ -104,12 +112,61 @@ def _uuid7(value: str) -> str:
     return value
 
 
+def _exact(value: object) -> object:
+    """Convert a price in a string or a number to the exact decimal that the caller wrote."""
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        text = str(value)
+        if len(text) <= _DIGITS_MAX and _PRICE.fullmatch(text):
+            return Decimal(text)
+    raise PydanticCustomError("price", "must be an amount in dollars, as a number or a string")
+
+
+Dollars = Annotated[
+    Decimal,
+    Field(le=_DOLLARS_MAX),
+    BeforeValidator(_exact),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}),
+]
+
+
+class PriceCeiling(Wire):
+    """The highest acceptable prices, in dollars per million tokens and per request."""
+
+    prompt: Dollars | None = None
+    completion: Dollars | None = None
+    request: Dollars | None = None
+
+
+class ProviderPreferences(Wire):
+    """Preferences for the providers of a request and for the order in which they are tried.
+
+    The fields are OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-21).
+    A preference that the gateway cannot guarantee (where data goes, which weights are served) is
+    refused, not ignored.
+    """
+
+    order: Names | None = None
+    only: Names | None = None
+    ignore: Names | None = None
+    allow_fallbacks: bool | None = None
+    require_parameters: bool | None = None
+    sort: ProviderSort | None = Field(
+        default=None,
+        description="`throughput` and `latency` use the gateway's own measurements; endpoints "
+        "that were not measured come last.",
+    )
+    max_price: PriceCeiling | None = None
+    data_collection: Literal["allow"] | None = None
+    zdr: Literal[False] | None = None
+    quantizations: _Nothing | None = None
+
+
 class RoutingFields(Wire):
-    """The requested model, and the caller's preferences about models and providers."""
+    """The requested model, and preferences for models and providers."""
 
     model: Name
     models: Names | None = Field(
-        default=None, description="Names to try, in order, when `model` cannot serve."
+        default=None, description="Models to try in this order if `model` fails."
     )
     provider: ProviderPreferences | None = None
     session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -118,7 +175,7 @@ class RoutingFields(Wire):
 
 
 class EndUser(Wire):
-    """The caller's end user, and the caller's own labels."""
+    """The id of the caller's end user, and labels."""
 
     user: Annotated[str, Field(max_length=512)] | None = None
     metadata: (
@@ -131,7 +188,7 @@ class EndUser(Wire):
 
 
 class ReplyFields(EndUser):
-    """The form of the reply, the number of answers, and the end user."""
+    """The number of answers, and how the reply is sent."""
 
     n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
         default=None, description="The number of answers; each is billed."
@@ -140,7 +197,7 @@ class ReplyFields(EndUser):
     stream_options: StreamOptions | None = None
     usage_on: Literal["finish"] | None = Field(
         default=None,
-        description="`finish` puts usage on the finish frame, for clients that cannot read a "
+        description="`finish` sends usage in the finish frame, for clients that cannot read a "
         "frame with empty `choices`.",
     )
     episode_id: (

@@ -1,27 +1,35 @@
-"""The base class and the common types of request models."""
+"""The base class of request models, and types that many of them use."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
+URL_LENGTH_MAX: Final = 8_192
 
-# A decoded JSON object; validating each value again would only cost time.
+# A decoded JSON object. `Any` avoids a second validation of each value.
 Json = dict[str, Any]
 
 
 class Wire(BaseModel):
-    """The base of request models: no coercion; unknown fields are kept so they can be reported."""
+    """The base class of request models: no coercion, and unknown fields are stored for a report."""
 
-    # Inputs contain prompts, which must not appear in a traceback. Models are built on first use,
-    # because building all of them takes a fifth of a cold start.
+    # Inputs are hidden in errors, because prompts must not appear in tracebacks. Models are built
+    # on first use, because building all models takes a fifth of a cold start.
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )
 
 
-# Tags of union members have angle brackets, by which `field_path` leaves them out of field names.
+class CacheControl(Wire):
+    """A mark that requests caching of the prompt up to this part."""
+
+    type: Literal["ephemeral"] = "ephemeral"
+    ttl: Literal["5m", "1h"] | None = None
+
+
+# The tags of unions have angle brackets, so that `field_path` can omit the tags from field paths.
 String = Annotated[str, Tag("<string>")]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
 
@@ -34,9 +42,9 @@ def shape(value: object) -> str | None:
 
 
 def tag_of(value: object, field: str, not_an_object: str) -> str | None:
-    """Return the tag in `field`; for a value that is not an object, return `not_an_object`.
+    """Return the union tag in `field`; return `not_an_object` if the value is not an object.
 
-    `not_an_object` is the tag of a union member, whose validation then reports the wrong type.
+    `not_an_object` is the tag of any union member, whose validation then reports the wrong type.
     """
     if not isinstance(value, dict):
         return not_an_object
@@ -45,21 +53,21 @@ def tag_of(value: object, field: str, not_an_object: str) -> str | None:
 
 
 def by_field(field: str, *names: str) -> Any:
-    """Return the discriminator of a union of objects by the name in a field.
+    """Return a discriminator that selects the union member by the name in a field.
 
     A value that is not an object goes to the first member, whose validation reports the wrong type.
     """
     *quoted, last = (f"'{name}'" for name in names)
-    listed = f"{', '.join(quoted)} or {last}" if quoted else last
+    name_list = f"{', '.join(quoted)} or {last}" if quoted else last
     return Discriminator(
         lambda value: tag_of(value, field, f"<{names[0]}>"),
         custom_error_type=f"unknown_{field}",
-        custom_error_message=f"must be {listed}",
+        custom_error_message=f"must be {name_list}",
     )
 
 
 def by_shape(members: str) -> Any:
-    """Return the discriminator of a union of a string, an array or an object.
+    """Return a discriminator that selects the union member by type: string, array or object.
 
     `members` lists the accepted types for the error message, such as "a string or an object".
     """

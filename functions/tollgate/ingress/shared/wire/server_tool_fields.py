@@ -1,4 +1,4 @@
-"""Models of the options of the gateway's tools that client formats share."""
+"""Models for server tool options that several client formats share."""
 
 from typing import Annotated, Final, Literal
 
@@ -9,7 +9,7 @@ from tollgate.ingress.shared.wire.request_model import Wire
 DOMAINS_MAX: Final = 100
 RESULTS_MAX: Final = 50
 USES_MAX: Final = 100
-# A host name with a dot, without scheme, port, path or wildcard; its subdomains are included.
+# A host name with a dot, without scheme, port, path or wildcard; it includes its subdomains.
 _DOMAIN: Final = (
     r"^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?\.){1,32}"
     r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$"
@@ -20,7 +20,7 @@ Domains = Annotated[list[Domain], Field(max_length=DOMAINS_MAX)]
 ResultsMax = Annotated[int, Field(ge=1, le=RESULTS_MAX)]
 UsesMax = Annotated[int, Field(ge=1, le=USES_MAX)]
 SearchContextSize = Literal["low", "medium", "high"]
-_Place = Annotated[str, Field(min_length=1, max_length=256)]
+_PlaceName = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 PdfEngine = Literal["text", "images", "native", "ocr"]
@@ -28,14 +28,14 @@ PagesMax = Annotated[int, Field(ge=1, le=1_000)]
 
 
 class ApproximateLocation(Wire):
-    """The approximate location of the user."""
+    """The user's approximate location."""
 
     type: Literal["approximate"] = "approximate"
-    city: _Place | None = None
-    region: _Place | None = None
+    city: _PlaceName | None = None
+    region: _PlaceName | None = None
     country: Annotated[str, Field(pattern="^[A-Za-z]{2}$")] | None = Field(
-        default=None, description="The two-letter code of ISO 3166-1."
+        default=None, description="A two-letter ISO 3166-1 code."
     )
     timezone: Annotated[str, Field(max_length=64, pattern="^[A-Za-z0-9_+/-]+$")] | None = Field(
-        default=None, description="A name of the IANA time zone database."
+        default=None, description="A name in the IANA time zone database."
     )

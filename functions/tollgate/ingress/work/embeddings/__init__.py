@@ -1,1 +1,1 @@
-"""OpenAI's embeddings as a client format."""
+"""The client format of OpenAI's embeddings API."""

@@ -1,24 +1,23 @@
-"""OpenAI's embeddings as a client format."""
+"""The client format of OpenAI's embeddings API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Final
 
 from pydantic_core import to_json
+from typing_extensions import override
 
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import InputType
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.embedding import EmbeddingRequest
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.embeddings.models import EmbeddingsRequest, Input, StatedInputType
 
-# The last three names are Cohere's and NVIDIA's.
+# The last three names come from Cohere and NVIDIA.
 _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
     "query": "query",
     "document": "document",
@@ -30,43 +29,22 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 }
 
 
-def parse_embeddings(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(EmbeddingsRequest, body)
-    texts, token_lists = _inputs(fields.input)
-    request = EmbeddingRequest(
-        model=fields.model,
-        texts=texts,
-        token_lists=token_lists,
-        encoding=fields.encoding_format or "float",
-        dimensions=fields.dimensions,
-        input_type=None if fields.input_type is None else _INPUT_TYPES[fields.input_type],
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
-
-
-def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the texts and the lists of token ids of an input; one of the two is empty."""
-    if isinstance(stated, str):
-        return (stated,), ()
-    texts = tuple(each for each in stated if isinstance(each, str))
-    lists = tuple(tuple(each) for each in stated if isinstance(each, list))
-    ids = tuple(each for each in stated if isinstance(each, int))
+def _inputs(input_: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """Return the texts and the lists of token ids in an input; one of the two is empty."""
+    if isinstance(input_, str):
+        return (input_,), ()
+    texts = tuple(entry for entry in input_ if isinstance(entry, str))
+    lists = tuple(tuple(entry) for entry in input_ if isinstance(entry, list))
+    ids = tuple(entry for entry in input_ if isinstance(entry, int))
     return texts, (ids,) if ids else lists
 
 
 class EmbeddingsRenderer(WholeReplyRenderer):
-    """Renders vectors in OpenAI's list; each vector is copied as the provider's codec wrote it."""
+    """Renders vectors in OpenAI's format; each vector is copied from the codec's output."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, whose usage counts the tokens of all inputs."""
+        """Render the body, whose usage counts the tokens in all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
 
     def _pieces(self, vectors: Sequence[bytes], record: GenerationRecord) -> Iterator[bytes]:
@@ -86,15 +64,23 @@ class EmbeddingsRenderer(WholeReplyRenderer):
         yield b"}"
 
 
-class Embeddings(WholeReplies):
+class Embeddings(WholeReplyFormat):
     """The format of POST /v1/embeddings."""
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_embeddings(body)
+    renderer_type = EmbeddingsRenderer
 
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> EmbeddingsRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
-        return EmbeddingsRenderer(call, served)
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        fields = validate_body(EmbeddingsRequest, body)
+        texts, token_lists = _inputs(fields.input)
+        request = EmbeddingRequest(
+            model=fields.model,
+            texts=texts,
+            token_lists=token_lists,
+            encoding=fields.encoding_format or "float",
+            dimensions=fields.dimensions,
+            input_type=None if fields.input_type is None else _INPUT_TYPES[fields.input_type],
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))

@@ -1,7 +1,7 @@
-"""The request for embeddings and its reply, as clients see them.
+"""Models for embeddings requests and replies.
 
-https://platform.openai.com/docs/api-reference/embeddings/create (2026-08-21); `input_type` as
-Cohere, Voyage and OpenRouter have it (2026-11-22).
+https://platform.openai.com/docs/api-reference/embeddings/create (2026-08-21); `input_type` is the
+field of Cohere, Voyage and OpenRouter (2026-11-22).
 https://platform.openai.com/docs/api-reference/embeddings/object (2026-08-21)
 """
 
@@ -15,14 +15,14 @@ from tollgate.ingress.shared.wire.request_model import shape
 
 INPUTS_MAX: Final = 2_048
 TOKEN_IDS_MAX: Final = 131_072
-"""The most token ids of one input: more than the context of any model."""
+"""The maximum number of token ids in an input, above the context length of any model."""
 TOKEN_ID_MAX: Final = 1_048_575
-"""The largest token id: above the ids of any vocabulary."""
+"""The largest accepted token id, above the ids in any vocabulary."""
 DIMENSIONS_MAX: Final = 65_536
 
 
 def _shape(value: object) -> str | None:
-    """Return the tag of an input; the first entry of an array decides the tag."""
+    """Return the union tag of an input; for an array, the first entry determines the tag."""
     first = value[0] if isinstance(value, list) and value else None
     if type(first) is int:
         return "<ids>"
@@ -61,33 +61,33 @@ StatedInputType = Literal[
 
 
 class EmbeddingsRequest(EndUser, RoutingFields):
-    """The body of POST /v1/embeddings. Null means the same as leaving a field out."""
+    """The body of POST /v1/embeddings; null means the same as omitting a field."""
 
     input: Input = Field(
-        description="A text, a list of texts, the token ids of one input, or lists of those."
+        description="A text, a list of texts, the token ids of one input, or a list of such lists."
     )
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Field(ge=1, le=DIMENSIONS_MAX)] | None = Field(
-        default=None, description="Size of each vector, where the model has several."
+        default=None, description="The size of each vector, if the model supports several sizes."
     )
     input_type: StatedInputType | None = Field(
         default=None,
-        description="Use of the vectors, for models that tell a query from a document.",
+        description="The use of the vectors, for models that tell queries from documents.",
     )
 
 
 class EmbeddingObject(Answer):
-    """The vector of one input."""
+    """The vector for an input."""
 
     object: Literal["embedding"]
     index: int
     embedding: list[float] | str = Field(
-        description="Numbers, or with `encoding_format: base64` little-endian 32-bit floats."
+        description="Numbers; with `encoding_format: base64`, little-endian 32-bit floats."
     )
 
 
 class EmbeddingUsage(Answer):
-    """The tokens of all inputs."""
+    """The tokens in all inputs."""
 
     prompt_tokens: int
     total_tokens: int

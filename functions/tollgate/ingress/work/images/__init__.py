@@ -1,1 +1,1 @@
-"""OpenAI's generation and editing of pictures as client formats."""
+"""The client formats of OpenAI's APIs for generating and editing images."""

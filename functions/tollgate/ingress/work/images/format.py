@@ -1,4 +1,4 @@
-"""OpenAI's generation and editing of pictures as client formats."""
+"""The client formats of OpenAI's APIs for generating and editing images."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -10,31 +10,28 @@ from msgspec.structs import replace
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl
+from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
-from tollgate.core.files.media_types import decode_base64, detect_media_type, is_form
+from tollgate.core.files.media_types import detect_media_type, is_form
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.core.work.images import MASK_TYPE, ImagePiece, ImageRequest
-from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedWork, Routed, ServedBy
-from tollgate.ingress.errors import FieldNames, openai_error, openai_reply
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
+from tollgate.ingress.errors import FieldNames
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.accounts import ReplyAccounts
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.media import (
-    DATA_URL,
     MEDIA_BYTES_MAX,
     field_refusal,
-    parse_address,
     parse_file_id,
-    parse_inline,
+    parse_picture,
 )
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.shared.openai_format import OpenAIFormat
 from tollgate.ingress.validation import validate_body, validate_texts
 from tollgate.ingress.work.images.models import (
     PICTURES_MAX,
@@ -46,30 +43,6 @@ from tollgate.ingress.work.images.models import (
 )
 
 _Body = TypeVar("_Body", bound=ImageOptions)
-
-
-def parse_generation(body: bytes) -> ParsedWork:
-    """Parse a request for pictures from a text; raise RequestError with the field at fault."""
-    fields = _checked(validate_body(GenerationBody, body))
-    return _parsed(
-        fields, ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style)
-    )
-
-
-def parse_edit(body: bytes, content_type: str) -> ParsedWork:
-    """Parse a request to edit pictures; raise RequestError with the field at fault."""
-    if is_form(content_type):
-        return _parse_form_edit(parse_form(body, content_type))
-    fields = _checked(validate_body(EditBody, body))
-    request = ImageRequest(
-        **_options(fields),
-        images=tuple(
-            _referenced(each, f"images[{index}]") for index, each in enumerate(fields.images)
-        ),
-        mask=None if fields.mask is None else _mask(fields.mask),
-        fidelity=fields.input_fidelity,
-    )
-    return _parsed(fields, request)
 
 
 def _parse_form_edit(form: Form) -> ParsedWork:
@@ -116,7 +89,7 @@ def _checked(fields: _Body) -> _Body:
 
 
 def _options(fields: ImageOptions) -> dict[str, Any]:
-    """Return the options as fields of ImageRequest; `auto`, the model's own choice, is None."""
+    """Return the options as fields of ImageRequest; `auto` becomes None, the model's default."""
     return {
         "model": fields.model,
         "prompt": fields.prompt,
@@ -148,11 +121,7 @@ def _referenced(picture: PictureReference, path: str) -> Image:
         return Image(source=parse_file_id(picture.file_id, path))
     if picture.image_url is None:
         raise field_refusal(f"{path}.image_url", "is required")
-    return Image(source=_source(picture.image_url, f"{path}.image_url"))
-
-
-def _mask(picture: PictureReference) -> Image:
-    return _check_mask(_referenced(picture, "mask"), "mask.image_url")
+    return Image(source=parse_picture(picture.image_url, f"{path}.image_url"))
 
 
 def _check_mask(mask: Image, path: str) -> Image:
@@ -161,27 +130,12 @@ def _check_mask(mask: Image, path: str) -> Image:
     return mask
 
 
-def _source(url: str, path: str) -> InlineMedia | MediaUrl:
-    if not DATA_URL.match(url):
-        return parse_address(url, path)
-    source = parse_inline(url, None, path)
-    check_picture(source, path)
-    return source
-
-
-def check_picture(source: InlineMedia, path: str) -> None:
-    """Raise RequestError unless the content is a picture of few enough pixels."""
-    fault = find_picture_fault(decode_base64(source.base64))
-    if fault is not None:
-        raise field_refusal(path, fault)
-
-
 _BACKGROUNDS = frozenset({"transparent", "opaque"})
 _QUALITIES = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 
 class ImageRenderer:
-    """Renders one reply, streamed or whole."""
+    """Renders one reply, streamed or not."""
 
     def __init__(
         self,
@@ -192,16 +146,17 @@ class ImageRenderer:
         credits_per_usd: Decimal,
     ) -> None:
         if not isinstance(call.request, ImageRequest):
-            raise TypeError("no request for pictures")
+            raise TypeError("not an image request")
         self._request = call.request
-        self._tells_routing = call.tells_routing
         self._served = served
         self._events = events
-        self._credits_per_usd = credits_per_usd
+        self._accounts = ReplyAccounts(
+            served, credits_per_usd, call.tells_routing, lambda record: _usage(record.usage)
+        )
         self._pictures: list[ImagePiece] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return the event of a preview; pictures wait for `close`, which knows the price."""
+        """Render a preview; complete images wait for `close`, which knows the cost."""
         match event:
             case Partial(piece=piece):
                 picture = decode_json(piece, type=ImagePiece)
@@ -215,41 +170,40 @@ class ImageRenderer:
         return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return an event for each picture; the last event has the usage and price of all."""
-        nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
+        """Render an event for each image; the last event has the usage and cost of all images."""
+        no_usage: dict[str, JsonValue] = {"usage": _usage(Usage())}
         *before, last = self._pictures
-        frames = [self._frame("completed", picture, nothing) for picture in before]
-        return b"".join([*frames, self._frame("completed", last, {}, self._accounts(record))])
-
-    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the event that ends a stream which failed after its first bytes were sent."""
-        broken = to_json(openai_error(error, self._served.generation_id))
-        return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
-            broken,
-            self._accounts(record),
+        frames = [self._frame("completed", picture, no_usage) for picture in before]
+        return b"".join(
+            [*frames, self._frame("completed", last, {}, self._accounts.render(record))]
         )
 
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Render the last event of a stream that failed after its first bytes were sent."""
+        failure = self._accounts.render_failure(error, record)
+        return b'event: error\ndata: {"type":"error",%b}\n\n' % failure
+
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body of a reply that is not streamed."""
+        """Render the body of a non-streamed reply."""
         pictures = [decode_json(piece, type=ImagePiece) for piece in responses[0].output]
         body: dict[str, JsonValue] = {
             "created": self._served.created_s,
             "data": [_shown(picture) for picture in pictures],
             **self._stated(pictures[0]),
         }
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
-        """Return the properties that OpenAI states once for all pictures, if they are known."""
+        """Return the known properties that OpenAI states once for all images."""
         background = picture.background or self._request.background
         quality = picture.quality or self._request.quality
-        stated = {
+        properties = {
             "background": background if background in _BACKGROUNDS else None,
             "output_format": picture.output_format,
             "quality": quality if quality in _QUALITIES else None,
             "size": picture.size,
         }
-        return {name: value for name, value in stated.items() if value is not None}
+        return {name: value for name, value in properties.items() if value is not None}
 
     def _frame(
         self, name: str, picture: ImagePiece, more: dict[str, JsonValue], accounts: bytes = b""
@@ -266,80 +220,84 @@ class ImageRenderer:
             **self._stated(picture),
             **more,
         }
-        written = to_json(event)
+        data = to_json(event)
         if accounts:
-            written = b"%b,%b}" % (written[:-1], accounts)
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), written)
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-            usage=_usage(record.usage),
-        )
+            data = b"%b,%b}" % (data[:-1], accounts)
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
 
 
 def _shown(picture: ImagePiece) -> dict[str, JsonValue]:
-    shown = {
+    fields = {
         "b64_json": picture.b64_json,
         "url": picture.url,
         "revised_prompt": picture.revised_prompt,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _usage(usage: Usage) -> dict[str, JsonValue]:
-    read, written = usage.input_tokens, usage.output_tokens or 0
-    seen, drawn = usage.image_input_tokens or 0, usage.image_output_tokens or 0
+    input_tokens, output_tokens = usage.input_tokens, usage.output_tokens or 0
+    input_image_tokens, output_image_tokens = (
+        usage.image_input_tokens or 0,
+        usage.image_output_tokens or 0,
+    )
     return {
-        "input_tokens": read,
-        "input_tokens_details": {"text_tokens": read - seen, "image_tokens": seen},
-        "output_tokens": written,
-        "output_tokens_details": {"text_tokens": written - drawn, "image_tokens": drawn},
-        "total_tokens": read + written,
+        "input_tokens": input_tokens,
+        "input_tokens_details": {
+            "text_tokens": input_tokens - input_image_tokens,
+            "image_tokens": input_image_tokens,
+        },
+        "output_tokens": output_tokens,
+        "output_tokens_details": {
+            "text_tokens": output_tokens - output_image_tokens,
+            "image_tokens": output_image_tokens,
+        },
+        "total_tokens": input_tokens + output_tokens,
     }
 
 
-class ImageGenerations(WholeReplies):
-    """The format of POST /v1/images/generations; its replies have no ids."""
+class ImageGenerations(OpenAIFormat):
+    """The format of POST /v1/images/generations."""
 
-    _names: ClassVar[FieldNames] = {"messages": "prompt"}
-
-    @override
-    def error(
-        self, error: GatewayError, request_id: str, routed: Routed | None = None
-    ) -> ErrorReply:
-        """Render an error in OpenAI's envelope, by the names of this format's fields."""
-        return openai_reply(error, request_id, routed, self._names)
+    field_names: ClassVar[FieldNames] = {"messages": "prompt"}
+    _events: ClassVar[Literal["image_generation", "image_edit"]] = "image_generation"
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_generation(body)
+        fields = _checked(validate_body(GenerationBody, body))
+        return _parsed(
+            fields,
+            ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style),
+        )
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ImageRenderer:
-        """Return a new renderer for one reply."""
-        return ImageRenderer(
-            call, served, events="image_generation", credits_per_usd=credits_per_usd
-        )
+        return ImageRenderer(call, served, events=self._events, credits_per_usd=credits_per_usd)
 
 
 class ImageEdits(ImageGenerations):
     """The format of POST /v1/images/edits."""
 
-    _names: ClassVar[FieldNames] = {"messages": "images"}
+    field_names: ClassVar[FieldNames] = {"messages": "images"}
+    _events = "image_edit"
 
     @override
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse JSON or a form; raise RequestError with the field at fault."""
-        return parse_edit(body, headers.get("content-type", ""))
-
-    @override
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ImageRenderer:
-        """Return a new renderer for one reply."""
-        return ImageRenderer(call, served, events="image_edit", credits_per_usd=credits_per_usd)
+        """Parse a JSON body or a form; raise RequestError with the field at fault."""
+        content_type = headers.get("content-type", "")
+        if is_form(content_type):
+            return _parse_form_edit(parse_form(body, content_type))
+        fields = _checked(validate_body(EditBody, body))
+        mask = None
+        if fields.mask is not None:
+            mask = _check_mask(_referenced(fields.mask, "mask"), "mask.image_url")
+        request = ImageRequest(
+            **_options(fields),
+            images=tuple(
+                _referenced(picture, f"images[{index}]")
+                for index, picture in enumerate(fields.images)
+            ),
+            mask=mask,
+            fidelity=fields.input_fidelity,
+        )
+        return _parsed(fields, request)

@@ -1,8 +1,6 @@
-"""The requests for pictures and their replies, as clients see them.
+"""Models for image requests and replies.
 
-https://developers.openai.com/api/reference/resources/images/methods/generate and `/edit`, as
-openai-python 3.52.0 has them (2026-11-22).
-https://developers.openai.com/api/reference/resources/images, as openai-python 3.52.0 has it
+https://developers.openai.com/api/reference/resources/images, as in openai-python 3.52.0
 (2026-11-22).
 """
 
@@ -27,7 +25,7 @@ from tollgate.ingress.shared.wire.request_model import Wire
 PROMPT_LENGTH_MAX: Final = 32_000
 IMAGES_MAX: Final = 10
 PICTURES_MAX: Final = 16
-"""OpenAI's limit on the pictures of one edit."""
+"""OpenAI's limit on the number of images in an edit."""
 PARTIAL_IMAGES_MAX: Final = 3
 
 _SIZE: Final = re.compile(r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}")
@@ -35,35 +33,38 @@ _SIZE: Final = re.compile(r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}")
 
 def _check_size(size: str) -> str:
     if not _SIZE.fullmatch(size):
-        raise PydanticCustomError("size", "must be auto, or a width and a height as 1024x1536")
+        raise PydanticCustomError("size", "must be auto, or width and height such as 1024x1536")
     return size
 
 
 _Size = Annotated[str, AfterValidator(_check_size)]
-# Older models and some servers that imitate OpenAI know `standard` and `hd`.
+# `standard` and `hd` are for older models and for some servers that imitate OpenAI.
 Quality = Literal["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"]
 
 
 class ImageOptions(EndUser, RoutingFields):
-    """The options of both requests. Null means the same as leaving a field out."""
+    """The options in both requests; null means the same as omitting a field."""
 
     prompt: Annotated[str, Field(min_length=1, max_length=PROMPT_LENGTH_MAX)]
     n: Annotated[int, Field(ge=1, le=IMAGES_MAX)] | None = Field(
-        default=None, description="How many pictures; each is billed."
+        default=None, description="The number of images; each is billed."
     )
-    size: _Size | None = Field(default=None, description="`auto`, or as 1024x1536.")
+    size: _Size | None = Field(
+        default=None, description="`auto`, or width and height such as 1024x1536."
+    )
     quality: Quality | None = None
     background: Background | None = None
     output_format: PictureFormat | None = None
     output_compression: Annotated[int, Field(ge=0, le=100)] | None = Field(
-        default=None, description="Percent, of jpeg and webp."
+        default=None, description="In percent, for jpeg and webp."
     )
     response_format: Delivery | None = Field(
-        default=None, description="`url` only where the provider has one."
+        default=None, description="`url` only if the provider returns URLs."
     )
     stream: bool | None = None
     partial_images: Annotated[int, Field(ge=0, le=PARTIAL_IMAGES_MAX)] | None = Field(
-        default=None, description="Previews of a streamed picture, where the provider has them."
+        default=None,
+        description="The number of previews in a stream, if the provider sends previews.",
     )
 
 
@@ -75,7 +76,7 @@ class GenerationBody(ImageOptions):
 
 
 class PictureReference(Wire):
-    """A picture by its URL, its content or the id of its file."""
+    """An image: a URL, a data URL or a file id."""
 
     image_url: str | None = Field(default=None, description="An http(s) URL, or a data URL.")
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -84,7 +85,7 @@ class PictureReference(Wire):
 
 
 class EditOptions(ImageOptions):
-    """The fields of POST /v1/images/edits other than pictures, which are files in a form."""
+    """The fields of POST /v1/images/edits without the images."""
 
     input_fidelity: Fidelity | None = None
 
@@ -93,10 +94,11 @@ class EditForm(EditOptions):
     """The fields of POST /v1/images/edits as a form."""
 
     image: Annotated[list[bytes], Field(min_length=1, max_length=PICTURES_MAX)] = Field(
-        description="The pictures, each a file; also as `image[]`."
+        description="The images as files; also accepted as `image[]`."
     )
     mask: bytes | None = Field(
-        default=None, description="A file, transparent where the first picture is to be changed."
+        default=None,
+        description="A file that is transparent where the first image should be changed.",
     )
 
 
@@ -105,19 +107,20 @@ class EditBody(EditOptions):
 
     images: Annotated[list[PictureReference], Field(min_length=1, max_length=PICTURES_MAX)]
     mask: PictureReference | None = Field(
-        default=None, description="Transparent where the first picture is to be changed."
+        default=None,
+        description="An image that is transparent where the first image should be changed.",
     )
 
 
 class PictureTokens(Answer):
-    """Tokens, split into those of texts and those of pictures."""
+    """Text tokens and image tokens."""
 
     text_tokens: int
     image_tokens: int
 
 
 class ImageUsage(Answer):
-    """The tokens of all pictures; 0 where a provider charges by the picture."""
+    """The tokens for all images; 0 if the provider charges per image."""
 
     input_tokens: int
     input_tokens_details: PictureTokens
@@ -128,7 +131,7 @@ class ImageUsage(Answer):
 
 
 class ImageObject(Answer):
-    """One picture, as base64 or at a URL of the provider."""
+    """An image, as base64 or at a URL of the provider."""
 
     b64_json: str | None = None
     url: str | None = None
@@ -136,19 +139,21 @@ class ImageObject(Answer):
 
 
 class ImagesReply(Accounts):
-    """The pictures, with the properties that all of them share."""
+    """The images, and the properties that they share."""
 
     created: int
     data: list[ImageObject]
     background: Literal["transparent", "opaque"] | None = None
     output_format: str | None = None
     quality: str | None = None
-    size: str | None = Field(default=None, description="`WIDTHxHEIGHT` of the first.")
+    size: str | None = Field(
+        default=None, description="Width and height of the first image, as `WIDTHxHEIGHT`."
+    )
     usage: ImageUsage
 
 
 class ImageEvent(ImageObject):
-    """A preview of a picture, or a picture; the last event has the price of all pictures."""
+    """A preview or a complete image; the last event has the cost of all images."""
 
     type: Literal[
         "image_generation.partial_image",
@@ -169,7 +174,7 @@ class ImageEvent(ImageObject):
 
 
 class ImageFailure(Accounts):
-    """The event that ends a stream which failed."""
+    """The last event of a failed stream."""
 
     type: Literal["error"]
     error: ErrorObject

@@ -1,1 +1,1 @@
-"""OpenAI's moderations as a client format."""
+"""The client format of OpenAI's moderations API."""

@@ -1,54 +1,42 @@
-"""OpenAI's moderations as a client format."""
+"""The client format of OpenAI's moderations API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Final
 
 from pydantic_core import to_json
+from typing_extensions import override
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
-from tollgate.core.files.media_types import decode_base64
-from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.content import Image, Text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.moderation import ModerationRequest, Subject
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.media import DATA_URL, field_refusal, parse_address, parse_inline
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_preferences,
+    printable_names,
+    unknown_fields,
+)
+from tollgate.ingress.shared.media import field_refusal, parse_picture
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.moderations.models import ModerationBody, PicturePart, TextPart
 
 PICTURES_MAX: Final = 16
 
 
-def parse_moderation(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(ModerationBody, body)
-    request = ModerationRequest(
-        model=fields.model,
-        subjects=_subjects([fields.input] if isinstance(fields.input, str) else fields.input),
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    if len(request.pictures) > PICTURES_MAX:
-        raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
-    return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))
-
-
-def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
-    """Return one subject for each text, or one subject for all parts together."""
-    texts = [each for each in stated if isinstance(each, str)]
+def _subjects(entries: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
+    """Return one subject for each text, or one subject with all parts."""
+    texts = [entry for entry in entries if isinstance(entry, str)]
     if not texts:
-        parts = [each for each in stated if not isinstance(each, str)]
-        return (tuple(_part(each, f"input[{index}]") for index, each in enumerate(parts)),)
-    for index, each in enumerate(stated):
-        if isinstance(each, str) != isinstance(stated[0], str):
+        parts = [entry for entry in entries if not isinstance(entry, str)]
+        return (tuple(_part(entry, f"input[{index}]") for index, entry in enumerate(parts)),)
+    for index, entry in enumerate(entries):
+        if isinstance(entry, str) != isinstance(entries[0], str):
             raise field_refusal(
-                f"input[{index}]", "must be a string or a part, like the entries before it"
+                f"input[{index}]",
+                "must have the same form as the entries before it: a string or a part",
             )
     return tuple((Text(text=text),) for text in texts)
 
@@ -58,38 +46,25 @@ def _part(part: TextPart | PicturePart, path: str) -> Text | Image:
         case TextPart():
             return Text(text=part.text)
         case PicturePart():
-            return Image(source=_source(part.image_url.url, f"{path}.image_url.url"))
-
-
-def _source(url: str, path: str) -> InlineMedia | MediaUrl:
-    if not DATA_URL.match(url):
-        return parse_address(url, path)
-    source = parse_inline(url, None, path)
-    fault = find_picture_fault(decode_base64(source.base64))
-    if fault is not None:
-        raise field_refusal(path, fault)
-    return source
+            return Image(source=parse_picture(part.image_url.url, f"{path}.image_url.url"))
 
 
 def _unknown(fields: ModerationBody) -> Iterator[str]:
     yield from unknown_fields(fields)
-    for index, each in enumerate(() if isinstance(fields.input, str) else fields.input):
-        if isinstance(each, str):
+    for index, entry in enumerate(() if isinstance(fields.input, str) else fields.input):
+        if isinstance(entry, str):
             continue
-        yield from extra_fields(each, f"input[{index}].")
-        if isinstance(each, PicturePart):
-            yield from extra_fields(each.image_url, f"input[{index}].image_url.")
+        yield from extra_fields(entry, f"input[{index}].")
+        if isinstance(entry, PicturePart):
+            yield from extra_fields(entry.image_url, f"input[{index}].image_url.")
 
 
 class ModerationRenderer(WholeReplyRenderer):
-    """Renders judgements, each as the provider's codec wrote it."""
+    """Renders judgements; each is copied from the codec's output."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, with the judgements in the order of the inputs."""
+        """Render the body, with the judgements in the order of the inputs."""
         head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
         metadata = b""
         if self._call.tells_routing:
@@ -98,15 +73,20 @@ class ModerationRenderer(WholeReplyRenderer):
         return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, metadata)
 
 
-class Moderations(WholeReplies):
+class Moderations(WholeReplyFormat):
     """The format of POST /v1/moderations."""
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_moderation(body)
+    renderer_type = ModerationRenderer
 
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ModerationRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
-        return ModerationRenderer(call, served)
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        fields = validate_body(ModerationBody, body)
+        request = ModerationRequest(
+            model=fields.model,
+            subjects=_subjects([fields.input] if isinstance(fields.input, str) else fields.input),
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        if len(request.pictures) > PICTURES_MAX:
+            raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
+        return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))

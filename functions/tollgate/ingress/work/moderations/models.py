@@ -1,4 +1,4 @@
-"""The request to judge texts and pictures, and its reply, as clients see them.
+"""Models for moderation requests and replies.
 
 https://platform.openai.com/docs/api-reference/moderations/create (2026-11-22)
 https://platform.openai.com/docs/api-reference/moderations/object (2026-08-21)
@@ -18,20 +18,20 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class TextPart(Wire):
-    """A text."""
+    """Text."""
 
     type: Literal["text"]
     text: _Text
 
 
 class PictureAddress(Wire):
-    """The address or the content of a picture."""
+    """The URL of an image, which may be a data URL."""
 
-    url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
+    url: Annotated[str, Field(min_length=1)] = Field(description="An http(s) URL, or a data URL.")
 
 
 class PicturePart(Wire):
-    """A picture."""
+    """An image."""
 
     type: Literal["image_url"]
     image_url: PictureAddress
@@ -43,7 +43,7 @@ _Part = Annotated[
 ]
 _Entry = Annotated[
     Annotated[_Text, Tag("<string>")] | Annotated[_Part, Tag("<object>")],
-    by_shape("a string or a part with a text or a picture"),
+    by_shape("a string or a part with text or an image"),
 ]
 Moderated = Annotated[
     Annotated[_Text, Tag("<string>")]
@@ -55,15 +55,15 @@ Moderated = Annotated[
 
 
 class ModerationBody(EndUser, RoutingFields):
-    """The body of POST /v1/moderations. Null means the same as leaving a field out."""
+    """The body of POST /v1/moderations; null means the same as omitting a field."""
 
     input: Moderated = Field(
-        description="A text, a list of texts, or a list of parts that are judged together."
+        description="A text, a list of texts, or a list of parts that get one judgement."
     )
 
 
 class Judgement(BaseModel):
-    """The judgement of one input, in the categories that the model has."""
+    """The judgement about an input, in the model's categories."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,1 +1,1 @@
-"""Ranking of documents as a client format, in Cohere's and Jina's fields."""
+"""The client format for ranking documents, with the fields of Cohere and Jina."""

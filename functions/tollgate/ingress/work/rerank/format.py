@@ -1,48 +1,28 @@
-"""Ranking of documents as a client format, in Cohere's and Jina's fields."""
+"""The client format for ranking documents, with the fields of Cohere and Jina."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from pydantic_core import from_json, to_json
+from typing_extensions import override
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.reranking import RerankRequest
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.rerank.models import RerankBody
 
 
-def parse_rerank(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(RerankBody, body)
-    request = RerankRequest(
-        model=fields.model,
-        query=fields.query,
-        documents=tuple(each if isinstance(each, str) else each.text for each in fields.documents),
-        results_max=fields.top_n,
-        shows_documents=bool(fields.return_documents),
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
-
-
 class RerankRenderer(WholeReplyRenderer):
-    """Renders one reply, with the request's documents if the request wants them repeated."""
+    """Renders one reply, which repeats the documents if the caller requests that."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, with the most relevant document first."""
+        """Render the body, with the most relevant document first."""
         reply: dict[str, JsonValue] = {
             "id": f"gen-{self._served.generation_id}",
             "model": self._served.model,
@@ -62,15 +42,25 @@ class RerankRenderer(WholeReplyRenderer):
         return dict(result)
 
 
-class Rerank(WholeReplies):
+class Rerank(WholeReplyFormat):
     """The format of POST /v1/rerank."""
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_rerank(body)
+    renderer_type = RerankRenderer
 
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> RerankRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
-        return RerankRenderer(call, served)
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        fields = validate_body(RerankBody, body)
+        texts = (
+            document if isinstance(document, str) else document.text
+            for document in fields.documents
+        )
+        request = RerankRequest(
+            model=fields.model,
+            query=fields.query,
+            documents=tuple(texts),
+            results_max=fields.top_n,
+            shows_documents=bool(fields.return_documents),
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))

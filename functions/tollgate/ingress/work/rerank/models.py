@@ -1,4 +1,4 @@
-"""The request to rank documents and its reply, as clients see them.
+"""Models for rerank requests and replies.
 
 https://docs.cohere.com/reference/rerank and https://jina.ai/reranker (2026-11-22).
 """
@@ -15,40 +15,40 @@ DOCUMENTS_MAX: Final = 1_000
 
 
 class DocumentObject(Wire):
-    """A document as an object."""
+    """A document that is sent as an object."""
 
     text: str
 
 
 _Document = Annotated[
     String | Annotated[DocumentObject, Tag("<object>")],
-    by_shape("a string or an object with text"),
+    by_shape("a string or an object with the field text"),
 ]
 
 
 class RerankBody(EndUser, RoutingFields):
-    """The body of POST /v1/rerank. Null means the same as leaving a field out."""
+    """The body of POST /v1/rerank; null means the same as omitting a field."""
 
     query: Annotated[str, Field(min_length=1)]
     documents: Annotated[
         list[_Document], Field(min_length=1, max_length=DOCUMENTS_MAX, fail_fast=True)
     ]
     top_n: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="The number of documents to return; all if it is left out."
+        default=None, description="The maximum number of documents to return; all by default."
     )
     return_documents: bool | None = Field(
-        default=None, description="Whether each result repeats its document."
+        default=None, description="True repeats each document in its result."
     )
 
 
 class RankedDocument(Answer):
-    """A document of the request, repeated in the reply."""
+    """A document that the reply repeats."""
 
     text: str
 
 
 class RankedResult(Answer):
-    """One document: its index in the request, and its relevance."""
+    """A document's index in the request, and its relevance."""
 
     index: int
     relevance_score: float
@@ -56,25 +56,25 @@ class RankedResult(Answer):
 
 
 class BilledUnits(Answer):
-    """The search units that were charged; 0 where the model is priced by tokens."""
+    """The billed search units; 0 if the model is billed by tokens."""
 
     search_units: int
 
 
 class RerankMeta(Answer):
-    """The object in which Cohere's clients read search units."""
+    """Search units, where Cohere's clients read them."""
 
     billed_units: BilledUnits
 
 
 class RerankUsage(Answer):
-    """The object in which Jina's clients read tokens."""
+    """Tokens, where Jina's clients read them."""
 
     total_tokens: int
 
 
 class RerankReply(Answer):
-    """The documents, with the most relevant first."""
+    """The ranked documents, with the most relevant first."""
 
     id: str
     model: str

@@ -1,1 +1,1 @@
-"""OpenAI's speech as a client format."""
+"""The client format of OpenAI's text-to-speech API."""

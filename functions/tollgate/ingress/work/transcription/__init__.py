@@ -1,1 +1,1 @@
-"""OpenAI's transcriptions and translations as client formats."""
+"""The client formats of OpenAI's APIs for transcribing and translating recordings."""

@@ -1,6 +1,6 @@
-"""OpenAI's transcriptions and translations as client formats."""
+"""The client formats of OpenAI's APIs for transcribing and translating recordings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Final, TypeVar
@@ -15,11 +15,9 @@ from tollgate.core.content import FileReference
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
 from tollgate.core.files.media_types import is_form
-from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.core.usage import Usage
 from tollgate.core.work.recording import RECORDING_BYTES_MAX
 from tollgate.core.work.transcription import (
     Segment,
@@ -30,13 +28,12 @@ from tollgate.core.work.transcription import (
     TranscriptPreview,
 )
 from tollgate.ingress.base import NO_HEADERS, AwaitedMedia, ErrorReply, ParsedWork, Routed, ServedBy
-from tollgate.ingress.errors import openai_error, openai_reply, tollgate_metadata
+from tollgate.ingress.errors import openai_reply, tollgate_metadata
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.accounts import ReplyAccounts
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.shared.openai_format import OpenAIFormat
 from tollgate.ingress.validation import validate_body, validate_texts
 from tollgate.ingress.work.transcription.models import TranscriptionBody, TranslationBody
 from tollgate.ingress.work.transcription.recordings import read_recording
@@ -53,22 +50,24 @@ TEXT_TYPES: Final[Mapping[str, str]] = {
     "vtt": "text/vtt; charset=utf-8",
 }
 _BY_GRANULARITY: Final[Mapping[str, TranscriptDetail]] = {"segment": "segments", "word": "words"}
-# The response formats that list the segments of a transcript.
+# Response formats that contain the segments of a transcript.
 _OF_SEGMENTS: Final = frozenset({"srt", "verbose_json", "vtt"})
 
 
 class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
-    """A parsed request, and the format of its reply."""
+    """A parsed request and the format of its reply."""
 
     request: TranscriptionRequest
     response_format: str = "json"
 
 
-def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
-    """Parse a request for a transcript; raise RequestError with the field at fault."""
+def parse_transcription(
+    body: bytes, headers: Mapping[str, str] = NO_HEADERS
+) -> ParsedTranscription:
+    """Parse a transcription request; raise RequestError with the field at fault."""
     fields, form = _read(TranscriptionBody, body, headers)
     if fields.include and (fields.response_format or "json") != "json":
-        raise field_refusal("include", "has logprobs for the response_format json alone")
+        raise field_refusal("include", "can be logprobs only if response_format is json")
     request = replace(
         _request(fields),
         language=fields.language,
@@ -79,8 +78,8 @@ def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTransc
     return _with_input(fields, form, request)
 
 
-def parse_translation(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
-    """Parse a request for an English transcript; raise RequestError with the field at fault."""
+def parse_translation(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
+    """Parse a translation request; raise RequestError with the field at fault."""
     fields, form = _read(TranslationBody, body, headers)
     details = _details_of_format(fields.response_format)
     return _with_input(fields, form, replace(_request(fields), translates=True, details=details))
@@ -108,15 +107,15 @@ def _request(fields: _Fields) -> TranscriptionRequest:
 
 
 def _details(fields: TranscriptionBody) -> frozenset[TranscriptDetail]:
-    """Return the details that the reply needs besides the text, such as segments or words."""
+    """Return the details that the reply needs besides the text, such as words."""
     granularities = frozenset(fields.timestamp_granularities or ())
     if fields.response_format != "verbose_json":
         if "word" in granularities:
             raise field_refusal(
-                "timestamp_granularities", "has words for the response_format verbose_json alone"
+                "timestamp_granularities", "can be word only if response_format is verbose_json"
             )
         return _details_of_format(fields.response_format)
-    return frozenset(_BY_GRANULARITY[each] for each in granularities or {"segment"})
+    return frozenset(_BY_GRANULARITY[granularity] for granularity in granularities or {"segment"})
 
 
 def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetail]:
@@ -128,15 +127,16 @@ def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetai
 def _with_input(
     fields: _Fields, form: Form | None, request: TranscriptionRequest
 ) -> ParsedTranscription:
-    """Return the parsed request with its recording, or with the file or URL to fetch it from."""
+    """Return the parsed request with its recording, or with the file or URL to fetch."""
     response_format = fields.response_format or "json"
     if request.stream and response_format in _OF_SEGMENTS:
-        raise field_refusal("stream", f"cannot be true with the response_format {response_format}")
+        raise field_refusal("stream", f"cannot be true if response_format is {response_format}")
+    unread = form.unread_files("file") if form else ()
     parsed = ParsedTranscription(
         request=request,
         stream=request.stream,
         media_type="" if request.stream else TEXT_TYPES.get(response_format, ""),
-        ignored=printable_names((*_unknown(fields), *(form.unread_files("file") if form else ()))),
+        ignored=printable_names((*unknown_fields(fields), *unread)),
         response_format=response_format,
         described=b"" if form is None else form.described(),
     )
@@ -171,25 +171,20 @@ def _decoded(text: str | None) -> bytes | None:
     return decode_content(base64_of(text), "file", RECORDING_BYTES_MAX)
 
 
-def _unknown(fields: _Fields) -> Iterator[str]:
-    yield from extra_fields(fields)
-    yield from unknown_preferences(fields)
-
-
 class TranscriptRenderer:
-    """Renders a transcript in the requested format, whole or in OpenAI's events."""
+    """Renders a transcript as one body in the requested format, or as OpenAI's events."""
 
     def __init__(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
     ) -> None:
         self._call = call
         self._served = served
-        self._credits_per_usd = credits_per_usd
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
         self._is_previewed = False
         self._transcript = Transcript(text="")
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return the events of a preview, or those of the transcript if it had no previews."""
+        """Render a preview; a transcript without previews is rendered as if it were one."""
         match event:
             case Partial(piece=piece):
                 self._is_previewed = True
@@ -203,21 +198,23 @@ class TranscriptRenderer:
                 return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return the event with the whole text, usage and price."""
+        """Render the event with the complete text, usage and cost."""
         done: dict[str, JsonValue] = {
             "type": "transcript.text.done",
             "text": self._transcript.text,
             **_logprobs(self._transcript.logprobs),
         }
-        return b"data: %b,%b}\n\n" % (to_json(done)[:-1], self._accounts(record))
+        return b"data: %b,%b}\n\n" % (
+            to_json(done)[:-1],
+            self._accounts.render(record),
+        )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the last event of a transcript that broke off."""
-        broken = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
+        """Render the last event of a transcript that broke off."""
+        return b'data: {"type":"error",%b}\n\n' % self._accounts.render_failure(error, record)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body in the requested format."""
+        """Render the body in the requested format."""
         transcript = decode_json(responses[0].output[0], type=Transcript)
         match self._call.response_format:
             case "text":
@@ -232,7 +229,7 @@ class TranscriptRenderer:
                 body = self._diarized(transcript, record)
             case _:
                 body = {"text": transcript.text, **_logprobs(transcript.logprobs)}
-        body["usage"] = _usage(record.usage)
+        body["usage"] = _usage(record)
         if self._call.tells_routing:
             body["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
         return to_json(body)
@@ -253,7 +250,7 @@ class TranscriptRenderer:
         }
         if "segments" in request.details:
             segments = enumerate(transcript.segments or ())
-            body["segments"] = [{"id": place, **_fields(each)} for place, each in segments]
+            body["segments"] = [{"id": index, **_fields(segment)} for index, segment in segments]
         if "words" in request.details:
             body["words"] = to_builtins(transcript.words or ())
         return body
@@ -264,38 +261,29 @@ class TranscriptRenderer:
             "task": "transcribe",
             "duration": _duration_s(transcript, record),
             "text": transcript.text,
-            "segments": [_stretch(each, place) for place, each in segments],
+            "segments": [_stretch(segment, index) for index, segment in segments],
         }
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._call.tells_routing,
-            usage=_usage(record.usage),
-        )
 
 
 def _events(preview: TranscriptPreview) -> bytes:
-    shown: list[dict[str, JsonValue]] = []
+    events: list[dict[str, JsonValue]] = []
     if preview.delta:
         delta: dict[str, JsonValue] = {"type": "transcript.text.delta", "delta": preview.delta}
-        shown.append(delta | _logprobs(preview.logprobs))
+        events.append(delta | _logprobs(preview.logprobs))
     if preview.segment is not None:
-        shown.append(_stretch(preview.segment, 0))
-    return b"".join(b"data: %b\n\n" % to_json(event) for event in shown)
+        events.append(_stretch(preview.segment, 0))
+    return b"".join(b"data: %b\n\n" % to_json(event) for event in events)
 
 
 def _fields(segment: Segment) -> dict[str, JsonValue]:
     return dict(to_builtins(segment))
 
 
-def _stretch(segment: Segment, place: int) -> dict[str, JsonValue]:
-    """Return a segment with its speaker, in OpenAI's form."""
+def _stretch(segment: Segment, index: int) -> dict[str, JsonValue]:
+    """Return a segment with its speaker in OpenAI's form."""
     return {
         "type": "transcript.text.segment",
-        "id": f"seg_{place}" if segment.id is None else str(segment.id),
+        "id": f"seg_{index}" if segment.id is None else str(segment.id),
         "start": segment.start,
         "end": segment.end,
         "text": segment.text,
@@ -314,8 +302,9 @@ def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> dict[str, JsonValue]:
     return {} if logprobs is None else {"logprobs": to_builtins(logprobs)}
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
-    """Return the usage in the charged unit: seconds of sound, else tokens."""
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    """Return the usage in the billed unit: seconds of audio, or tokens."""
+    usage = record.usage
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}
     audio = usage.audio_input_tokens or 0
@@ -331,32 +320,23 @@ def _usage(usage: Usage) -> dict[str, JsonValue]:
     }
 
 
-_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url in place of file."
-_RECORDING_HINT: Final = "Cut it into pieces, or compress it."
-_Parse = Callable[[bytes, Mapping[str, str]], ParsedTranscription]
+_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url instead of file."
+_RECORDING_HINT: Final = "Split the recording, or compress it."
 
 
-class _Transcripts(WholeReplies):
-    """The base of both formats, which differ in the function that parses requests."""
-
-    def __init__(self, parse: _Parse) -> None:
-        self._parse = parse
-
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
-        """Parse a form or a JSON body; raise RequestError with the field at fault."""
-        return self._parse(body, headers)
+class _Transcripts(OpenAIFormat):
+    """The base of both formats, which differ in how requests are parsed."""
 
     def renderer(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
     ) -> TranscriptRenderer:
-        """Return a new renderer for one reply."""
         return TranscriptRenderer(call, served, credits_per_usd=credits_per_usd)
 
     @override
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in OpenAI's envelope; an error of size hints at how to send the file."""
+        """Render an error in OpenAI's envelope; a size error explains how to send the file."""
         hint = _BODY_HINT if error.param is None else _RECORDING_HINT
         return openai_reply(error, request_id, routed, upload_hint=hint)
 
@@ -364,14 +344,10 @@ class _Transcripts(WholeReplies):
 class Transcriptions(_Transcripts):
     """The format of POST /v1/audio/transcriptions."""
 
-    def __init__(self, ids: IdSource) -> None:
-        del ids
-        super().__init__(parse_transcription)
+    parse = staticmethod(parse_transcription)
 
 
 class Translations(_Transcripts):
     """The format of POST /v1/audio/translations."""
 
-    def __init__(self, ids: IdSource) -> None:
-        del ids
-        super().__init__(parse_translation)
+    parse = staticmethod(parse_translation)

@@ -1,4 +1,4 @@
-"""The requests for a transcript and their replies, as clients see them.
+"""Models for transcription and translation requests and their replies.
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription (openai-python 3.52,
 2026-11-22); `url` is Groq's: https://console.groq.com/docs/speech-to-text (2026-11-22).
@@ -9,7 +9,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, RootModel, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,
@@ -17,12 +16,12 @@ from tollgate.ingress.shared.wire.reply_models import (
     TollgateMetadata,
 )
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Json, Wire, by_shape
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, Json, Wire, by_shape
 
 _PROMPT_LENGTH_MAX: Final = 16_384
-# 25 MiB of content as base64, in a data URL with a media type.
+# The length of a data URL with 25 MiB of content.
 _BASE64_LENGTH_MAX: Final = 36_000_000
-_FILES: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm, of 25 MiB at most"
+_FILES: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm, at most 25 MiB"
 
 ChunkingStrategy = Annotated[
     Annotated[Literal["auto"], Tag("<string>")] | Annotated[Json, Tag("<object>")],
@@ -31,15 +30,14 @@ ChunkingStrategy = Annotated[
 
 
 class _RecordingFields(EndUser, RoutingFields):
-    """The fields that both requests have besides the recording itself."""
+    """The fields in both requests, without the recording itself."""
 
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)] | None = Field(
         default=None,
-        description="Where the recording is fetched from, in place of `file`: a public address, "
-        "such as a presigned one.",
+        description="The public URL of the recording, instead of `file`, such as a presigned URL.",
     )
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        default=None, description="The id of an uploaded file, in place of `file`."
+        default=None, description="The id of an uploaded file, instead of `file`."
     )
     prompt: Annotated[str, Field(max_length=_PROMPT_LENGTH_MAX)] | None = None
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -63,9 +61,7 @@ class _TranscriptionFields(_RecordingFields):
 
 
 class _FileOfForm(Wire):
-    file: bytes | None = Field(
-        default=None, description=f"The recording, a file of the form: {_FILES}."
-    )
+    file: bytes | None = Field(default=None, description=f"The recording as a file: {_FILES}.")
 
 
 class _FileInJson(Wire):
@@ -79,7 +75,7 @@ class TranslationForm(_TranslationFields, _FileOfForm):
 
 
 class TranslationBody(_TranslationFields, _FileInJson):
-    """The body of POST /v1/audio/translations. Null means the same as leaving a field out."""
+    """The body of POST /v1/audio/translations; null means the same as omitting a field."""
 
 
 class TranscriptionForm(_TranscriptionFields, _FileOfForm):
@@ -87,37 +83,37 @@ class TranscriptionForm(_TranscriptionFields, _FileOfForm):
 
 
 class TranscriptionBody(_TranscriptionFields, _FileInJson):
-    """The body of POST /v1/audio/transcriptions. Null means the same as leaving a field out."""
+    """The body of POST /v1/audio/transcriptions; null means the same as omitting a field."""
 
 
 class DurationUsage(Answer):
-    """The seconds that were billed."""
+    """The billed seconds."""
 
     type: Literal["duration"]
     seconds: int
-    cost: float | None = Field(default=None, description="US dollars, in the last event.")
+    cost: float | None = Field(default=None, description="US dollars; only in the last event.")
 
 
 class InputTokenDetails(Answer):
-    """Input tokens, split into those of sound and those of text."""
+    """Audio tokens and text tokens of the input."""
 
     audio_tokens: int
     text_tokens: int
 
 
 class TokenUsage(Answer):
-    """The tokens that were billed."""
+    """The billed tokens."""
 
     type: Literal["tokens"]
     input_tokens: int
     input_token_details: InputTokenDetails
     output_tokens: int
     total_tokens: int
-    cost: float | None = Field(default=None, description="US dollars, in the last event.")
+    cost: float | None = Field(default=None, description="US dollars; only in the last event.")
 
 
 class TranscriptSegment(Answer):
-    """A segment of `verbose_json`, in seconds; fields that the provider lacks are left out."""
+    """A segment in `verbose_json`, with times in seconds; unknown fields are omitted."""
 
     id: int | str
     seek: int | None = None
@@ -133,7 +129,7 @@ class TranscriptSegment(Answer):
 
 
 class SpeakerSegment(Answer):
-    """A segment that one speaker speaks, in seconds."""
+    """A segment by one speaker, with times in seconds."""
 
     type: Literal["transcript.text.segment"]
     id: str
@@ -160,7 +156,7 @@ class TokenProbability(Answer):
 
 
 class TranscriptReply(Answer):
-    """A transcript; `json` has the text alone, `verbose_json` and `diarized_json` details, too."""
+    """A transcript; only `verbose_json` and `diarized_json` have details besides the text."""
 
     text: str
     task: Literal["transcribe", "translate"] | None = None
@@ -174,7 +170,7 @@ class TranscriptReply(Answer):
 
 
 class TranscriptDelta(Answer):
-    """The next words."""
+    """An addition to the text."""
 
     type: Literal["transcript.text.delta"]
     delta: str
@@ -182,7 +178,7 @@ class TranscriptDelta(Answer):
 
 
 class TranscriptDone(Accounts):
-    """The last event: the whole text, usage and price."""
+    """The last event, with the complete text, usage and cost."""
 
     type: Literal["transcript.text.done"]
     text: str
@@ -191,11 +187,11 @@ class TranscriptDone(Accounts):
 
 
 class TranscriptEvent(RootModel[TranscriptDelta | SpeakerSegment | TranscriptDone]):
-    """The data of one event."""
+    """The JSON data of an event."""
 
 
 class TranscriptFailure(Accounts):
-    """The event that ends a stream which failed."""
+    """The last event of a failed stream."""
 
     type: Literal["error"]
     error: ErrorObject

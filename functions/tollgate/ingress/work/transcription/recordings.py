@@ -1,7 +1,7 @@
-"""Checks that bytes are a recording, and measures its length without decoding the sound.
+"""Detection of recordings and of their length, without decoding the audio.
 
-The length of a WAV file is exact if nothing follows its samples. The length of other formats is
-read from headers, which may be wrong, or estimated from the size. Signatures: RFC 9639
+The length of a WAV file is exact if nothing follows its samples. For other formats, the length
+comes from headers, which may be wrong, or is estimated from the size. Signatures: RFC 9639
 (FLAC), RFC 3533 (Ogg), RFC 8794 (WebM), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 (MP3); WAV: RFC
 2361 and Microsoft's "Multiple Channel Audio Data and WAVE Files" (2026-11-22).
 """
@@ -23,28 +23,29 @@ from tollgate.core.work.recording import (
 from tollgate.ingress.shared.media import field_refusal
 
 _LISTED: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm"
-# The typical bit rate of speech and music, for files whose headers state no length.
+# A typical bit rate for speech and music, used if the headers do not state a length.
 _BITS_PER_SECOND_TYPICAL: Final = 64_000
-# A few hundred reads, at most three a page, find the length of a real file; a malicious file would
-# need millions.
+# Finding the length of a real file takes a few hundred reads, up to three per page; a malicious
+# file would need millions.
 _READS_MAX: Final = 50_000
 _CHUNKS_MAX: Final = 1_000
-# FLAC in Ogg states its length in the first page, and no page is longer than this (RFC 3533, 6).
-# tinytag reads FLAC packets through other file objects, whose reads `_BoundedFile` does not count.
+# The first page of FLAC in Ogg states the length, and pages have this maximum size (RFC 3533, 6).
+# Only that page is parsed, because tinytag reads FLAC packets from copies, whose reads
+# `_BoundedFile` does not count.
 _FLAC_IN_OGG: Final = b"\x7fFLAC"
 _PAGE_BYTES_MAX: Final = 65_307
 _FMT: Final = struct.Struct("<HHIIHH")
 _PCM: Final = frozenset({0x0001, 0x0003, 0x0006, 0x0007})
-# A-law and mu-law have a byte for each sample, whatever the header states (ITU-T G.711).
+# A-law and mu-law always have one byte per sample, even if the header differs (ITU-T G.711).
 _BYTE_SAMPLES: Final = frozenset({0x0006, 0x0007})
 _BITS_MAX: Final = 64
 _EXTENSIBLE: Final = 0xFFFE
-# A writer of a stream, which cannot seek back to fill in the size, writes one of these sizes.
+# Streaming writers use these sizes, because they cannot seek back to write the real size.
 _UNKNOWN_SIZES: Final = frozenset({0, 0x7FFFFFFF, 0xFFFFFFFF})
 
 
 def read_recording(content: bytes, field: str) -> Recording:
-    """Return the recording; raise RequestError about `field` if the content is not a recording."""
+    """Return the recording; raise RequestError about `field` for any other content."""
     if not content:
         raise field_refusal(field, "must not be empty")
     if len(content) > RECORDING_BYTES_MAX:
@@ -58,8 +59,8 @@ def read_recording(content: bytes, field: str) -> Recording:
         raise field_refusal(field, f"must be a recording: {_LISTED}")
     if format_ == "wav":
         return _read_wav(content, field)
-    stated = None if format_ == "webm" else _stated_length_s(content, format_, field)
-    likely = stated or len(content) * 8 / _BITS_PER_SECOND_TYPICAL
+    header_length_s = None if format_ == "webm" else _stated_length_s(content, format_, field)
+    likely = header_length_s or len(content) * 8 / _BITS_PER_SECOND_TYPICAL
     seconds = _whole_seconds(likely)
     return Recording(
         content=content,
@@ -83,7 +84,7 @@ def _detect_format(content: bytes) -> RecordingFormat | None:
             pass
     if content[4:8] == b"ftyp":
         return "mp4"
-    # Eleven bits of sync, then a version that is not reserved and layer II or III.
+    # MPEG audio: 11 sync bits, a version that is not reserved, and layer II or III.
     is_mpeg = (
         len(content) > 2
         and content[0] == 0xFF
@@ -95,7 +96,7 @@ def _detect_format(content: bytes) -> RecordingFormat | None:
 
 
 class _BoundedFile(BytesIO):
-    """A file in memory that raises OSError after `_READS_MAX` reads."""
+    """An in-memory file that raises OSError after `_READS_MAX` reads."""
 
     reads = 0
 
@@ -108,8 +109,8 @@ class _BoundedFile(BytesIO):
 
 
 def _stated_length_s(content: bytes, format_: RecordingFormat, field: str) -> float | None:
-    """Return the length that the headers state, None if a bounded number of reads finds none."""
-    # Imported with its first recording: WAV is measured without it.
+    """Return the length in the headers; None if `_READS_MAX` reads do not find it."""
+    # Imported only when needed, because WAV files are measured without tinytag.
     from tinytag import TinyTag, TinyTagException
 
     is_nested = format_ == "ogg" and _FLAC_IN_OGG in content
@@ -127,61 +128,62 @@ def _whole_seconds(length_s: float) -> int:
 
 
 def _read_wav(content: bytes, field: str) -> Recording:
-    """Measure a WAV file by its samples; raise RequestError if its header contradicts them."""
+    """Measure a WAV file by its samples; raise RequestError if the header contradicts them."""
     bytes_per_second: int | None = None
     is_exact = False
-    place = 12
+    offset = 12
     for _ in range(_CHUNKS_MAX):
-        name, stated = content[place : place + 4], content[place + 4 : place + 8]
-        if len(stated) < 4:
+        name, size_field = content[offset : offset + 4], content[offset + 4 : offset + 8]
+        if len(size_field) < 4:
             break
-        size, place = int.from_bytes(stated, "little"), place + 8
+        size, offset = int.from_bytes(size_field, "little"), offset + 8
         if name == b"fmt ":
             if bytes_per_second is not None:
-                # Readers of WAV differ in which of two formats they use.
+                # WAV readers disagree about which of two formats is used.
                 raise field_refusal(field, "is not a readable WAV file: it has two formats")
-            bytes_per_second, is_exact = _sample_rate(content[place : place + size], field)
+            bytes_per_second, is_exact = _sample_rate(content[offset : offset + size], field)
         elif name == b"data":
             if bytes_per_second is None:
                 break
             return _measure_wav(
                 content,
                 field,
-                size=_data_size(size, len(content) - place, field),
-                size_max=len(content) - place,
+                size=_data_size(size, len(content) - offset, field),
+                size_max=len(content) - offset,
                 bytes_per_second=bytes_per_second,
                 is_exact=is_exact,
             )
-        # A chunk of odd size is padded: each chunk begins at an even offset.
-        place += size + size % 2
-    raise field_refusal(field, "is not a readable WAV file: its header is not complete")
+        # A chunk of odd size is padded, because chunks start at even offsets.
+        offset += size + size % 2
+    raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
 
 
 def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
-    """Return the bytes per second, and whether they follow from the format of the samples."""
+    """Return the bytes per second; the second value is True if the sample format implies them."""
     if len(chunk) < _FMT.size:
-        raise field_refusal(field, "is not a readable WAV file: its header is not complete")
-    tag, channels, rate, stated, _, bits = _FMT.unpack_from(chunk)
+        raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
+    tag, channels, rate, stated_rate, _, bits = _FMT.unpack_from(chunk)
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
     is_exact = tag in _PCM
     bits = 8 if tag in _BYTE_SAMPLES else bits
-    bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated
+    bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated_rate
     if bytes_per_second <= 0 or (is_exact and bits > _BITS_MAX):
         raise field_refusal(field, "is not a readable WAV file: it states no sample rate")
     return bytes_per_second, is_exact
 
 
-def _data_size(stated: int, available: int, field: str) -> int:
-    if stated in _UNKNOWN_SIZES:
-        stated = available
-    if stated > available:
+def _data_size(size: int, available: int, field: str) -> int:
+    if size in _UNKNOWN_SIZES:
+        size = available
+    if size > available:
         raise field_refusal(
-            field, f"is cut: its header states {stated:,} bytes of samples, {available:,} came"
+            field,
+            f"is cut: its header states {size:,} bytes of samples, the file has {available:,}",
         )
-    if stated == 0:
+    if size == 0:
         raise field_refusal(field, "has no samples")
-    return stated
+    return size
 
 
 def _measure_wav(
@@ -195,7 +197,7 @@ def _measure_wav(
 ) -> Recording:
     """Return a recording whose upper bound counts all bytes after the header as samples.
 
-    A reader may use them: ffmpeg reads on to the next chunk of samples (libavformat/wavdec.c).
+    Some readers do the same: ffmpeg also reads later sample chunks (libavformat/wavdec.c).
     """
     seconds = _whole_seconds(size / bytes_per_second)
     longest = (

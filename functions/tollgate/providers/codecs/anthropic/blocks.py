@@ -1,7 +1,7 @@
 """Turns the content blocks of a streamed message into parts.
 
-A block of one of Anthropic's own tools becomes a reasoning part without text, which carries the
-whole block for the next request. A block of unknown kind is an error: no block is dropped silently.
+A block of one of Anthropic's own tools becomes a reasoning part without text. The part stores the
+whole block for the next request. No block is dropped silently: an unknown kind raises an error.
 """
 
 import re
@@ -33,16 +33,16 @@ from tollgate.providers.codecs.anthropic.wire import (
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
 
-# Block types of Anthropic's own tools, in an answer and in a history.
+# The block types of Anthropic's own tools, both in answers and in histories.
 OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
 
 
 class BrokenBlock(Exception):
-    """A block is not what the format allows; the text completes "the provider sent"."""
+    """A block that the format does not allow; the message continues "The provider sent …"."""
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; a text block begins its part with the first character."""
+    """A content block; the part of a text block begins only with the first character."""
 
     block: ContentBlock
     signer: str | None
@@ -54,7 +54,7 @@ class _Block(OpenPart, kw_only=True):
     def finish(self) -> Iterator[StreamEvent]:
         """Yield the events that end the part, citations first."""
         if isinstance(self.block, ToolUseBlock) and not self.length:
-            # A call without arguments has no deltas; a call in a whole message has its input.
+            # No delta has arrived: the call has no arguments, or the message was not streamed.
             yield self.add(pydantic_core.to_json(self.block.input).decode())
         for location in self.cited:
             yield self.note(_citation(location, self.length))
@@ -62,7 +62,7 @@ class _Block(OpenPart, kw_only=True):
 
 
 class Blocks:
-    """The blocks of one message, by the index that Anthropic gives to each block."""
+    """The blocks of one message, keyed by Anthropic's index of each block."""
 
     def __init__(self, signer: str | None) -> None:
         self._signer = signer
@@ -106,7 +106,7 @@ class Blocks:
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case _:
-                raise BrokenBlock("a delta whose kind does not fit its block")
+                raise BrokenBlock("a delta that does not fit the kind of its block")
 
     def _add(self, opened: _Block, text: str) -> Iterator[StreamEvent]:
         if text:
@@ -135,7 +135,7 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data that Anthropic requires back unchanged, if known only as the block ends."""
+    """Return the data, complete only at the end, that Anthropic requires back; None without any."""
     match opened.block:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
@@ -159,7 +159,7 @@ def _input(text: str) -> JsonValue:
 
 
 def _citation(location: CitationLocation, length: int) -> Citation:
-    """Return a source as a citation of the whole block: Anthropic opens a block for each source."""
+    """Return a citation of the whole block, because Anthropic opens a block for each source."""
     return Citation(
         url=location.url or location.source,
         title=location.title or location.document_title,

@@ -5,18 +5,12 @@ from typing import Final, assert_never
 
 from pydantic_core import ValidationError
 
-from tollgate.core.events import (
-    Ended,
-    Finish,
-    Started,
-    StreamEvent,
-    UsageReported,
-)
+from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
 from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
-from tollgate.providers.codecs.anthropic.errors import error_in_stream, exception_in_stream
-from tollgate.providers.codecs.anthropic.usage import merge_usage, usage_of
+from tollgate.providers.codecs.anthropic.errors import error_in_stream
 from tollgate.providers.codecs.anthropic.wire import (
     ContentBlockDelta,
     ContentBlockStart,
@@ -32,11 +26,12 @@ from tollgate.providers.codecs.anthropic.wire import (
     StreamedEvent,
 )
 from tollgate.providers.ports.base import Frame
-from tollgate.providers.shared.counts import Counts
+from tollgate.providers.shared.bedrock import error_in_bedrock_stream
+from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `pause_turn` comes only with Anthropic's own tools. If the gateway does not continue the turn, the
-# caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
+# Anthropic pauses a turn only while its own tools run. If the gateway does not continue the turn,
+# the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -50,7 +45,7 @@ _FINISH: Final[dict[str, Finish]] = {
 
 
 class MessagesDecoder:
-    """Decodes one stream, or one message that was not streamed."""
+    """Decodes one stream, or one message from a server that does not stream."""
 
     def __init__(self, provider: str, *, signer: str | None = CLAUDE) -> None:
         self._provider = provider
@@ -58,12 +53,12 @@ class MessagesDecoder:
         self._ended = False
         self._blocks = Blocks(signer)
         self._usage: dict[str, JsonValue] = {}
-        self._stop = Stop()
+        self._stop: Stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one frame; raise UpstreamError for an error or an unknown kind."""
+        """Yield the events of one frame; raise UpstreamError for an error or an unknown frame."""
         if frame.exception is not None:
-            raise exception_in_stream(frame, self._provider)
+            raise error_in_bedrock_stream(frame, self._provider)
         event = self._parsed(frame.data)
         if isinstance(event, ErrorEvent):
             raise error_in_stream(event.error, self._provider)
@@ -80,7 +75,7 @@ class MessagesDecoder:
             raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last events if no frame did; raise UpstreamError for an incomplete message."""
+        """Yield the last events of the answer; raise UpstreamError for an incomplete message."""
         if self._ended:
             return
         if self._stop.stop_reason is None:
@@ -131,9 +126,7 @@ class MessagesDecoder:
     def _start(self, message: Message) -> Iterator[StreamEvent]:
         self._started = True
         yield Started(
-            upstream_id=message.id,
-            served_model=message.model,
-            service_tier=_tier(message.usage),
+            upstream_id=message.id, served_model=message.model, service_tier=_tier(message.usage)
         )
         yield from self._counted(message.usage)
 
@@ -144,11 +137,7 @@ class MessagesDecoder:
             yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
             raise malformed_error(self._provider, "an answer without a stop reason")
-        self._stop = Stop(
-            stop_reason=message.stop_reason,
-            stop_sequence=message.stop_sequence,
-            stop_details=message.stop_details,
-        )
+        self._stop = message
         yield from self._finish()
 
     def _finish(self) -> Iterator[StreamEvent]:
@@ -157,11 +146,9 @@ class MessagesDecoder:
         if details is not None and details.explanation:
             yield from self._blocks.parts.refuse(details.explanation)
         finish = _FINISH.get(self._stop.stop_reason or "", "stop")
-        if finish == "stop" and self._blocks.parts.has_calls:
-            finish = "tool_calls"
         self._ended = True
         yield Ended(
-            finish=finish,
+            finish=self._blocks.parts.finish_of(finish),
             raw_finish=self._stop.stop_reason,
             stop_sequence=self._stop.stop_sequence,
             paused=self._stop.stop_reason == _PAUSED,
@@ -169,7 +156,9 @@ class MessagesDecoder:
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
-            self._usage = merge_usage(self._usage, usage)
+            # The end of a stream repeats some counts of its start, possibly with other values.
+            known = {name: count for name, count in usage.items() if count is not None}
+            self._usage = {**self._usage, **known}
             yield UsageReported(
                 usage=usage_of(self._usage), raw=self._usage, service_tier=_tier(self._usage)
             )
@@ -177,3 +166,23 @@ class MessagesDecoder:
 
 def _tier(usage: JsonValue) -> str | None:
     return Counts(usage).word("service_tier")
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the tokens of each class; Anthropic does not include cached tokens in the input."""
+    report = Counts(raw)
+    by_lifetime = report.inside("cache_creation")
+    one_hour = by_lifetime.count("ephemeral_1h_input_tokens")
+    five_minutes = by_lifetime.count("ephemeral_5m_input_tokens")
+    written = report.count("cache_creation_input_tokens")
+    if written is not None:
+        five_minutes, (one_hour,) = split(written, one_hour)
+    return Usage(
+        uncached_input_tokens=report.count("input_tokens"),
+        cache_read_input_tokens=report.count("cache_read_input_tokens"),
+        cache_write_5m_input_tokens=five_minutes,
+        cache_write_1h_input_tokens=one_hour,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("thinking_tokens"),
+        web_searches=report.inside("server_tool_use").count("web_search_requests"),
+    )

@@ -1,4 +1,4 @@
-"""Encodes a generation request for Anthropic's Messages API, on any of its hosts."""
+"""Encodes generation requests for the Messages API of Anthropic, Vertex AI and Bedrock."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,26 +21,26 @@ from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_opti
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
-# A later version, 2026-10-21, refuses temperature, top_p and top_k even at their defaults.
+# Not a later version: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
-# The smallest limit of any Claude model, for a target without a limit: the field is mandatory.
+# The field is mandatory. A target without a limit gets the smallest limit of any Claude model.
 _OUTPUT_TOKENS_MAX: Final = 4096
-# Anthropic allows 0 to 1 where OpenAI allows 0 to 2.
+# Anthropic allows a temperature of 0 to 1, OpenAI of 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# Options that are sent under another name, or reported separately when they are left out.
+# Options that the body has under other names, or whose absence other code reports.
 _SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
-# Parameters of the format that not every request can carry.
+# Parameters that count as sent only if the body has their field.
 _SENT_IN_BODY: Final = ("service_tier", "user")
-# The prefix of fields that both native options and the gateway set.
+# Both the caller's native options and the gateway set fields below this one.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
 class _Carrier(Struct, frozen=True, kw_only=True):
-    """One of the hosts of Anthropic's format, and how its requests differ.
+    """A host of Anthropic's format, and the differences in its requests.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
@@ -48,17 +48,17 @@ class _Carrier(Struct, frozen=True, kw_only=True):
     """
 
     path: str
-    """A template that is filled in from the target."""
+    """A template with fields for the target's project, location and model."""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Fields of every body."""
+    """Fields that every body has."""
     names_model: bool = False
-    """True if the body names the model; on other hosts the path names it."""
+    """True if the body names the model, False if the path does."""
     has_service_tiers: bool = False
     betas_in_body: bool = False
-    """True if the body names beta features; on other hosts a header names them."""
+    """True if the body lists the beta features, False if a header does."""
     betas: tuple[str, ...] | None = None
-    """Prefixes of the beta features that the host accepts; None if it accepts all."""
+    """Prefixes of the beta features that the host accepts; None for a host that accepts all."""
 
 
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
@@ -87,9 +87,9 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
-    """Return the request, always streamed; raise RequestError if the model can never accept it.
+    """Return a streamed request; raise RequestError for content that the model cannot accept.
 
-    Raises UpstreamError if a guardrail must be applied: only Converse reports an intervention.
+    Raises UpstreamError if the target has a guardrail, because only Converse reports interventions.
     """
     if target.guardrail is not None:
         raise UpstreamError(
@@ -103,7 +103,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
     native = taken_options(request.native, betas)
     tools = tooling(request, target, history.called, native)
-    output_tokens_max = _output_tokens_max(request, target)
+    limit = target.limited(request.output_tokens_max)
+    output_tokens_max = limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
     thoughts = thinking(
         request.reasoning or ReasoningOptions(),
         dialect,
@@ -154,12 +155,6 @@ def _path(carrier: _Carrier, target: Target) -> str:
     )
 
 
-def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
-    """Return the mandatory limit of the answer: the caller's, or the model's."""
-    limit = target.limited(request.output_tokens_max)
-    return limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
-
-
 def _content(
     history: Conversation, tools: Tooling, thoughts: ClaudeThinking, native: NativeOptions
 ) -> dict[str, JsonValue]:
@@ -190,7 +185,7 @@ def _content(
 def _sampling(
     request: GenerationRequest, dialect: Dialect, thoughts: ClaudeThinking
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the sampling fields, and the names of parameters that were changed or left out.
+    """Return the sampling fields, and the names of the parameters that are changed or left out.
 
     A thinking model accepts no sampling parameter, except the default temperature of 1.
     """
@@ -209,7 +204,7 @@ def _sampling(
     }
     if sampling.temperature is not None and "temperature" in fields:
         fields["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
-    # Leaving out a parameter at its default is not a change.
+    # Leaving out a parameter whose value is the default does not change the answer.
     dropped = [
         name
         for name, value in wanted.items()
@@ -219,7 +214,7 @@ def _sampling(
     if stop:
         fields["stop_sequences"] = [*stop]
     if len(stop) < len(sampling.stop):
-        # Anthropic refuses a stop sequence that is only white space.
+        # Anthropic refuses a stop sequence of white space alone.
         dropped.append("stop")
     return fields, dropped
 

@@ -1,4 +1,4 @@
-"""Errors of the Messages API: replies by Anthropic, Google or AWS, and errors inside a stream."""
+"""Errors of the Messages API: replies from Anthropic, Google or AWS, and errors inside a stream."""
 
 from typing import Final
 
@@ -6,15 +6,15 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.codecs.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
-from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
-from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.ports.base import Target, UpstreamRefused
+from tollgate.providers.shared.bedrock import aws_class, code_of
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,
     parse_retry_after_s,
 )
 
-# Error type → HTTP status, for errors inside a stream, which have no status.
+# The HTTP status for each error type, because errors inside a stream have no status.
 # https://platform.claude.com/docs/en/api/errors (seen 2026-11-21)
 _STATUS_OF_TYPE: Final = {
     "invalid_request_error": 400,
@@ -31,7 +31,7 @@ _STATUS_OF_TYPE: Final = {
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error for a reply by Anthropic, Google or AWS."""
+    """Return the error for a reply from Anthropic, Google or AWS."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
@@ -58,25 +58,11 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
     )
 
 
-def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """Return the error for an exception by Bedrock."""
-    name = aws_class(frame.exception or "")
-    body = _body(frame.data)
-    return error_of_refusal(
-        ProviderRefusal(
-            provider=provider,
-            status=status_of(name),
-            message=body.message or body.capital_message or "",
-            code=code_of(name),
-        )
-    )
-
-
 def _body(data: bytes) -> ErrorBody:
     try:
         body = ErrorBodies.model_validate_json(data).root
     except ValidationError:
-        # The body is a proxy's HTML or empty: status and class decide.
+        # The body is empty or a proxy's HTML, so only the status and the exception class are known.
         return ErrorBody()
     if isinstance(body, list):
         return body[0] if body else ErrorBody()

@@ -1,4 +1,4 @@
-"""The subset of JSON Schema that Anthropic enforces, in which every object is closed.
+"""Converts JSON Schemas to the subset that Anthropic enforces, in which every object is closed.
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21)
 """
@@ -14,17 +14,17 @@ _FORMATS: Final = frozenset(
 
 
 def close_enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-    """Return the schema with every object closed, None if Anthropic cannot enforce it.
+    """Return the schema with every object closed; None if Anthropic cannot enforce the schema.
 
-    An answer that fits the closed schema fits the caller's schema too. A schema that explicitly
-    allows additional properties cannot be enforced.
+    An answer that fits the closed schema also fits the caller's. Anthropic cannot enforce a schema
+    that explicitly allows additional properties.
     """
     closed = _closed(dict(schema))
     return closed if isinstance(closed, dict) else None
 
 
 def _closed(schema: JsonValue) -> JsonValue:
-    """Return the closed schema, None if it cannot be enforced."""
+    """Return the closed schema; None if Anthropic cannot enforce the schema."""
     if not isinstance(schema, dict):
         return None
     closed: dict[str, JsonValue] = {}
@@ -36,7 +36,8 @@ def _closed(schema: JsonValue) -> JsonValue:
             return None
         closed[keyword] = enforceable
     if schema.get("type") == "object" or "properties" in schema:
-        # An object without properties is a map with any keys; closing it would forbid every key.
+        # An object without properties allows any key, and closing the object would forbid every
+        # key.
         if not schema.get("properties") and schema.get("additionalProperties") is not False:
             return None
         closed["additionalProperties"] = False
@@ -44,10 +45,11 @@ def _closed(schema: JsonValue) -> JsonValue:
 
 
 def _keyword(keyword: str, value: JsonValue) -> JsonValue:
-    """Return a keyword's value with the schemas in it closed, None if it cannot be enforced."""
+    """Return a keyword's value with closed schemas; None if Anthropic cannot enforce the value."""
     match keyword, value:
         case ("anyOf" | "allOf", list()):
-            return _all([_closed(branch) for branch in value])
+            branches = [_closed(branch) for branch in value]
+            return None if None in branches else branches
         case ("properties" | "$defs" | "definitions", dict()):
             schemas = {name: _closed(inner) for name, inner in value.items()}
             return None if None in schemas.values() else schemas
@@ -65,7 +67,3 @@ def _keyword(keyword: str, value: JsonValue) -> JsonValue:
             return value
         case _:
             return None
-
-
-def _all(schemas: list[JsonValue]) -> JsonValue:
-    return None if None in schemas else schemas

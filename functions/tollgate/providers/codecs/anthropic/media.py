@@ -1,4 +1,4 @@
-"""Image and document blocks, with bytes or with a URL."""
+"""Image and document blocks, whose content is inline or at a URL."""
 
 import base64
 import binascii
@@ -13,9 +13,9 @@ _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/
 
 
 def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of an image; raise RequestError for a format that Claude cannot read.
+    """Return the block for an image; raise RequestError for a format that Claude cannot read.
 
-    `fetches` has the kinds of media that the server accepts by URL.
+    `fetches` has the kinds of media that the server itself fetches by URL.
     """
     source: dict[str, JsonValue]
     match sent_media(part.source):
@@ -31,7 +31,7 @@ def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
 
 
 def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of a PDF or a text file; raise RequestError for any other type."""
+    """Return the block for a PDF or a text file; raise RequestError for any other type."""
     source: dict[str, JsonValue]
     match sent_media(part.source):
         case MediaUrl(url=url):

@@ -1,4 +1,4 @@
-"""The fields that turn on Claude's thinking; they differ by model generation."""
+"""The fields that turn on Claude's thinking, which depend on the model's generation."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from tollgate.providers.shared.claude_thinking import (
 )
 from tollgate.providers.shared.efforts import tokens_wanted, wants_thoughts
 
-# The smallest allowed budget; a budget must also be below max_tokens.
+# The smallest token budget that Claude accepts; a budget must also be below max_tokens.
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21)
 _BUDGET_MIN: Final = 1_024
 
@@ -25,10 +25,10 @@ def thinking(
     forbidden: bool,
     without_budget: bool,
 ) -> ClaudeThinking:
-    """Return the thinking that is closest to the caller's request.
+    """Return the thinking settings that are closest to the caller's request.
 
-    `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
-    the thoughts that a model requires back if it thinks by a token budget.
+    `forbidden`: another part of the request excludes thinking. `without_budget`: a token budget is
+    not possible, since the history lacks the thoughts that the model then requires back.
     """
     wants = wants_thoughts(options)
     if options.effort_alone:
@@ -48,7 +48,7 @@ def thinking(
 
 
 def _budget(options: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
-    """Return thinking by a token budget, by default at most four fifths of the output limit."""
+    """Return thinking with a token budget, capped by default at four fifths of the output limit."""
     room = output_tokens_max * 4 // 5 if options.tokens_max is None else output_tokens_max - 1
     budget = max(_BUDGET_MIN, min(tokens_wanted(options), room))
     return ClaudeThinking(

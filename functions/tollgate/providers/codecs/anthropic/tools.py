@@ -33,7 +33,7 @@ class Tooling(Struct):
     """The tools of one request."""
 
     wrapping: Wrapping
-    """The emulation that has to be undone in the answer."""
+    """The emulation that the decoder must undo in the answer."""
     tools: list[Block] = field(default_factory=list)
     """The value of the field `tools`."""
     choice: Block = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Tooling(Struct):
     output_format: Block = field(default_factory=dict)
     """The value of the field `output_config.format`."""
     adapted: list[str] = field(default_factory=list)
-    """The names of the caller's options that are changed or left out."""
+    """The names of the caller's options that the request changes or leaves out."""
 
     @property
     def forces_a_call(self) -> bool:
@@ -49,14 +49,11 @@ class Tooling(Struct):
 
 
 def tooling(
-    request: GenerationRequest,
-    target: Target,
-    called: Sequence[str],
-    native: NativeOptions,
+    request: GenerationRequest, target: Target, called: Sequence[str], native: NativeOptions
 ) -> Tooling:
-    """Return the tools that are offered or used in the history, and the format of the answer.
+    """Return the tools that the caller offers or the history used, and the format of the answer.
 
-    `native` has tools of Anthropic's own types, which the caller runs, and fields of others.
+    `native` has the caller's tools of Anthropic's own types, and extra fields of other tools.
     """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
@@ -83,17 +80,18 @@ def tooling(
         offered.tools += map(_own_search, plain.server_tools)
         offered.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
-        # Anthropic refuses a history with calls if no tools are declared; `none` keeps them unused.
+        # Anthropic refuses calls in the history of a request without tools. The tools are declared
+        # for this reason only, and the choice `none` prevents new calls.
         offered.tools = [_tool(Tool(name=name), target, offered.adapted) for name in called]
         offered.choice = {"type": "none"}
     return offered
 
 
-def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
-    """Return the schema that Anthropic will enforce, None if it cannot."""
-    if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
+def _native(output: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
+    """Return the schema for Anthropic to enforce; None if the gateway must emulate the format."""
+    if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return None
-    return close_enforceable(wanted.schema)
+    return close_enforceable(output.schema)
 
 
 def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
@@ -111,7 +109,7 @@ def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
 
 
 def _own_search(tool: ServerTool) -> Block:
-    """Return Anthropic's own search (platform.claude.com/docs, "Web search tool", 2026-11-22)."""
+    """Return Anthropic's search tool (platform.claude.com/docs, "Web search tool", 2026-11-22)."""
     search: Block = {"type": "web_search_20250305", "name": "web_search", **user_location(tool)}
     if tool.uses_max is not None:
         search["max_uses"] = tool.uses_max

@@ -1,7 +1,7 @@
-"""The history as Anthropic's turns: results in one user turn right after calls, nothing empty.
+"""Encodes the history as Anthropic's turns, with all results of a turn's calls in the next turn.
 
-Anthropic refuses empty text, calls without results and results without calls. Empty text is left
-out; the other two raise RequestErrors that name the call.
+Anthropic refuses empty text, calls without results and results without calls. The encoder leaves
+out empty text, and raises a RequestError that names the call if calls and results do not match.
 """
 
 import re
@@ -27,13 +27,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.core.signers import ANTHROPIC_BLOCKS
 from tollgate.providers.codecs.anthropic import media
 from tollgate.providers.codecs.anthropic.blocks import OWN_TOOLS
@@ -47,7 +41,7 @@ _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 class Turn(Struct):
-    """One message as it is sent."""
+    """One message of the request."""
 
     role: Literal["user", "assistant", "system"]
     blocks: list[Block]
@@ -58,7 +52,7 @@ class Turn(Struct):
 
 
 class Conversation(Struct):
-    """The fields `system` and `messages`, and the names of the tools that the messages called."""
+    """The values of `system` and `messages`, and the names of the tools in calls."""
 
     system: list[Block] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -66,19 +60,19 @@ class Conversation(Struct):
 
     @property
     def is_prefilled(self) -> bool:
-        """True if the last message is an assistant's that the model must continue.
+        """True if the model must continue a last message of the assistant.
 
-        A message that ends with a block of Anthropic's own tools is a paused turn.
+        A message whose last block belongs to one of Anthropic's own tools is a paused turn instead.
         """
         last = self.turns[-1]
         return last.role == "assistant" and not _is_of_own_tool(last.blocks[-1])
 
     @property
     def has_lost_its_thoughts(self) -> bool:
-        """True if the last calls came back without the thoughts that led to them.
+        """True if the caller sent the last calls back without the thoughts that led to the calls.
 
-        Most clients drop fields that they do not know. A model that thinks by a token budget then
-        refuses to continue: "a final assistant message must start with a thinking block".
+        Most clients drop unknown fields. A model that thinks with a token budget then refuses to
+        continue: "a final assistant message must start with a thinking block".
         """
         last = next((turn for turn in reversed(self.turns) if turn.role == "assistant"), None)
         if last is None or all(block["type"] != "tool_use" for block in last.blocks):
@@ -87,7 +81,7 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
-    """Return the messages as turns; raise RequestError if this model can never accept them."""
+    """Return the messages as turns; raise RequestError if the model can never accept them."""
     building = _Building(dialect)
     for message in messages:
         building.add(message)
@@ -100,7 +94,7 @@ def _is_of_own_tool(block: Block) -> bool:
 
 
 def add_mark(block: Block, cache: CacheMark | None) -> Block:
-    """Return the block with its cache mark, if there is one; the default lifetime is 5 minutes."""
+    """Return the block with its cache mark, if any; the default lifetime is 5 minutes."""
     if cache is not None:
         lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
         block["cache_control"] = {"type": "ephemeral", **lifetime}
@@ -139,7 +133,7 @@ class _Building:
         return self._history
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
-        """Add a turn, or extend the last one if both are the user's, as results require."""
+        """Add a turn, or extend the last turn if both are user turns: results must share a turn."""
         turns = self._history.turns
         if role == "user" and turns and turns[-1].role == "user":
             turns[-1].blocks += blocks
@@ -152,7 +146,7 @@ class _Building:
         elif self._claude.system_turns:
             self._add("system", blocks)
         else:
-            # Moving a later system message to the front would change its context.
+            # A later system message stays where it is, because its position is part of its meaning.
             for block in blocks:
                 block["text"] = f"<system>\n{block['text']}\n</system>"
             self._add("user", blocks)
@@ -163,7 +157,8 @@ class _Building:
             "type": "tool_result",
             "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
         }
-        # The mark moves from the parts to the result: Anthropic accepts none on the parts.
+        # Anthropic accepts no cache mark on the parts of a result, so the result gets the last
+        # mark.
         marks = [part.cache for part in message.content if part.cache is not None]
         content: list[JsonValue] = [
             {name: value for name, value in inner.items() if name != "cache_control"}
@@ -223,7 +218,7 @@ class _Building:
 
 
 def _thought(part: Reasoning) -> list[Block]:
-    """Return the block as Anthropic sent it; no block if Anthropic cannot have sent one."""
+    """Return the block that Anthropic sent; no block for reasoning that is not Anthropic's."""
     match part.provenance:
         case Provenance(signer=signer, data=str(data)) if signer == ANTHROPIC_BLOCKS:
             return _own_block(data)

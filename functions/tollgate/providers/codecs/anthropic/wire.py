@@ -1,4 +1,4 @@
-"""The messages of Anthropic's API; models have only the fields that are read.
+"""The messages of Anthropic's API, with only the fields that the gateway reads.
 
 The shapes are the types of Anthropic's Python SDK 2.11.0 and recorded streams (2026-11-21).
 """
@@ -24,7 +24,7 @@ class CitationLocation(_Shape):
 
 
 class TextBlock(_Shape):
-    """A text; the text is still empty when a stream begins the block."""
+    """A text, which is still empty at the start of a streamed block."""
 
     type: Literal["text"]
     text: str = ""
@@ -32,7 +32,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """A thought, and the signature that Anthropic requires back with the thought."""
+    """A thought and its signature, both of which Anthropic requires back."""
 
     type: Literal["thinking"]
     thinking: str = ""
@@ -47,7 +47,7 @@ class RedactedThinkingBlock(_Shape):
 
 
 class ToolUseBlock(_Shape):
-    """A tool call; the input is still empty when a stream begins the block."""
+    """A tool call, whose input is still empty at the start of a streamed block."""
 
     type: Literal["tool_use"]
     id: str
@@ -82,36 +82,26 @@ ContentBlock = Annotated[
 
 
 class TextDelta(_Shape):
-    """More text of a block."""
-
     type: Literal["text_delta"]
     text: str
 
 
 class InputJsonDelta(_Shape):
-    """More of a call's input."""
-
     type: Literal["input_json_delta"]
     partial_json: str
 
 
 class ThinkingDelta(_Shape):
-    """More of a thought."""
-
     type: Literal["thinking_delta"]
     thinking: str
 
 
 class SignatureDelta(_Shape):
-    """The signature of a thought."""
-
     type: Literal["signature_delta"]
     signature: str
 
 
 class CitationsDelta(_Shape):
-    """One citation of a text block."""
-
     type: Literal["citations_delta"]
     citation: CitationLocation
 
@@ -128,49 +118,6 @@ class StopDetails(_Shape):
     explanation: str | None = None
 
 
-class Message(_Shape):
-    """A whole answer, or the head of a streamed answer."""
-
-    type: Literal["message"]
-    id: str | None = None
-    model: str | None = None
-    content: list[ContentBlock] = Field(default=[])
-    stop_reason: str | None = None
-    stop_sequence: str | None = None
-    stop_details: StopDetails | None = None
-    usage: dict[str, JsonValue] | None = None
-
-
-class MessageStart(_Shape):
-    """The start of an answer."""
-
-    type: Literal["message_start"]
-    message: Message
-
-
-class ContentBlockStart(_Shape):
-    """The start of a block."""
-
-    type: Literal["content_block_start"]
-    index: int
-    content_block: ContentBlock
-
-
-class ContentBlockDelta(_Shape):
-    """More content of a block."""
-
-    type: Literal["content_block_delta"]
-    index: int
-    delta: BlockDelta
-
-
-class ContentBlockStop(_Shape):
-    """The end of a block."""
-
-    type: Literal["content_block_stop"]
-    index: int
-
-
 class Stop(_Shape):
     """The reason why the answer ends."""
 
@@ -179,8 +126,40 @@ class Stop(_Shape):
     stop_details: StopDetails | None = None
 
 
+class Message(Stop):
+    """A whole answer, or the first event of a streamed answer."""
+
+    type: Literal["message"]
+    id: str | None = None
+    model: str | None = None
+    content: list[ContentBlock] = Field(default=[])
+    usage: dict[str, JsonValue] | None = None
+
+
+class MessageStart(_Shape):
+    type: Literal["message_start"]
+    message: Message
+
+
+class ContentBlockStart(_Shape):
+    type: Literal["content_block_start"]
+    index: int
+    content_block: ContentBlock
+
+
+class ContentBlockDelta(_Shape):
+    type: Literal["content_block_delta"]
+    index: int
+    delta: BlockDelta
+
+
+class ContentBlockStop(_Shape):
+    type: Literal["content_block_stop"]
+    index: int
+
+
 class MessageDelta(_Shape):
-    """The final state of the answer; its counts replace earlier ones."""
+    """The final state of the answer, whose token counts replace earlier counts."""
 
     type: Literal["message_delta"]
     delta: Stop
@@ -188,13 +167,11 @@ class MessageDelta(_Shape):
 
 
 class MessageStop(_Shape):
-    """The end of an answer."""
-
     type: Literal["message_stop"]
 
 
 class Ping(_Shape):
-    """A keep-alive; Vertex adds a token count, which repeats what is known.
+    """A keep-alive. Vertex adds a token count that other events already have.
 
     https://github.com/vercel/ai/issues/11309 (seen 2026-11-21)
     """
@@ -203,7 +180,7 @@ class Ping(_Shape):
 
 
 class ErrorDetail(_Shape):
-    """An error: Anthropic sends `type`, Google `status` and `details`."""
+    """An error; Anthropic sends `type`, and Google sends `status` and `details`."""
 
     type: str | None = None
     message: str | None = None
@@ -212,8 +189,6 @@ class ErrorDetail(_Shape):
 
 
 class ErrorEvent(_Shape):
-    """An error inside a stream."""
-
     type: Literal["error"]
     error: ErrorDetail
 
@@ -237,7 +212,7 @@ class StreamedEvent(RootModel[Event]):
 
 
 class ErrorBody(_Shape):
-    """An error reply by Anthropic or Google, or by AWS, which sends only a message."""
+    """An error reply from Anthropic or Google, or from AWS, which sends only a message."""
 
     error: ErrorDetail | None = None
     message: str | None = None
@@ -245,4 +220,4 @@ class ErrorBody(_Shape):
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole error reply: on streaming paths Google's hosts answer with a list of one error."""
+    """The body of an error reply; on streaming paths Google sends a list with one error."""

@@ -1,4 +1,4 @@
-"""Content blocks of Converse, which accepts media only as bytes, never by URL."""
+"""Content blocks of Converse, which accepts media as bytes only and not by URL."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -16,7 +16,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.providers.shared.file_types import CONVERSE_FILES
+from tollgate.providers.ports.wire_format import CONVERSE_FILES
 
 _IMAGE_FORMATS: Final = {
     "image/gif": "gif",
@@ -29,14 +29,14 @@ _DOCUMENT_TEXT: Final = "See the attached document."
 
 
 class Blocks:
-    """Makes the blocks of one request, in which document names must be unique."""
+    """Makes the blocks of one request, and gives each document in it a different name."""
 
     def __init__(self, *, caches: bool) -> None:
         self._caches = caches
         self._documents = 0
 
     def user_blocks(self, parts: Sequence[UserContent]) -> list[JsonValue]:
-        """Return the blocks of a user message; Converse requires a text with each document."""
+        """Return the blocks of a user message; each document needs a text next to it."""
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
         if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):
@@ -46,17 +46,17 @@ class Blocks:
     def result_blocks(
         self, parts: Iterable[ResultContent]
     ) -> tuple[list[JsonValue], list[JsonValue]]:
-        """Return the blocks of a tool result, and the cache points that must stand outside it."""
+        """Return the blocks inside a tool result, and the cache points to put after the result."""
         blocks = [block for part in parts for block in self._part(part)]
         points: list[JsonValue] = [block for block in blocks if _is_cache_point(block)]
         return [block for block in blocks if not _is_cache_point(block)], points
 
     def text_blocks(self, texts: Iterable[Text]) -> list[JsonValue]:
-        """Return the blocks of texts, for `system`."""
+        """Return the blocks of texts for the field `system`."""
         return [block for text in texts for block in self._part(text)]
 
     def cache_point(self, cache: CacheMark | None) -> list[JsonValue]:
-        """Return a list with the cache point of a mark, or an empty list."""
+        """Return the cache point for a mark, in a list that is empty if there is no cache point."""
         if cache is None or not self._caches:
             return []
         lifetime: dict[str, JsonValue] = {"ttl": "1h"} if cache.lifetime == "1h" else {}
@@ -65,7 +65,7 @@ class Blocks:
     def _part(self, part: UserContent | ResultContent) -> Iterator[JsonValue]:
         match part:
             case Text():
-                # Converse refuses an empty text, and a cache point without content before it.
+                # Converse refuses empty text, and a cache point that does not follow any content.
                 if part.text.strip():
                     yield {"text": part.text}
                     yield from self.cache_point(part.cache)
@@ -82,7 +82,7 @@ class Blocks:
                 assert_never(part)
 
     def _document(self, part: Document) -> JsonValue:
-        # Models read the name: a neutral one prevents a file name from giving them instructions.
+        # Models read the names of documents, and a caller's file name might contain instructions.
         self._documents += 1
         media = _media(part.source, CONVERSE_FILES, "document")
         return {"name": f"document {self._documents}", **media}
@@ -95,12 +95,12 @@ def _is_cache_point(block: JsonValue) -> bool:
 def _media(source: MediaSource, formats: Mapping[str, str], what: str) -> dict[str, JsonValue]:
     if not isinstance(source, InlineMedia):
         raise _refused(f"this model accepts {what} content as data only, not by URL")
-    known = formats.get(source.media_type.partition(";")[0].strip().lower())
-    if known is None:
+    format_ = formats.get(source.media_type.partition(";")[0].strip().lower())
+    if format_ is None:
         raise _refused(
             f"this model does not accept {what} content of the type {source.media_type[:80]!r}"
         )
-    return {"format": known, "source": {"bytes": source.base64}}
+    return {"format": format_, "source": {"bytes": source.base64}}
 
 
 def _refused(what: str) -> RequestError:

@@ -9,15 +9,9 @@ import msgspec
 from typing_extensions import override
 
 from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
-from tollgate.core.events import (
-    Citation,
-    Ended,
-    Finish,
-    Started,
-    StreamEvent,
-    UsageReported,
-)
-from tollgate.providers.codecs.bedrock.usage import usage_of
+from tollgate.core.events import Citation, Ended, Finish, Started, StreamEvent, UsageReported
+from tollgate.core.json_value import JsonValue
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.bedrock.wire import (
     HIDDEN,
     CitationDelta,
@@ -30,7 +24,8 @@ from tollgate.providers.codecs.bedrock.wire import (
     ToolUseStart,
 )
 from tollgate.providers.ports.base import Frame
-from tollgate.providers.shared.bedrock_errors import error_in_bedrock_stream
+from tollgate.providers.shared.bedrock import error_in_bedrock_stream
+from tollgate.providers.shared.counts import Counts, split, sum_counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
@@ -44,17 +39,17 @@ _FINISH: Final[dict[str, Finish]] = {
     "content_filtered": "content_filter",
 }
 
-# These answers are unusable and raise an error: an empty `stop` would look like an answer.
+# Stop reasons of unusable answers, which raise an error: `stop` would suggest a complete answer.
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
-# The only kind of block whose start is announced.
+# Calls are the only kind of block that Bedrock announces with a start event.
 _CALL: Final = "toolUse"
 
 _Read = TypeVar("_Read")
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; `signer`, `signature` and `redacted` are used for reasoning only."""
+    """A content block; only reasoning uses `signer`, `signature` and `redacted`."""
 
     signer: str | None
     signature: str = ""
@@ -62,7 +57,7 @@ class _Block(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, with the data that Bedrock requires back as sent."""
+        """Yield the events that end the part, with the data that Bedrock requires back."""
         if self.signature or self.redacted:
             self.provenance = Provenance(
                 signer=self.signer,
@@ -73,7 +68,7 @@ class _Block(OpenPart, kw_only=True):
 
 
 class ConverseDecoder:
-    """Decodes one stream; `Ended` comes as the stream closes, since usage follows `messageStop`."""
+    """Decodes one stream; `Ended` waits for its end, because usage follows `messageStop`."""
 
     def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider
@@ -91,7 +86,7 @@ class ConverseDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Return the events of one message; raise UpstreamError for an exception or unknown one."""
+        """Return the events of a message; raise UpstreamError for an exception or unknown event."""
         if frame.exception is not None:
             raise error_in_bedrock_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
@@ -107,15 +102,12 @@ class ConverseDecoder:
         yield from reader(data)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._stop_reason is None:
             raise early_close_error(self._provider)
         if self._stop_reason in _BROKEN:
             raise malformed_error(self._provider, f"the stop reason {self._stop_reason!r}")
         yield from self._parts.close_all()
-        finish = _FINISH.get(self._stop_reason, "stop")
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
+        finish = self._parts.finish_of(_FINISH.get(self._stop_reason, "stop"))
         yield Ended(finish=finish, raw_finish=self._stop_reason)
 
     def _message_start(self, data: bytes) -> Iterator[StreamEvent]:
@@ -134,7 +126,7 @@ class ConverseDecoder:
     def _block_delta(self, data: bytes) -> Iterable[StreamEvent]:
         event = self._read(ContentBlockDelta, data)
         opened = self._parts.get(event.block)
-        # Most messages add text to an open part: they skip the general path.
+        # A fast path, because most messages add text to an open part.
         if event.delta.text and opened is not None and type(opened.part) is Text:
             return (opened.add(event.delta.text),)
         return self._content(event)
@@ -172,7 +164,7 @@ class ConverseDecoder:
         )
 
     def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
-        """Yield more text of a block, opened as `part` if needed; empty text opens nothing."""
+        """Yield more text of a block, and open the block as `part` first if necessary."""
         if text:
             opened = self._parts.get(block)
             if opened is None or type(opened.part) is not type(part):
@@ -180,7 +172,7 @@ class ConverseDecoder:
             yield opened.add(text)
 
     def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
-        # The signer's hidden data is not text: such a block is marked as hidden from its beginning.
+        # A block with hidden data has no text, so its part is marked as hidden from its beginning.
         hidden = "" if delta.redacted_content else None
         part = Reasoning(text="", provenance=Provenance(signer=self._signer, data=hidden))
         yield from self._text(block, part, delta.text or "")
@@ -201,7 +193,7 @@ class ConverseDecoder:
         yield opened.note(citation)
 
     def _open(self, block: int, part: Part) -> Generator[StreamEvent, None, _Block]:
-        """Return a block, opened if needed: text and reasoning begin without an announcement."""
+        """Return a block, and open it first if needed: text and reasoning have no start event."""
         opened = self._parts.get(block)
         if opened is None:
             opened = _Block(part=part, signer=self._signer)
@@ -221,3 +213,22 @@ class ConverseDecoder:
             return msgspec.convert(value, shape, strict=False)
         except msgspec.ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the tokens of each class; Converse does not include cached tokens in the input."""
+    report = Counts(raw)
+    by_lifetime = [*report.each("cacheDetails")]
+    one_hour: int | None = sum_counts(
+        *(entry.count("inputTokens") for entry in by_lifetime if entry.word("ttl") == "1h")
+    )
+    written = report.count("cacheWriteInputTokens")
+    if written is not None:
+        written, (one_hour,) = split(written, one_hour)
+    return Usage(
+        uncached_input_tokens=report.count("inputTokens"),
+        cache_read_input_tokens=report.count("cacheReadInputTokens"),
+        cache_write_5m_input_tokens=written,
+        cache_write_1h_input_tokens=one_hour or None,
+        output_tokens=report.count("outputTokens"),
+    )

@@ -30,17 +30,17 @@ from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
 _AUTO: Final = ToolChoice(mode="auto")
-# Converse allows 0 to 1 where OpenAI allows 0 to 2.
+# Converse allows a temperature of 0 to 1, OpenAI of 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
-# The limit of every model: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
+# The maximum number of cache points for every model: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 _CACHE_POINTS_MAX: Final = 4
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST /model/{id}/converse-stream`.
 
-    Raises RequestError for a broken history, and for content that Converse accepts for no model.
+    Raises RequestError for an invalid history, and for content that no model on Converse accepts.
     """
     request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
@@ -55,7 +55,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     history = conversation(request.messages, blocks, marks_failures=target.dialect.failed_results)
     thoughts = thinking(request, target)
     options = _claude_options(request, target, format_)
-    stated: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "system": history.system,
         "inferenceConfig": _inference(request, target, thoughts),
         "toolConfig": _tool_config(request, history.called, target, blocks),
@@ -64,7 +64,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         "guardrailConfig": _guardrail(target),
         "serviceTier": _service_tier(request, target),
     }
-    body = {"messages": history.turns} | {name: value for name, value in stated.items() if value}
+    body = {"messages": history.turns} | {name: value for name, value in fields.items() if value}
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
@@ -81,19 +81,19 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 def _claude_options(
     request: GenerationRequest, target: Target, format_: WireFormat
 ) -> NativeOptions:
-    """Return the options of Anthropic's format that Claude accepts here, none for other models.
+    """Return the options of Anthropic's format that Claude accepts here; none for other models.
 
-    Native tools and tool fields are left out, because Converse has its own shape of tools.
+    Converse has its own tool format, so native tools and tool fields are left out.
     """
     betas = target.dialect.claude.betas
     is_claude = format_.signer_of(target) == CLAUDE
-    stated = request.native if is_claude else None
-    taken = taken_options(stated, BETAS_ELSEWHERE if betas is None else betas)
-    return replace(taken, tools=(), tool_fields={})
+    native = request.native if is_claude else None
+    options = taken_options(native, BETAS_ELSEWHERE if betas is None else betas)
+    return replace(options, tools=(), tool_fields={})
 
 
 def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[str, JsonValue]:
-    """Return the fields of the model family: those for thinking, and the caller's options."""
+    """Return the model family's own fields: the fields for thinking and the caller's options."""
     fields = {**thoughts}
     for name, value in options.fields.items():
         group, _, inner = name.partition(".")
@@ -108,9 +108,9 @@ def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[s
 
 
 def _native_output(output: OutputFormat | None, target: Target) -> dict[str, JsonValue]:
-    """Return `outputConfig` for a format that the model enforces, empty if it cannot.
+    """Return `outputConfig` for a schema that the model enforces, empty for any other format.
 
-    Models accept only closed schemas; closing a schema that is not strict would change its meaning.
+    Models enforce closed schemas only, and closing a schema that is not strict changes its meaning.
     """
     if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
@@ -152,7 +152,7 @@ def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
 
 
 def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
-    """Return whether `top_p` may be sent: Claude 4.5 and later refuse it with a temperature."""
+    """Return whether `top_p` is sent: Claude 4.5 and later refuse both it and a temperature."""
     is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
     crowded = is_claude and request.sampling.temperature is not None
     return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude
@@ -161,11 +161,13 @@ def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking)
 def _tool_config(
     request: GenerationRequest, called: Sequence[str], target: Target, blocks: Blocks
 ) -> dict[str, JsonValue]:
-    """Return the tools that are offered, or else those that the history called."""
+    """Return the tools that the caller offers, or without any the tools in the history's calls."""
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
-    # Converse has no tool choice `none`: tools are left out, except those that the history called.
-    tools = offered or tuple(_known(name, request.tools) for name in called)
+    # Converse has no tool choice `none`, so a request with this choice declares only the tools that
+    # the history called.
+    declared = {tool.name: tool for tool in request.tools}
+    tools = offered or tuple(declared.get(name, Tool(name=name)) for name in called)
     if not tools:
         return {}
     specs: list[JsonValue] = []
@@ -179,20 +181,16 @@ def _tool_config(
 
 
 def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
-    """Return whether a call is to be forced, which a Claude that always thinks refuses."""
+    """Return whether the caller forces a call that a Claude model that always thinks refuses."""
     claude = target.dialect.claude
     always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking
     is_adaptive = target.dialect.reasoning == "claude_adaptive"
     return is_adaptive and always_thinks and forces_a_call(request)
 
 
-def _known(name: str, tools: Sequence[Tool]) -> Tool:
-    return next((tool for tool in tools if tool.name == name), Tool(name=name))
-
-
 def _tool(tool: Tool, target: Target) -> JsonValue:
     parameters = tool.parameters or {"type": "object", "properties": {}}
-    strict = _is_strict(tool, target)
+    strict = tool.strict and "structured_output" in target.supports
     spec: dict[str, JsonValue] = {
         "name": tool.name,
         "inputSchema": {"json": close_schema(parameters) if strict else dict(parameters)},
@@ -204,10 +202,6 @@ def _tool(tool: Tool, target: Target) -> JsonValue:
     return {"toolSpec": spec}
 
 
-def _is_strict(tool: Tool, target: Target) -> bool:
-    return bool(tool.strict) and "structured_output" in target.supports
-
-
 def _tool_choice(choice: ToolChoice) -> JsonValue:
     if choice.mode == "named":
         return {"tool": {"name": choice.name}}
@@ -215,7 +209,7 @@ def _tool_choice(choice: ToolChoice) -> JsonValue:
 
 
 def _guardrail(target: Target) -> dict[str, JsonValue]:
-    """Return the operator's guardrail; `sync` holds text until the guardrail has checked it."""
+    """Return the operator's guardrail; with `sync` Bedrock checks text before sending it."""
     if target.guardrail is None:
         return {}
     return {
@@ -240,7 +234,7 @@ def _adapted(
     thoughts: Thinking,
     options: NativeOptions,
 ) -> tuple[str, ...]:
-    """Return the names of the caller's options that are not sent as the caller set them."""
+    """Return the names of the caller's options that the request changes or leaves out."""
     sampling, choice = request.sampling, request.tool_choice
     sent = {
         "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX

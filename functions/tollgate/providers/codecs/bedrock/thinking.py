@@ -41,26 +41,30 @@ class Thinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
     fields: dict[str, JsonValue] = field(default_factory=dict)
-    """Fields of the model family, for `additionalModelRequestFields`."""
+    """The model family's own fields, for `additionalModelRequestFields`."""
     adapted: bool = False
     """True if the thinking differs from what the caller requested."""
     output_tokens_max: int | None = None
-    """The output limit that Claude requires together with a budget, if the caller set none."""
+    """The output limit to send with Claude's budget if the caller set no limit."""
     is_claude: bool = False
-    """True if Claude thinks; its temperature is then fixed."""
+    """True if a Claude model thinks, which fixes its temperature."""
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:
-    """Return the thinking to request; none if the caller leaves it open.
+    """Return the thinking to request; no fields if the caller has no preference.
 
-    Claude refuses to think if a call is forced; from version 5 on it thinks by default.
+    Claude refuses to think if a call is forced. Claude 5 and later think by default.
     """
-    wanted, style = request.reasoning, target.dialect.reasoning
-    thinks = None if wanted is None else wants_thoughts(wanted)
+    options, style = request.reasoning, target.dialect.reasoning
+    thinks = None if options is None else wants_thoughts(options)
     forced = forces_a_call(request)
-    if wanted is not None and wanted.effort_alone and style in ("claude_adaptive", "claude_budget"):
-        return _with_effort_alone(wanted, target.dialect, declined=thinks is False, must=forced)
-    if wanted is None or not thinks:
+    if (
+        options is not None
+        and options.effort_alone
+        and style in ("claude_adaptive", "claude_budget")
+    ):
+        return _with_effort_alone(options, target.dialect, declined=thinks is False, must=forced)
+    if options is None or not thinks:
         if style != "claude_adaptive":
             return Thinking()
         return _off(target.dialect, declined=thinks is False, must=forced)
@@ -72,17 +76,17 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
         case "claude_budget" if forced:
             return Thinking(adapted=True)
         case "claude_budget":
-            return _budget(request, wanted, target)
+            return _budget(request, options, target)
         case "claude_adaptive":
-            return _of_claude(think_by_effort(wanted, target.dialect), is_claude=True)
+            return _of_claude(think_by_effort(options, target.dialect), is_claude=True)
         case "nova":
-            effort, exact = _effort(wanted, target)
-            most: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
+            effort, exact = _effort(options, target)
+            effort_field: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
             return Thinking(
-                fields={"reasoningConfig": {"type": "enabled", **most}}, adapted=not exact
+                fields={"reasoningConfig": {"type": "enabled", **effort_field}}, adapted=not exact
             )
         case "effort":
-            effort, exact = _effort(wanted, target)
+            effort, exact = _effort(options, target)
             return Thinking(
                 fields={"reasoning_effort": effort} if effort else {}, adapted=not exact
             )
@@ -91,18 +95,18 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
 
 
 def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
-    """Return no thinking, or the least that this generation of Claude allows."""
+    """Return no thinking, or the least thinking that this generation of Claude allows."""
     return _of_claude(turn_thinking_off(dialect, declined=declined, must=must, is_adapted=adapted))
 
 
 def _with_effort_alone(
-    wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
+    options: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
 ) -> Thinking:
-    """Return the effort of the whole answer, and no thinking that was not requested."""
+    """Return the requested effort for the whole answer, without thinking."""
     if dialect.reasoning != "claude_adaptive":
         return Thinking(adapted=True)
     plain = turn_thinking_off(dialect, declined=declined, must=must)
-    return _of_claude(add_effort(plain, wanted, dialect))
+    return _of_claude(add_effort(plain, options, dialect))
 
 
 def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking:
@@ -114,39 +118,39 @@ def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking
     return Thinking(fields={**config, **output}, adapted=thoughts.is_adapted, is_claude=is_claude)
 
 
-def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
-    """Return the effort in the model's own words, and whether it is exactly what was requested."""
-    effort = effort_wanted(wanted)
+def _effort(options: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
+    """Return the nearest effort that the model knows, and whether it is the requested effort."""
+    effort = effort_wanted(options)
     if effort is None:
         return None, True
-    known = nearest_effort(effort, target.dialect.efforts)
-    return known, known == effort and wanted.tokens_max is None
+    nearest = nearest_effort(effort, target.dialect.efforts)
+    return nearest, nearest == effort and options.tokens_max is None
 
 
-def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
-    """Return thinking by a token budget, which must leave room for an answer in the output."""
+def _budget(request: GenerationRequest, options: ReasoningOptions, target: Target) -> Thinking:
+    """Return thinking with a token budget that leaves room for an answer in the output limit."""
     room = target.limited(request.output_tokens_max) or target.output_tokens_max
-    budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
+    budget = max(tokens_wanted(options), _BUDGET_TOKENS_MIN)
     if room is not None:
         budget = min(budget, room - 1)
     if budget < _BUDGET_TOKENS_MIN or _lost_its_thoughts(request.messages):
         return Thinking(adapted=True)
     return Thinking(
         fields={"thinking": {"type": "enabled", "budget_tokens": budget}},
-        adapted=wanted.tokens_max is not None and wanted.tokens_max != budget,
+        adapted=options.tokens_max is not None and options.tokens_max != budget,
         output_tokens_max=room,
         is_claude=True,
     )
 
 
 def forces_a_call(request: GenerationRequest) -> bool:
-    """Return whether the answer must be a call."""
+    """Return whether the caller forces a tool call."""
     choice = request.tool_choice
     return choice is not None and choice.mode in ("required", "named")
 
 
 def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
-    """Return whether results follow a turn that came back without its signed reasoning.
+    """Return whether the last results follow an assistant turn without its signed reasoning.
 
     Claude then refuses to think:
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks

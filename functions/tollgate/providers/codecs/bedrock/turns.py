@@ -1,7 +1,7 @@
-"""The history as Converse's turns: separate system, alternating roles, results right after calls.
+"""Encodes the history as Converse's turns: alternating roles, and results right after their calls.
 
-Converse refuses empty text, calls without results and results without calls. Empty text is left
-out; the other two raise RequestErrors that name the call.
+Converse refuses empty text, calls without results and results without calls. The encoder leaves
+out empty text, and raises a RequestError that names the call if calls and results do not match.
 """
 
 import base64
@@ -13,13 +13,7 @@ from msgspec import Struct, field
 
 from tollgate.core.content import MadeImage, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.providers.codecs.bedrock.content import Blocks
 from tollgate.providers.codecs.bedrock.wire import HIDDEN
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
@@ -29,7 +23,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """The fields `system` and `messages`, and the names of the tools that the messages called."""
+    """The values of `system` and `messages`, and the names of the tools in calls."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -39,9 +33,9 @@ class Conversation(Struct):
 def conversation(
     messages: Sequence[Message], blocks: Blocks, *, marks_failures: bool
 ) -> Conversation:
-    """Return the messages as turns; raise RequestError if Converse can never accept them.
+    """Return the messages as turns; raise RequestError for messages that Converse can never accept.
 
-    `marks_failures`: the model accepts the status of a result.
+    `marks_failures`: the model accepts a status on each result.
     """
     building = _Building(blocks, marks_failures=marks_failures)
     for message in messages:
@@ -67,11 +61,10 @@ class _Building:
             case SystemMessage() if self._role is None:
                 self._history.system += self._content.text_blocks(message.content)
             case SystemMessage():
-                # Moving a later system message to the front would change its context.
-                marked = (
-                    f"<system>\n{text.text}\n</system>" for text in _non_empty(message.content)
-                )
-                self._add("user", [{"text": text} for text in marked])
+                # A later system message stays where it is, because its position is part of its
+                # meaning.
+                texts = [text.text for text in message.content if text.text.strip()]
+                self._add("user", [{"text": f"<system>\n{text}\n</system>"} for text in texts])
             case UserMessage():
                 self._add("user", self._content.user_blocks(message.content))
             case AssistantMessage():
@@ -128,7 +121,8 @@ class _Building:
                     yield self._call(part)
                     yield from self._content.cache_point(part.cache)
                 case MadeImage():
-                    # `keep_readable` has left out images, which Converse does not take back.
+                    # Converse does not accept images that a model made; `keep_readable` has already
+                    # removed them.
                     pass
                 case _:
                     assert_never(part)
@@ -144,7 +138,7 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """Return the block as Bedrock sent it, None for reasoning without signature or hidden data."""
+    """Return the block that Bedrock sent; None for reasoning without signature and hidden data."""
     match part.provenance:
         case Provenance(signature=str(signature)):
             return {
@@ -155,7 +149,3 @@ def _reasoning(part: Reasoning) -> JsonValue:
             return {"reasoningContent": {"redactedContent": hidden}}
         case _:
             return None
-
-
-def _non_empty(texts: Iterable[Text]) -> list[Text]:
-    return [text for text in texts if text.text.strip()]

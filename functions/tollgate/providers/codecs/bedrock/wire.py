@@ -1,40 +1,36 @@
-"""The messages of Bedrock's ConverseStream; structs have only the fields that are read.
+"""The messages of Bedrock's ConverseStream, with only the fields that the gateway reads.
 
 The shapes are from the service model of bedrock-runtime (seen 2026-11-21). Every event may have
-`p`, padding that hides its length.
+`p`, padding that hides the event's length.
 """
 
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-# Bedrock adds a base64 layer of its own to the data of a hidden block. Latin-1 maps any bytes to
-# text without loss, and leaves Claude's data, which is ASCII, the same as on other hosts.
+# Bedrock encodes hidden data in base64 once more. Latin-1 maps the decoded bytes to text without
+# loss, and Claude's data, which is ASCII, is then the same text as on other hosts.
 HIDDEN: Final = "latin-1"
 
 
 class ToolUseStart(Struct, frozen=True):
-    """The start of a call."""
-
     id: str = field(name="toolUseId")
     name: str
 
 
 class ContentBlockStart(Struct, frozen=True):
-    """The start of a block; `start` has one field named after the block's kind, none for a text."""
+    """The start of a block; the kind is the only field of `start`, which is empty for a text."""
 
     block: int = field(name="contentBlockIndex")
     start: dict[str, Any]
 
 
 class ToolUseDelta(Struct, frozen=True):
-    """A piece of a call's arguments."""
-
     input: str
 
 
 class ReasoningDelta(Struct, frozen=True):
-    """A piece of reasoning, its signature, or hidden reasoning in base64."""
+    """A piece of reasoning, the signature of reasoning, or hidden reasoning in base64."""
 
     text: str | None = None
     signature: str | None = None
@@ -42,19 +38,17 @@ class ReasoningDelta(Struct, frozen=True):
 
 
 class WebLocation(Struct, frozen=True):
-    """A web page."""
-
     url: str | None = None
 
 
 class CitationLocation(Struct, frozen=True):
-    """The target of a citation: a web page, or a place in a document, which has no URL."""
+    """The cited source: a web page, or a passage of a document without a URL."""
 
     web: WebLocation | None = None
 
 
 class CitationDelta(Struct, frozen=True):
-    """The source of a text."""
+    """A source that a text cites."""
 
     title: str | None = None
     source: str | None = None
@@ -71,21 +65,15 @@ class BlockDelta(Struct, frozen=True):
 
 
 class ContentBlockDelta(Struct, frozen=True):
-    """More content of a block."""
-
     block: int = field(name="contentBlockIndex")
     delta: BlockDelta
 
 
 class ContentBlockStop(Struct, frozen=True):
-    """The end of a block."""
-
     block: int = field(name="contentBlockIndex")
 
 
 class MessageStop(Struct, frozen=True):
-    """The end of the answer."""
-
     stop_reason: str = field(name="stopReason")
 
 
@@ -96,7 +84,7 @@ class ServiceTier(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True):
-    """The usage of the answer, sent after the end of the answer."""
+    """The usage of an answer, which arrives after the end of the answer."""
 
     usage: dict[str, Any]
     service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")

@@ -18,17 +18,15 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.ports.work_dialects import EmbeddingFamily
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
-from tollgate.providers.shared.cohere_vectors import (
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
+from tollgate.providers.shared.vectors import (
     COHERE_INPUTS_MAX,
     VectorsByType,
-    cohere_fields,
-    raw_vectors,
-)
-from tollgate.providers.shared.vectors import (
     checked_vectors,
+    cohere_fields,
     parse_body,
-    read_count,
+    raw_vectors,
     reply_bytes_max,
     sent_dimensions,
 )
@@ -56,7 +54,7 @@ class _NovaBody(Struct, frozen=True):
 
 class _CohereBody(Struct, frozen=True):
     embeddings: VectorsByType | list[Raw]
-    """Cohere Embed v3 returns a list, v4 an object by type of number."""
+    """Cohere Embed v3 returns a list, and v4 an object with a list for each number type."""
 
 
 def _titan(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
@@ -69,12 +67,8 @@ def _nova(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
     purpose = _NOVA_PURPOSES[work.input_type or "document"]
     size = work.dimensions or target.dimensions
     text: JsonValue = {"truncationMode": "NONE", "value": work.texts[0]}
-    wanted: JsonValue = {
-        "embeddingPurpose": purpose,
-        "embeddingDimension": size,
-        "text": text,
-    }
-    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": wanted}
+    parameters: JsonValue = {"embeddingPurpose": purpose, "embeddingDimension": size, "text": text}
+    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": parameters}
 
 
 def _titan_vectors(data: bytes, target: Target) -> list[bytes]:
@@ -90,7 +84,7 @@ def _cohere_vectors(data: bytes, target: Target) -> list[bytes]:
 
 
 class _Family(Struct, frozen=True, kw_only=True):
-    """The bodies of one family, the most inputs of a body, and whether their use is sent."""
+    """The request and answer bodies of one model family."""
 
     inputs_max: int
     body: Callable[[EmbeddingRequest, Target], dict[str, JsonValue]]
@@ -106,13 +100,13 @@ _FAMILIES: Final[Mapping[EmbeddingFamily, _Family]] = {
 
 
 def split_by_family(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as the family accepts."""
+    """Return the work in batches, each within the input limit of the model family."""
     dialect = target.dialect.embeddings
     return work.split(min(dialect.inputs_max, _FAMILIES[dialect.family].inputs_max))
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch in the body of the model's family."""
+    """Encode one batch in the format of the model family."""
     family = _FAMILIES[target.dialect.embeddings.family]
     ignores_use = work.input_type is not None and not family.takes_use
     return WireRequest(
@@ -124,9 +118,8 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     vectors = _FAMILIES[target.dialect.embeddings.family].vectors(frame.data, target)
-    tokens = read_count(frame.headers.get(_COUNT_HEADER))
+    tokens = count_of(frame.headers.get(_COUNT_HEADER))
     return WorkResult(
         pieces=checked_vectors(vectors, work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),

@@ -22,9 +22,10 @@ from tollgate.providers.codecs.bedrock_guardrails.judgement import (
     write_judgement,
 )
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _PICTURE_FORMATS: Final = {"image/jpeg": "jpeg", "image/png": "png"}
@@ -35,26 +36,27 @@ _PICTURES: Final = "contentPolicyImageUnits"
 
 
 def split_by_input(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return one request for each input, since an answer does not tell which input it means."""
+    """Return one request for each input, because an answer does not name its input."""
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode one input; raise RequestError for an image type that guardrails cannot read."""
+    """Encode one input; raise RequestError for an image format that guardrails cannot read."""
     guardrail = target.guardrail
     if guardrail is None:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE, f"The endpoint at {target.provider} has no guardrail."
         )
     content: list[JsonValue] = [_block(part) for part in work.subjects[0]]
-    # `FULL` lists every filter that was applied, even without a finding: others were not applied.
+    # With `FULL` the answer lists every filter that was applied, including filters without a
+    # finding.
     body: dict[str, JsonValue] = {"source": "INPUT", "outputScope": "FULL", "content": content}
     path = f"/guardrail/{quote(guardrail.id, safe='')}/version/{guardrail.version}/apply"
     return WireRequest(path=path, body=body, reply_bytes_max=_REPLY_BYTES_MAX)
 
 
 def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
-    """Decode an answer; raise UpstreamError if only a part of the input was judged."""
+    """Decode an answer; raise UpstreamError if the guardrail judged only a part of the input."""
     body = parse_body(frame.data, AssessedInput, target)
     covered = body.guardrail_coverage
     if not (_is_whole(covered.text_characters) and _is_whole(covered.images)):
@@ -72,14 +74,14 @@ def _block(part: Text | Image) -> JsonValue:
     if isinstance(part, Text):
         return {"text": {"text": part.text}}
     source = part.source
-    known = _PICTURE_FORMATS.get(source.media_type) if isinstance(source, InlineMedia) else None
-    if not isinstance(source, InlineMedia) or known is None:
+    format_ = _PICTURE_FORMATS.get(source.media_type) if isinstance(source, InlineMedia) else None
+    if not isinstance(source, InlineMedia) or format_ is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
             "input may have only PNG and JPEG images: the guardrail reads no other types.",
             param="input",
         )
-    return {"image": {"format": known, "source": {"bytes": source.base64}}}
+    return {"image": {"format": format_, "source": {"bytes": source.base64}}}
 
 
 def _is_whole(coverage: GuardedPart) -> bool:
@@ -87,12 +89,12 @@ def _is_whole(coverage: GuardedPart) -> bool:
 
 
 def _usage(reported: object) -> tuple[Usage, JsonValue]:
-    """Return the usage; each policy reads the whole text, so their largest count is charged.
+    """Return the usage: each policy reads the whole text, so the largest count is charged.
 
-    Units that no policy reports are None, to be estimated.
+    If no policy reports text units, they are None, and the gateway estimates them.
     """
-    found = reported if isinstance(reported, dict) else {}
-    counts = {name: read_count(found.get(name)) for name in (*_CHARGED, _PICTURES)}
+    units_by_name = reported if isinstance(reported, dict) else {}
+    counts = {name: count_of(units_by_name.get(name)) for name in (*_CHARGED, _PICTURES)}
     raw: dict[str, JsonValue] = {name: count for name, count in counts.items() if count is not None}
     units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
     return (

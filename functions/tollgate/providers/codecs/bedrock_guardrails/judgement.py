@@ -1,8 +1,8 @@
 """Turns the assessments of a guardrail into an OpenAI moderation result.
 
 Content filters become categories. Topics, words and sensitive information have no category at
-OpenAI and are returned in a separate field, `guardrail`. All of OpenAI's categories are present,
-because clients read each by name. A category without a filter applies to no input type.
+OpenAI, so the field `guardrail` lists them. Clients read every category by name, so all of
+OpenAI's categories are present; a category without a filter applies to no input type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ _CATEGORIES: Final = (
     "violence",
     "violence/graphic",
 )
-# Filter → the category with the same meaning: Bedrock user guide, "Content filters" (2026-11-22).
-# Any other filter, such as PROMPT_ATTACK, is a category under its own name in lower case.
+# The category for each filter: Bedrock user guide, "Content filters" (2026-11-22). Any other
+# filter, such as PROMPT_ATTACK, becomes a category with the filter's own name in lower case.
 _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "HATE": "hate",
     "INSULTS": "harassment",
@@ -39,12 +39,12 @@ _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "SEXUAL": "sexual",
     "VIOLENCE": "violence",
 }
-# Guardrails report four levels of confidence and no numbers.
+# Guardrails report four levels of confidence; these scores stand for the levels.
 _SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
 
 
 class _Finding(Struct, frozen=True):
-    """An entry of any policy: something found, or something looked for."""
+    """An item that a policy looks for, and whether the policy found the item."""
 
     action: str
     detected: bool | None = None
@@ -57,15 +57,9 @@ class _Finding(Struct, frozen=True):
         return bool(self.detected) or self.action != "NONE"
 
 
-class _Filter(Struct, frozen=True):
+class _Filter(_Finding, frozen=True, kw_only=True):
     type: str
     confidence: Literal["NONE", "LOW", "MEDIUM", "HIGH"]
-    action: str
-    detected: bool | None = None
-
-    @property
-    def is_found(self) -> bool:
-        return bool(self.detected) or self.action != "NONE"
 
 
 class _Content(Struct, frozen=True):
@@ -94,7 +88,7 @@ class _Assessment(Struct, frozen=True, rename="camel"):
 
 
 class GuardedPart(Struct, frozen=True):
-    """The amount of one input type that was judged, and the total amount."""
+    """The judged amount and the total amount of one input type."""
 
     guarded: int = 0
     total: int = 0
@@ -125,21 +119,25 @@ def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> byt
     ]
     filters = list(_filters(body.assessments))
     applied = {_category(content_filter) for content_filter in filters}
-    found = {_category(content_filter) for content_filter in filters if content_filter.is_found}
+    found_categories = {
+        _category(content_filter) for content_filter in filters if content_filter.is_found
+    }
     scores = dict.fromkeys(_CATEGORIES, 0.0)
     for content_filter in filters:
         name = _category(content_filter)
         scores[name] = max(scores.get(name, 0.0), _SCORES[content_filter.confidence])
-    others = _other_findings(body.assessments)
+    other_findings = _other_findings(body.assessments)
     return to_json(
         {
-            "flagged": body.action != "NONE" or bool(found) or any(others.values()),
-            "categories": {name: name in found for name in scores},
+            "flagged": body.action != "NONE"
+            or bool(found_categories)
+            or any(other_findings.values()),
+            "categories": {name: name in found_categories for name in scores},
             "category_scores": scores,
             "category_applied_input_types": {
                 name: types if name in applied else [] for name in scores
             },
-            "guardrail": {"action": body.action, **others},
+            "guardrail": {"action": body.action, **other_findings},
         }
     )
 
@@ -155,9 +153,9 @@ def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
 
 
 def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
-    """Return the distinct findings of the policies that have no category.
+    """Return the distinct findings of policies without an OpenAI category.
 
-    Sensitive information is named by its type, because the match is the information itself.
+    A finding of sensitive information is its type, because the match is the information itself.
     """
     topics = [
         assessment.topic_policy.topics for assessment in assessments if assessment.topic_policy
@@ -180,8 +178,9 @@ def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
 
 
 def _names(lists: Iterable[Iterable[_Finding]], *fields: str) -> list[str]:
-    found = (finding for finding in chain.from_iterable(lists) if finding.is_found)
+    findings = (finding for finding in chain.from_iterable(lists) if finding.is_found)
     names = (
-        next(filter(None, (getattr(finding, field) for field in fields)), None) for finding in found
+        next(filter(None, (getattr(finding, field) for field in fields)), None)
+        for finding in findings
     )
     return list(dict.fromkeys(name or "unnamed" for name in names))

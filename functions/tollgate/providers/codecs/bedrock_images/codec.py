@@ -1,7 +1,7 @@
 """Images by Nova Canvas and Stability AI on InvokeModel.
 
 Nova user guide, "Image generation request and response format"; Bedrock user guide, "Stable Image
-Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). Tokens are not charged for.
+Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). AWS charges by image.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,28 +10,30 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.ports.work_dialects import ImageFamily
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,
     nearest_ratio,
+    no_image_error,
     parse_size,
     picture_bytes_max,
     refuse_mask,
     refuse_urls,
     split_images,
+    stated_options,
 )
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21")
-# OpenAI's quality → one of Nova's two qualities.
+# Nova's quality for each of OpenAI's qualities.
 _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "low": "standard",
     "medium": "standard",
@@ -40,6 +42,8 @@ _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "hd": "premium",
 }
 _NOVA_PICTURES_MAX: Final = 5
+# Options that `_nova` and `_stability` handle themselves.
+_FAMILY_OPTIONS: Final = frozenset({"output_format", "quality"})
 
 _Fields = tuple[dict[str, JsonValue], list[str]]
 
@@ -47,41 +51,33 @@ _Fields = tuple[dict[str, JsonValue], list[str]]
 class _Body(Struct, frozen=True):
     images: list[str] | None = None
     error: str | None = None
-    """Set by Nova; together with `images` if only some images were withheld."""
+    """Nova's error; `images` is set too if the filter withheld only some images."""
     finish_reasons: list[str | None] | None = None
-    """Set by Stability, one reason for each image."""
+    """Stability's reasons, one for each image."""
 
 
 def encode(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch in the body of the model's family."""
+    """Encode one batch in the format of the model family."""
     refuse_urls(work, target)
     refuse_mask(work, target)
     body, adapted = _family(target)(work, target)
-    stated = {
-        "background": work.background,
-        "input_fidelity": work.fidelity,
-        "moderation": work.moderation,
-        "output_compression": work.output_compression,
-        "style": work.style,
-    }
+    never_taken = stated_options(work).keys() - _FAMILY_OPTIONS
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/invoke",
         body=body,
-        adapted=(*adapted, *(name for name, value in stated.items() if value is not None)),
+        adapted=(*adapted, *sorted(never_taken)),
         reply_bytes_max=picture_bytes_max(work),
     )
 
 
 def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch, without images that a filter withheld."""
+    """Decode the answer to one batch, and leave out images that a filter withheld."""
     body = parse_body(frame.data, _Body, target)
     reasons = body.finish_reasons or []
     if "Inference error" in reasons:
         raise malformed_error(target.provider, "an inference error in place of a picture")
     if body.error and not body.images:
-        raise UpstreamError(
-            ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
-        )
+        raise no_image_error(target)
     images = [
         ImagePiece(b64_json=image)
         for place, image in enumerate(body.images or ())

@@ -9,17 +9,15 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.cohere_vectors import (
-    COHERE_INPUTS_MAX,
-    VectorsByType,
-    cohere_fields,
-    raw_vectors,
-)
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.vectors import (
+    COHERE_INPUTS_MAX,
+    VectorsByType,
     checked_vectors,
+    cohere_fields,
     parse_body,
-    read_count,
+    raw_vectors,
     reply_bytes_max,
 )
 
@@ -39,12 +37,11 @@ class _Body(Struct, frozen=True):
 
 
 def split_for_cohere(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as Cohere accepts."""
+    """Return the work in batches, each within Cohere's input limit."""
     return work.split(min(target.dialect.embeddings.inputs_max, COHERE_INPUTS_MAX))
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch."""
     return WireRequest(
         path=target.dialect.embeddings.path or "/v2/embed",
         body={"model": target.upstream_model, **cohere_fields(work, target)},
@@ -53,9 +50,8 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     body = parse_body(frame.data, _Body, target)
-    tokens = read_count(body.meta.billed_units.input_tokens)
+    tokens = count_of(body.meta.billed_units.input_tokens)
     return WorkResult(
         pieces=checked_vectors(raw_vectors(body.embeddings), work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),

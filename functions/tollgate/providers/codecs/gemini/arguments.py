@@ -1,7 +1,7 @@
 """Arguments of a call that arrive in pieces, each with a path such as `$.recipe.steps[0]`.
 
-Vertex streams arguments in this way for Gemini 3. A piece can extend any value, also in an object
-that seemed complete; the JSON text of the arguments is known only when the call is complete.
+Vertex AI streams the arguments of Gemini 3 in pieces with paths. A piece can extend any value, even
+in an object that seemed complete, so the JSON text is known only at the end of the call.
 """
 
 import re
@@ -24,7 +24,7 @@ _DEPTH_MAX: Final = 100
 
 
 class UnknownPlace(Exception):
-    """A piece has a path that does not fit the arguments."""
+    """The path of a piece does not fit the arguments so far."""
 
 
 class Arguments:
@@ -84,11 +84,11 @@ def _steps(path: str) -> list[str | int]:
 
 
 def _entered(container: JsonValue, step: str | int, empty: JsonValue) -> JsonValue:
-    """Return the value at a step; `empty` is put there first if there is no value."""
+    """Return the value at a step, after storing `empty` there if there is no value."""
     if isinstance(container, dict) and isinstance(step, str):
         return container.setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):
-        # Only the next index may be new: an index of a billion must not make a list of a billion.
+        # Only the next index may be new, or an index of a billion would make a list of that length.
         if step == len(container):
             container.append(empty)
         if step < len(container):

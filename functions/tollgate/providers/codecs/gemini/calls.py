@@ -1,6 +1,9 @@
-"""Calls in a Gemini answer, complete or in pieces; a call without an id gets one."""
+"""Calls in a Gemini answer, complete or in pieces, and the signatures of calls and thoughts.
 
-import hashlib
+Gemini requires each signature back unchanged, on the part that had the signature:
+https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
+"""
+
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -8,28 +11,35 @@ from typing import Final
 from msgspec import field
 from typing_extensions import override
 
-from tollgate.core.content import ToolCall
+from tollgate.core.content import Provenance, ToolCall
 from tollgate.core.events import PartEnd, StreamEvent
+from tollgate.core.signers import GEMINI
 from tollgate.providers.codecs.gemini.arguments import Arguments
-from tollgate.providers.codecs.gemini.signatures import provenance_of
 from tollgate.providers.codecs.gemini.wire import FunctionCall
-from tollgate.providers.shared.parts import OpenPart
+from tollgate.providers.shared.parts import OpenPart, make_call_id
 
+# The value that Google accepts in place of a missing signature.
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
 _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
+def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provenance | None:
+    """Return the provenance of a signed part, None for a part without a signature."""
+    return Provenance(signer=signer, signature=signature) if signature else None
+
+
+def signature_of(provenance: Provenance | None) -> str | None:
+    """Return the signature, which OpenRouter stores as data; None for a part without one."""
+    return None if provenance is None else provenance.signature or provenance.data
+
+
 def stated_id(id_: str) -> str | None:
-    """Return the id that Gemini gave, None for an id that the gateway made."""
+    """Return an id that Gemini assigned, None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 
-def _made_id(seed: bytes, number: int) -> str:
-    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
-    return f"gemini_{digest.hexdigest()}"
-
-
 class OpenCall(OpenPart, kw_only=True):
-    """A call whose pieces are still arriving; its arguments are known only when it is complete."""
+    """A call whose pieces are still arriving; the arguments are known only at the end."""
 
     arguments: Arguments = field(default_factory=Arguments)
     signature: str | None = None
@@ -43,14 +53,14 @@ class OpenCall(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, the whole arguments first."""
+        """Yield the whole arguments, and then the events that end the part."""
         yield self.add(self.arguments.json())
         yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
 
 
 def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
-    """Return a new call; a call without an id gets one from `seed` and the part's number."""
-    id_ = call.id or _made_id(seed, number)
-    # A call in pieces may get its signature with a later piece.
+    """Return a new call; if Gemini assigned no id, derive one from `seed` and `number`."""
+    id_ = call.id or make_call_id("gemini", seed, number)
+    # The signature may arrive with a later piece of the call.
     signed = None if call.will_continue else provenance_of(signature)
     return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

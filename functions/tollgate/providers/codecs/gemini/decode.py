@@ -1,4 +1,4 @@
-"""The decoder of Gemini's generateContent, streamed or whole."""
+"""The decoder of Gemini's generateContent, for streams and whole answers."""
 
 from collections.abc import Generator, Iterator
 from typing import Final
@@ -20,19 +20,26 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.gemini.arguments import UnknownPlace
-from tollgate.providers.codecs.gemini.calls import OpenCall, new_call
+from tollgate.providers.codecs.gemini.calls import OpenCall, new_call, provenance_of
 from tollgate.providers.codecs.gemini.errors import error_in_stream
 from tollgate.providers.codecs.gemini.notes import citations, log_probs
-from tollgate.providers.codecs.gemini.signatures import provenance_of
 from tollgate.providers.codecs.gemini.usage import usage_of
-from tollgate.providers.codecs.gemini.wire import Blob, Candidate, Chunk, Chunks, FunctionCall, Part
+from tollgate.providers.codecs.gemini.wire import (
+    Blob,
+    Candidate,
+    Chunk,
+    Chunks,
+    FunctionCall,
+    Part,
+    read_chunk,
+)
 from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.pictures import check_shown
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# Answers with calls also end with `STOP`.
+# An answer with tool calls also ends with `STOP`.
 FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -48,7 +55,7 @@ FINISH: Final[dict[str, Finish]] = {
     "IMAGE_RECITATION": "content_filter",
 }
 
-# These answers are unusable and raise an error: an empty `stop` would look like an answer.
+# Finish reasons of unusable answers, which raise an error: `stop` would suggest a complete answer.
 _BROKEN: Final = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -59,17 +66,18 @@ _BROKEN: Final = frozenset(
     }
 )
 
-# Fields of a part that are not its content.
+# Fields of a part that the decoder ignores, because they are not content.
 _METADATA_FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
 
 _TextKind = type[Text] | type[Reasoning]
-# The keys of the open text and the open call; each of them ends when the other begins.
+# The keys of the open text and the open call in `Parts`. A text ends when a call begins, and a call
+# when a text begins.
 _TEXT: Final = "text"
 _CALL: Final = "call"
 
 
 class GeminiDecoder:
-    """Decodes one stream; `Ended` comes as the stream closes, since usage may follow the reason."""
+    """Decodes one stream; `Ended` waits for its end: usage may follow the finish reason."""
 
     def __init__(
         self, provider: str, *, signer: str | None = GEMINI, searches_billed_once: bool = False
@@ -95,32 +103,29 @@ class GeminiDecoder:
             yield from self._chunk(chunk, data + number.to_bytes(4, "big"))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         reason = self._blocked or self._finish
         if reason is None:
             raise early_close_error(self._provider)
-        known = "content_filter" if self._blocked else FINISH.get(reason)
-        if reason in _BROKEN or (known is None and not self._parts.count):
+        known_finish: Finish | None = "content_filter" if self._blocked else FINISH.get(reason)
+        if reason in _BROKEN or (known_finish is None and not self._parts.count):
             raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
         yield from self._parts.close_all()
-        finish: Finish = known or "stop"
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
+        finish = self._parts.finish_of(known_finish or "stop")
         yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
 
     def _parsed(self, data: bytes) -> list[Chunk]:
+        if not data.startswith(b"["):
+            return [read_chunk(data, self._provider)]
         try:
-            if data.startswith(b"["):
-                return Chunks.model_validate_json(data).root
-            return [Chunk.model_validate_json(data)]
+            return Chunks.model_validate_json(data).root
         except ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 
     def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._provider)
-        known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
-        if all(field is None for field in known):
+        fields = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
+        if all(field is None for field in fields):
             raise malformed_error(self._provider, "a frame of unknown form")
         tier = Counts(chunk.usage).word("serviceTier")
         if not self._started:
@@ -138,7 +143,7 @@ class GeminiDecoder:
             yield UsageReported(usage=counted, raw=self._raw_usage, service_tier=tier)
 
     def _searches(self) -> int | None:
-        """Return the number of searches that Google bills: one for each query, or one for all."""
+        """Return the number of searches that Google bills: the number of queries, or 1 for all."""
         if not self._queries:
             return None
         return 1 if self._searches_billed_once else len(self._queries)
@@ -149,7 +154,7 @@ class GeminiDecoder:
         for part in candidate.content.parts:
             yield from self._part(part, seed)
         if candidate.grounding is not None:
-            # Empty queries are not billed: https://ai.google.dev/gemini-api/docs/google-search
+            # Google does not bill empty queries: https://ai.google.dev/gemini-api/docs/google-search
             self._queries.update(filter(None, candidate.grounding.queries))
         yield from self._notes(candidate)
         self._finish = candidate.finish_reason or self._finish
@@ -181,7 +186,7 @@ class GeminiDecoder:
             yield from self._signature_alone(part.signature)
 
     def _image(self, blob: Blob, part: Part) -> Iterator[StreamEvent]:
-        """Yield an image; an image inside a thought is a draft, and the answer repeats it."""
+        """Yield an image; drafts inside thoughts are left out, because the answer repeats them."""
         if not blob.media_type.startswith("image/") or not blob.base64:
             raise malformed_error(
                 self._provider, f"content of type {blob.media_type[:64]!r}, which was not requested"
@@ -199,7 +204,7 @@ class GeminiDecoder:
         return opened if opened is not None and isinstance(opened.part, Reasoning) else None
 
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """Yield empty reasoning to store a text's signature: text parts have no field for it."""
+        """Yield empty reasoning with a text's signature: text parts have no signature field."""
         if self._open_thought() is not None:
             yield from self._close_text()
         signed = provenance_of(signature, self._signer)
@@ -221,7 +226,7 @@ class GeminiDecoder:
             opened.take(call, signature)
         except UnknownPlace as unknown:
             raise malformed_error(
-                self._provider, "a piece of a call with an unknown path"
+                self._provider, "a piece of a call with an invalid path"
             ) from unknown
         if not call.will_continue:
             yield from self._parts.close(_CALL)
@@ -234,7 +239,7 @@ class GeminiDecoder:
         if candidate.grounding is None and candidate.citations is None:
             return
         for citation in citations(candidate, "".join(self._text_so_far)):
-            # Every chunk may repeat the sources that are known so far.
+            # A chunk may repeat the sources of earlier chunks.
             if citation not in self._cited:
                 self._cited.add(citation)
                 yield from self._noted(citation)
@@ -244,7 +249,7 @@ class GeminiDecoder:
         yield opened.note(note)
 
     def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
-        """Return the open text of a kind, opening it if needed."""
+        """Return the open text of this kind, and open it first if necessary."""
         yield from self._parts.close(_CALL)
         opened = self._parts.get(_TEXT)
         if opened is None or not isinstance(opened.part, kind):

@@ -14,9 +14,9 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.thinking import thinking_config
 from tollgate.providers.codecs.gemini.turns import conversation
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import REFUSED_BY_DEFAULT, unsupported
 from tollgate.providers.ports.wire_format import WireFormat
@@ -31,8 +31,6 @@ _NAMES: Final = frozenset(Sampling.__struct_fields__)
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST …/models/{model}:streamGenerateContent`.
 
-    The path is Vertex AI's if the target has a project, else AI Studio's.
-
     Raises RequestError for a history that Gemini can never accept.
     """
     dialect = target.dialect
@@ -45,12 +43,12 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     body: dict[str, JsonValue] = {"contents": history.turns}
     if history.system:
         body["systemInstruction"] = {"parts": history.system}
-    # The default list has what OpenAI's API lacks, so it does not apply to Gemini: a row has to
-    # state every parameter that a Gemini model refuses.
+    # The default list names parameters that OpenAI's API lacks. The list does not apply to Gemini,
+    # whose rows name the parameters that a model refuses.
     refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
     config = _sampling(request, target, refused) | _output_format(request)
     if "image" in request.output:
-        # Image models make both text and images by default, and none makes text only.
+        # Image models return text and images by default, and no image model returns text only.
         config["responseModalities"] = [name.upper() for name in sorted(request.output)]
     if thinking:
         config["thinkingConfig"] = thinking
@@ -58,7 +56,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         body["generationConfig"] = config
     body |= _tools(request)
     return WireRequest(
-        # Without `alt` the answer would be one JSON array.
+        # Without `alt=sse` Gemini streams one JSON array.
         path=f"{model_path(target)}:streamGenerateContent?alt=sse",
         body=body,
         adapted=(
@@ -76,7 +74,7 @@ def _sampling(
 ) -> dict[str, JsonValue]:
     unset = {name: getattr(_NO_SAMPLING, name) for name in refused if name in _NAMES}
     sampling = replace(request.sampling, **unset)
-    stated: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
@@ -89,7 +87,7 @@ def _sampling(
         "responseLogprobs": sampling.logprobs or None,
         "logprobs": sampling.top_logprobs if sampling.logprobs else None,
     }
-    return {name: value for name, value in stated.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _is_beyond_int32(seed: int | None) -> bool:
@@ -110,14 +108,14 @@ def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
-    """Return whether a tool must emulate the format: before Gemini 3, JSON with tools is a 400."""
+    """Return whether a tool must emulate the format: Gemini 2 refuses JSON with tools."""
     has_both = request.output_format is not None and bool(_offered(request))
     return has_both and not target.dialect.gemini.schema_beside_tools
 
 
 def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
     choice = request.tool_choice
-    # Gemini refuses a JSON answer together with tools, even those that must not be called.
+    # Gemini refuses a JSON format together with tools, even if the choice forbids calls.
     if choice is not None and choice.mode == "none" and request.output_format is not None:
         return ()
     return request.tools
@@ -125,7 +123,7 @@ def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
     if request.server_tools:
-        # Google's own search cannot be combined with functions:
+        # Gemini refuses functions together with Google's own search:
         # https://ai.google.dev/gemini-api/docs/google-search (2026-11-22).
         return {"tools": [{"googleSearch": {}}]}
     offered = _offered(request)
@@ -149,7 +147,7 @@ def _declared(tool: Tool) -> JsonValue:
 
 
 def _schema(schema: dict[str, JsonValue]) -> JsonValue:
-    """Return a schema without `$schema`, which clients send and Gemini does not use."""
+    """Return a schema without `$schema`, which Gemini does not use."""
     return {key: value for key, value in schema.items() if key != "$schema"}
 
 

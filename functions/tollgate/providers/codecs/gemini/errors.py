@@ -1,7 +1,7 @@
-"""Error replies of Gemini, before a stream and inside one.
+"""Errors of Gemini: replies with an error status, and errors inside a stream.
 
-AI Studio answers a wrong key with 400, and sometimes an oversized prompt with the 429 of its token
-quota. The 429 stays `provider_rate_limit`, since no field distinguishes it from an exhausted quota.
+AI Studio answers a wrong key with 400. For some oversized prompts it answers 429, as it does for an
+exhausted token quota; no field tells the two apart, so both become `provider_rate_limit`.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from tollgate.providers.shared.refusals import (
     parse_retry_after_s,
 )
 
-# Reasons and statuses that concern the operator's account, although the HTTP status is 400, which
-# otherwise means the caller's fault: https://ai.google.dev/gemini-api/docs/troubleshooting (seen
-# 2026-11-21). FAILED_PRECONDITION requires billing or another country.
+# Reasons and statuses that are the operator's fault, although the HTTP status of 400 usually means
+# a fault of the caller: https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21).
+# FAILED_PRECONDITION means that billing is off or that the country is not supported.
 _OURS: Final = frozenset(
     {
         "API_KEY_INVALID",
@@ -34,11 +34,11 @@ _OURS: Final = frozenset(
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error for a reply, whose body may be a list of one error."""
+    """Return the error for a reply, whose body may be a list with one error."""
     try:
         body = ErrorBodies.model_validate_json(reply.body).root
     except ValidationError:
-        # The body is a proxy's HTML or empty: the status decides.
+        # The body is empty or a proxy's HTML, so only the status is known.
         detail = ErrorDetail()
     else:
         detail = _first(body)
@@ -46,7 +46,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
-    """Return the error for an error object that arrived in place of a chunk."""
+    """Return the error for an error object that arrived as a chunk."""
     try:
         detail = ErrorDetail.model_validate(error)
     except ValidationError:

@@ -1,7 +1,7 @@
-"""Image, audio and document parts: inline, or by a URL whose path tells the media type.
+"""Image, audio and document parts, inline or by a URL whose file extension tells the media type.
 
-Vertex fetches URLs itself and obeys robots.txt. A row that cannot rely on this leaves
-`fetches_urls` empty, and the gateway fetches the bytes.
+Vertex AI fetches URLs itself, and obeys robots.txt. With an empty `fetches_urls` in the provider's
+row, the gateway fetches the bytes instead.
 """
 
 from mimetypes import guess_type
@@ -12,12 +12,12 @@ from tollgate.core.content import Audio, Document, Image, InlineMedia, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 
-# AI Studio knows the types of files that were uploaded to it.
+# AI Studio knows the media types of uploaded files.
 _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
 
 
 def part_of(content: Text | Image | Audio | Document) -> JsonValue:
-    """Return one part of a turn; raise RequestError for a URL of unknown media type."""
+    """Return one part of a turn; raise RequestError for a URL without a known file extension."""
     match content:
         case Text():
             return {"text": content.text}

@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.wire import (
 
 
 def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
-    """Yield the citations of a text; a source without a passage of the text is left out."""
+    """Yield the citations of a text, without sources that support no passage of the text."""
     if candidate.grounding is not None:
         yield from _grounding(candidate.grounding, text)
     if candidate.citations is not None:
@@ -24,7 +24,7 @@ def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
 
 
 def log_probs(result: LogProbsResult) -> LogProbs | None:
-    """Return the log probabilities of a chunk in OpenAI's form, None if there are none."""
+    """Return the log probabilities of a chunk in OpenAI's form, None for a chunk without any."""
     entries: list[dict[str, JsonValue]] = []
     for place, chosen in enumerate(result.chosen):
         alternatives = result.top[place].candidates if place < len(result.top) else []
@@ -45,8 +45,8 @@ def _grounding(grounding: Grounding, text: str) -> Iterator[Citation]:
 
 
 def _source(chunk: GroundingChunk) -> tuple[str | None, str | None]:
-    found = chunk.web or chunk.maps or chunk.retrieved
-    return (found.uri, found.title) if found else (None, None)
+    page = chunk.web or chunk.maps or chunk.retrieved
+    return (page.uri, page.title) if page else (None, None)
 
 
 def _recited(recited: Citations, text: str) -> Iterator[Citation]:
@@ -55,7 +55,7 @@ def _recited(recited: Citations, text: str) -> Iterator[Citation]:
 
 
 def _citation(source: tuple[str | None, str | None], segment: Segment, text: str) -> Citation:
-    """Return a citation with offsets in characters; Gemini counts bytes of UTF-8."""
+    """Return a citation, with Gemini's offsets in UTF-8 bytes converted to characters."""
     raw = text.encode()
     url, title = source
     return Citation(

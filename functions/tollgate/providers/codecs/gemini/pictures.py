@@ -1,13 +1,13 @@
 """Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one image for a request and charges by tokens, Imagen up to four by images.
+Gemini makes one image per request and charges for tokens. Imagen makes up to four images per
+request and charges for images.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tollgate.core.content import Text
 from tollgate.core.json_value import JsonValue
@@ -15,8 +15,8 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.codecs.gemini.errors import error_of_reply
 from tollgate.providers.codecs.gemini.media import part_of
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.usage import usage_of
+from tollgate.providers.codecs.gemini.wire import model_path, read_chunk
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.pictures import (
     image_result,
@@ -27,39 +27,17 @@ from tollgate.providers.shared.pictures import (
     refuse_mask,
     refuse_urls,
     split_images,
+    stated_options,
 )
 from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
-# Largest number of pixels on the longer side → name of the size.
+# Options that `_encode_imagen` handles itself.
+_IMAGEN_OPTIONS: Final = frozenset({"output_compression", "output_format"})
+# The maximum number of pixels on the longer side, and the name of the size.
 _NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
 _LARGEST: Final = "4K"
-
-
-class _Inline(Struct, frozen=True, rename="camel"):
-    data: str
-
-
-class _Part(Struct, frozen=True, rename="camel"):
-    inline_data: _Inline | None = None
-    thought: bool = False
-    """True if the part is from the model's thinking, such as a draft of the image."""
-
-
-class _Content(Struct, frozen=True):
-    parts: list[_Part] = field(default_factory=list)
-
-
-class _Candidate(Struct, frozen=True, rename="camel"):
-    content: _Content = _Content()
-
-
-class _Answer(Struct, frozen=True, rename="camel"):
-    candidates: list[_Candidate] | None = None
-    usage_metadata: object = None
-    response_id: str | None = None
-    model_version: str | None = None
 
 
 class _Prediction(Struct, frozen=True, rename="camel"):
@@ -69,11 +47,11 @@ class _Prediction(Struct, frozen=True, rename="camel"):
 
 class _Predictions(Struct, frozen=True):
     predictions: list[_Prediction] | None = None
-    """Absent if a filter withheld every image."""
+    """The images; None if a filter withheld every image."""
 
 
 def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch for the family of the model."""
+    """Encode one batch in the format of the model family."""
     refuse_urls(work, target)
     refuse_mask(work, target)
     if target.dialect.images.family == "imagen":
@@ -83,46 +61,43 @@ def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
     shape, adapted = _shape(work, target, _RATIOS)
     if shape:
         config["imageConfig"] = shape
-    stated = {"output_compression": work.output_compression, "output_format": work.output_format}
     return WireRequest(
         path=f"{model_path(target)}:generateContent",
         body={
             "contents": [{"role": "user", "parts": [*parts, part_of(Text(text=work.prompt))]}],
             "generationConfig": config,
         },
-        adapted=(*adapted, *_stated_names(stated), *_never_taken(work)),
+        adapted=(*adapted, *stated_options(work)),
         reply_bytes_max=picture_bytes_max(work),
     )
 
 
 def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     if target.dialect.images.family == "imagen":
         return _decode_imagen(frame, work, target)
-    answer = parse_body(frame.data, _Answer, target)
+    answer = read_chunk(frame.data, target.provider)
     images = [
-        ImagePiece(b64_json=part.inline_data.data)
+        ImagePiece(b64_json=part.blob.base64)
         for candidate in answer.candidates or ()
         for part in candidate.content.parts
-        if part.inline_data is not None and not part.thought
+        if part.blob is not None and not part.thought
     ]
-    raw = answer.usage_metadata if isinstance(answer.usage_metadata, dict) else None
     return image_result(
-        # Some answers have a draft before the image.
+        # Some answers contain a draft before the final image.
         images[-work.count :],
         work,
         target,
-        usage=usage_of(raw),
-        raw_usage=raw,
-        upstream_id=answer.response_id,
-        served_model=answer.model_version,
+        usage=usage_of(answer.usage),
+        raw_usage=answer.usage,
+        upstream_id=answer.id,
+        served_model=answer.model,
     )
 
 
 def _shape(
     work: ImageRequest, target: Target, ratios: tuple[str, ...]
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the fields for aspect ratio and named size, and the names of changed options."""
+    """Return the fields for the aspect ratio and the size, and the names of changed options."""
     if work.size is None:
         return {}, []
     ratio, is_same = nearest_ratio(work.size, ratios)
@@ -133,29 +108,13 @@ def _shape(
     return shape, [] if is_same else ["size"]
 
 
-def _never_taken(work: ImageRequest) -> list[str]:
-    return _stated_names(
-        {
-            "background": work.background,
-            "input_fidelity": work.fidelity,
-            "moderation": work.moderation,
-            "quality": work.quality,
-            "style": work.style,
-        }
-    )
-
-
-def _stated_names(stated: Mapping[str, object]) -> list[str]:
-    return [name for name, value in stated.items() if value is not None]
-
-
 def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
     parameters: dict[str, JsonValue] = {"sampleCount": work.count}
     shape, adapted = _shape(work, target, _IMAGEN_RATIOS)
     if "aspectRatio" in shape:
         parameters["aspectRatio"] = shape["aspectRatio"]
     if "imageSize" in shape:
-        # Imagen has no 4K.
+        # Imagen does not make images in 4K.
         parameters["sampleImageSize"] = min(str(shape["imageSize"]), "2K")
     if work.output_format in ("png", "jpeg"):
         options: dict[str, JsonValue] = {"mimeType": f"image/{work.output_format}"}
@@ -167,7 +126,7 @@ def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=f"{model_path(target)}:predict",
         body={"instances": [{"prompt": work.prompt}], "parameters": parameters},
-        adapted=(*adapted, *_never_taken(work)),
+        adapted=(*adapted, *sorted(stated_options(work).keys() - _IMAGEN_OPTIONS)),
         reply_bytes_max=picture_bytes_max(work),
     )
 

@@ -1,13 +1,11 @@
-"""Speech by Gemini: a text to speak, and audio in the parts of the answer.
+"""Encodes requests for speech by Gemini, and decodes the audio in the parts of the answer.
 
-https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples a second,
-whatever the media type is called. Gemini reads instructions on style from the text itself.
+https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples per second,
+whatever the media type. Gemini has no field for instructions, but follows those in the text.
 """
 
 from collections.abc import Iterator
 from typing import Final
-
-from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Ended, Output, Started, StreamEvent, UsageReported
@@ -15,55 +13,17 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.providers.codecs.gemini.decode import FINISH
 from tollgate.providers.codecs.gemini.errors import error_in_stream, error_of_reply
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.usage import usage_of
+from tollgate.providers.codecs.gemini.wire import Blob, model_path, read_chunk
 from tollgate.providers.ports.base import Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
-from tollgate.providers.shared.sound import (
-    SAMPLES_PER_SECOND,
-    SoundSize,
-    decode_sound,
-    wav_header,
-)
-from tollgate.providers.shared.vectors import parse_body
+from tollgate.providers.shared.sound import SAMPLES_PER_SECOND, SoundSize, decode_sound, wav_header
 
 _COMPLETE: Final = "STOP"
 _REASON_LENGTH_MAX: Final = 64
 
 
-class _Sound(Struct, frozen=True, rename="camel"):
-    data: str
-    mime_type: str = ""
-
-
-class _Part(Struct, frozen=True, rename="camel"):
-    inline_data: _Sound | None = None
-
-
-class _Content(Struct, frozen=True):
-    parts: list[_Part] = field(default_factory=list)
-
-
-class _Candidate(Struct, frozen=True, rename="camel"):
-    content: _Content = _Content()
-    finish_reason: str | None = None
-
-
-class _Feedback(Struct, frozen=True, rename="camel"):
-    block_reason: str | None = None
-
-
-class _Chunk(Struct, frozen=True, rename="camel"):
-    candidates: list[_Candidate] = field(default_factory=list)
-    usage_metadata: JsonValue = None
-    prompt_feedback: _Feedback | None = None
-    model_version: str | None = None
-    response_id: str | None = None
-    error: JsonValue = None
-
-
 def encode_speech(work: SpeechRequest, target: Target) -> WireRequest:
-    """Encode the text and its voice."""
     voice: JsonValue = {"prebuiltVoiceConfig": {"voiceName": work.voice}}
     options = (("instructions", work.instructions), ("speed", work.speed))
     return WireRequest(
@@ -80,8 +40,6 @@ def encode_speech(work: SpeechRequest, target: Target) -> WireRequest:
 
 
 class SpeechDecoder:
-    """Decodes one stream of chunks."""
-
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work
         self._target = target
@@ -92,25 +50,25 @@ class SpeechDecoder:
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
         """Yield the audio and the usage of one chunk."""
-        chunk = parse_body(frame.data, _Chunk, self._target)
+        chunk = read_chunk(frame.data, self._target.provider)
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._target.provider)
-        blocked = chunk.prompt_feedback.block_reason if chunk.prompt_feedback else None
+        blocked = chunk.feedback.block_reason if chunk.feedback else None
         if blocked is not None:
             raise _cut_short(blocked, ErrorCode.CONTENT_FILTER, self._target)
         if not self._started:
             self._started = True
-            yield Started(upstream_id=chunk.response_id, served_model=chunk.model_version)
-        for candidate in chunk.candidates[:1]:
+            yield Started(upstream_id=chunk.id, served_model=chunk.model)
+        for candidate in (chunk.candidates or ())[:1]:
             for part in candidate.content.parts:
-                if part.inline_data is not None and part.inline_data.data:
-                    yield self._output(part.inline_data)
+                if part.blob is not None and part.blob.base64:
+                    yield self._output(part.blob)
             self._finish = candidate.finish_reason or self._finish
-        if chunk.usage_metadata is not None:
-            yield UsageReported(usage=usage_of(chunk.usage_metadata), raw=chunk.usage_metadata)
+        if chunk.usage is not None:
+            yield UsageReported(usage=usage_of(chunk.usage), raw=chunk.usage)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the audio; raise UpstreamError unless the whole text was spoken."""
+        """Yield the end of the audio; raise UpstreamError if a part of the text was not spoken."""
         if self._finish is None:
             raise early_close_error(self._target.provider)
         if self._finish != _COMPLETE:
@@ -121,10 +79,10 @@ class SpeechDecoder:
             raise malformed_error(self._target.provider, "an answer without sound")
         yield Ended(finish="stop", raw_finish=self._finish)
 
-    def _output(self, sound: _Sound) -> Output:
-        if f"rate={SAMPLES_PER_SECOND}" not in sound.mime_type:
+    def _output(self, sound: Blob) -> Output:
+        if f"rate={SAMPLES_PER_SECOND}" not in sound.media_type:
             raise malformed_error(self._target.provider, "audio in a format that was not requested")
-        piece = self._size.checked(decode_sound(sound.data, self._target))
+        piece = self._size.checked(decode_sound(sound.base64, self._target))
         is_first, self._has_sound = not self._has_sound, True
         if is_first and self._work.sound == "wav":
             return Output(pieces=(wav_header(), piece))
@@ -132,7 +90,7 @@ class SpeechDecoder:
 
 
 def _cut_short(reason: str, code: ErrorCode, target: Target) -> UpstreamError:
-    """Return the error for audio that ends before its text does."""
+    """Return the error for audio that ends before the end of the text."""
     shown = reason[:_REASON_LENGTH_MAX]
     return UpstreamError(code, f"{target.provider} stopped before the end of the text: {shown}.")
 

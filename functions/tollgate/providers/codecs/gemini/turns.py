@@ -1,7 +1,7 @@
-"""The history as Gemini's turns: separate system, roles `user` and `model`, results together.
+"""Encodes the history as Gemini's turns, with all results of a turn's calls in the next turn.
 
-Gemini accepts consecutive turns of one role and empty text, but requires the results of all calls
-of a turn in the next turn, in the order of the calls, each with the name of its function.
+Gemini accepts empty text and consecutive turns of one role. Results must be in the order of their
+calls, each with the name of the function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,24 +11,17 @@ from msgspec import Struct, field
 
 from tollgate.core.content import Image, MadeImage, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
-from tollgate.providers.codecs.gemini.calls import stated_id
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from tollgate.providers.codecs.gemini.calls import NO_SIGNATURE, signature_of, stated_id
 from tollgate.providers.codecs.gemini.media import part_of
-from tollgate.providers.codecs.gemini.signatures import NO_SIGNATURE, signature_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# The key for a result that is text and not an object; Google's SDKs use the same key.
+# A result must be an object, so a text is sent under this key, which Google's SDKs use too.
 _RESULT: Final = "result"
 
 
 class Conversation(Struct):
-    """The parts of `systemInstruction`, and the turns in `contents`."""
+    """The values of `systemInstruction` and `contents`."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -60,7 +53,8 @@ class _Building:
             case SystemMessage() if not self._history.turns:
                 self._history.system += [{"text": text.text} for text in message.content]
             case SystemMessage():
-                # Moving a later system message to the front would change its context.
+                # A later system message stays where it is, because its position is part of its
+                # meaning.
                 marked = (f"<system>\n{text.text}\n</system>" for text in message.content)
                 self._add("user", [{"text": text} for text in marked])
             case UserMessage():
@@ -85,7 +79,7 @@ class _Building:
         self._results[message.call_id] = message
 
     def _end_results(self) -> None:
-        """Write the results of a turn in the order of its calls, and then the media in them."""
+        """Add the results of a turn in the order of the calls, and then the results' media."""
         self._calls.need_none()
         in_order = [self._results[id_] for id_ in self._call_ids]
         self._add("user", [self._result(message) for message in in_order])
@@ -102,7 +96,7 @@ class _Building:
         return {"functionResponse": _with_id(message.call_id, response)}
 
     def _media_of(self, message: ToolMessage) -> Iterator[JsonValue]:
-        """Yield the media of a result, to follow it: few models accept media inside results."""
+        """Yield the media of a result as separate parts: few models accept media in results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
             yield {"text": f"From the result of {self._names[message.call_id]}:"}
@@ -111,7 +105,7 @@ class _Building:
     def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
         first_call = True
         calls = {part.id for part in message.content if isinstance(part, ToolCall)}
-        # OpenRouter stores the signature of a call in a detail with the id of the call.
+        # OpenRouter stores a call's signature in a reasoning detail that has the call's id.
         apart = {
             part.provenance.id: part.provenance
             for part in message.content
@@ -146,20 +140,20 @@ class _Building:
 
 
 def _thought(text: str, signature: str | None) -> JsonValue:
-    """Return a thought, or an empty text that carries the signature of a text."""
+    """Return a thought; without text, return an empty text part that carries the signature."""
     signed: dict[str, JsonValue] = {} if signature is None else {"thoughtSignature": signature}
     return {"text": text, **({"thought": True} if text else {}), **signed}
 
 
 def _image(image: MadeImage) -> JsonValue:
-    """Return an image of an earlier turn, with its signature."""
-    shown = part_of(Image(source=image.source))
+    """Return an image from an earlier answer, with its signature."""
+    part = part_of(Image(source=image.source))
     signature = signature_of(image.provenance)
-    if signature is None or not isinstance(shown, dict):
-        return shown
-    return {**shown, "thoughtSignature": signature}
+    if signature is None or not isinstance(part, dict):
+        return part
+    return {**part, "thoughtSignature": signature}
 
 
 def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    stated = stated_id(id_)
-    return fields if stated is None else {"id": stated, **fields}
+    gemini_id = stated_id(id_)
+    return fields if gemini_id is None else {"id": gemini_id, **fields}

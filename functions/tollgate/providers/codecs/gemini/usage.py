@@ -1,7 +1,8 @@
-"""Gemini's token counts as classes that do not overlap.
+"""Converts Gemini's token counts to classes that do not overlap.
 
-total = prompt + candidates + thoughts + what tools added to the prompt. Cached tokens are part of
-the prompt. Counts that are zero or not known yet are left out; one is derived from the total.
+total = prompt + candidates + thoughts + tokens that tools added to the prompt. The prompt includes
+cached tokens. Gemini leaves out counts that are zero or still unknown; the gateway derives a
+missing count of the prompt or of the candidates from the total.
 """
 
 from tollgate.core.json_value import JsonValue
@@ -10,7 +11,7 @@ from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_c
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; a class that cannot be derived from the report is None."""
+    """Return the tokens of each class; None for a class that the report does not determine."""
     report = Counts(raw)
     cached = report.count("cachedContentTokenCount")
     uncached = _prompt_tokens(report)
@@ -39,7 +40,7 @@ def _part_tokens(report: Counts, details: str, modality: str) -> int | None:
 
 
 def _prompt_tokens(report: Counts) -> int | None:
-    """Return the tokens of the prompt, including what tools added."""
+    """Return the tokens of the prompt, including the tokens that tools added."""
     prompt, by_tools = report.count("promptTokenCount"), report.count("toolUsePromptTokenCount")
     if prompt is None:
         prompt = rest_of_total(

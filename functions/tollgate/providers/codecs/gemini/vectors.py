@@ -1,7 +1,7 @@
 """Embeddings by Gemini: `batchEmbedContents` on AI Studio, `predict` on Vertex AI.
 
 https://ai.google.dev/api/embeddings, and "Text embeddings API" of Vertex AI (2026-11-22). Only
-Vertex AI reports the number of tokens of an input.
+Vertex AI reports the number of tokens in an input.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.codecs.gemini.errors import error_of_reply
-from tollgate.providers.codecs.gemini.paths import model_path
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.vectors import (
     checked_vectors,
     parse_body,
-    read_count,
     reply_bytes_max,
     sent_dimensions,
     split_inputs,
@@ -66,26 +66,19 @@ def encode_inputs(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     if target.project is not None:
         predictions = parse_body(frame.data, _Predictions, target).predictions
         vectors = [prediction.embeddings for prediction in predictions]
     else:
         vectors = parse_body(frame.data, _Batch, target).embeddings
-    counts = [_whole(vector.statistics.token_count) for vector in vectors]
-    known = [count for count in counts if count is not None]
-    tokens = sum(known) if len(known) == len(vectors) else None
+    counts = [count_of(vector.statistics.token_count) for vector in vectors]
+    known_counts = [count for count in counts if count is not None]
+    tokens = sum(known_counts) if len(known_counts) == len(vectors) else None
     return WorkResult(
         pieces=checked_vectors([bytes(vector.values) for vector in vectors], work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),
         raw_usage=None if tokens is None else {"token_count": tokens},
     )
-
-
-def _whole(reported: object) -> int | None:
-    """Return a count, which Vertex AI writes with a decimal point."""
-    is_whole = isinstance(reported, float) and reported.is_integer()
-    return read_count(int(reported) if is_whole and isinstance(reported, float) else reported)
 
 
 def _requests(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:

@@ -1,16 +1,20 @@
-"""The messages of Gemini's generateContent, on AI Studio and Vertex; only the fields that are read.
+"""The paths of Gemini's models on AI Studio and Vertex AI, and the fields that are read in answers.
 
-The shapes are from the discovery document of aiplatform v1, revision 20261106. Zero counts and
-empty lists are left out on the wire. One chunk of a stream has the shape of a whole reply.
+The shapes are from the discovery document of aiplatform v1, revision 20261106. Gemini leaves
+out zero counts and empty lists. A chunk of a stream has the same shape as a whole reply.
 """
 
 from typing import Annotated, Final, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic_core import ValidationError
 
 from tollgate.core.json_value import JsonValue
+from tollgate.providers.ports.base import Target
+from tollgate.providers.shared.refusals import malformed_error
 
-# Names by number; Vertex's own clients request numbers (`$alt=json;enum-encoding=int`).
+# The reasons by number, for replies with numbers (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (
     "FINISH_REASON_UNSPECIFIED",
     "STOP",
@@ -26,7 +30,7 @@ _FINISH_REASONS: Final = (
 
 
 def _named(reason: object) -> object:
-    """Return the name of a reason that arrived as a number."""
+    """Return the name of a finish reason, which may have arrived as a number."""
     if isinstance(reason, int) and 0 <= reason < len(_FINISH_REASONS):
         return _FINISH_REASONS[reason]
     return str(reason) if isinstance(reason, int) else reason
@@ -40,7 +44,7 @@ class _Shape(BaseModel):
 
 
 class PartialArg(_Shape):
-    """A piece of one argument; texts arrive in pieces, other values complete."""
+    """A piece of one argument; only texts are split into pieces."""
 
     path: str = Field(default="", alias="jsonPath")
     string: str | None = Field(default=None, alias="stringValue")
@@ -50,7 +54,7 @@ class PartialArg(_Shape):
 
 
 class FunctionCall(_Shape):
-    """A call, or a piece of one: only the first piece has the name."""
+    """A call, or a piece of a call; only the first piece has the name."""
 
     id: str | None = None
     name: str | None = None
@@ -60,14 +64,14 @@ class FunctionCall(_Shape):
 
 
 class Blob(_Shape):
-    """Bytes of the answer, such as an image."""
+    """Binary content, such as an image."""
 
     media_type: str = Field(default="", alias="mimeType")
     base64: str = Field(default="", alias="data")
 
 
 class Part(BaseModel):
-    """A piece of the answer; content besides text, calls and bytes is in `model_extra`."""
+    """A piece of the answer; `model_extra` has content other than text, calls and bytes."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -79,20 +83,16 @@ class Part(BaseModel):
 
 
 class Content(_Shape):
-    """The pieces of one chunk."""
-
     parts: list[Part] = Field(default=[])
 
 
 class Web(_Shape):
-    """A page that an answer is based on."""
-
     uri: str | None = None
     title: str | None = None
 
 
 class GroundingChunk(_Shape):
-    """One source, in the field of its kind."""
+    """A source, in the field for the kind of source."""
 
     web: Web | None = None
     maps: Web | None = None
@@ -100,14 +100,14 @@ class GroundingChunk(_Shape):
 
 
 class Segment(_Shape):
-    """A passage of the answer, in bytes of UTF-8."""
+    """A passage of the answer, with offsets in UTF-8 bytes."""
 
     start: int = Field(default=0, alias="startIndex")
     end: int | None = Field(default=None, alias="endIndex")
 
 
 class GroundingSupport(_Shape):
-    """A passage of the answer with the numbers of its sources."""
+    """A passage of the answer, and the indexes of the sources that support the passage."""
 
     segment: Segment = Segment()
     chunks: list[int] = Field(default=[], alias="groundingChunkIndices")
@@ -136,27 +136,25 @@ class Citations(_Shape):
 
 
 class TokenLogProb(_Shape):
-    """The log probability of a token; an empty token and a probability of 1 may be left out."""
+    """A token and its log probability; an empty token or a probability of 1 may be missing."""
 
     token: str = ""
     log_probability: float = Field(default=0.0, alias="logProbability")
 
 
 class TopCandidates(_Shape):
-    """The likeliest tokens at one position."""
-
     candidates: list[TokenLogProb] = Field(default=[])
 
 
 class LogProbsResult(_Shape):
-    """The tokens of a chunk, and the likeliest tokens at each position."""
+    """The tokens of a chunk, and the most likely tokens at each position."""
 
     chosen: list[TokenLogProb] = Field(default=[], alias="chosenCandidates")
     top: list[TopCandidates] = Field(default=[], alias="topCandidates")
 
 
 class Candidate(_Shape):
-    """One of the answers."""
+    """One of the alternative answers."""
 
     index: int = 0
     content: Content = Content()
@@ -184,12 +182,20 @@ class Chunk(_Shape):
     error: JsonValue = None
 
 
+def read_chunk(data: bytes, provider: str) -> Chunk:
+    """Parse one event or a whole reply; raise UpstreamError for unreadable data."""
+    try:
+        return Chunk.model_validate_json(data)
+    except ValidationError as invalid:
+        raise malformed_error(provider, "a frame that cannot be read") from invalid
+
+
 class Chunks(RootModel[list[Chunk]]):
     """A stream that arrives as one JSON array."""
 
 
 class ErrorCause(_Shape):
-    """One of the details of an error: a reason, or how long to wait (`34.4s`)."""
+    """A detail of an error: a reason, or the time to wait before a retry (`34.4s`)."""
 
     reason: str | None = None
     retry_delay: str | None = Field(default=None, alias="retryDelay")
@@ -205,10 +211,18 @@ class ErrorDetail(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply; streaming paths send it in a list."""
-
     error: ErrorDetail
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole error reply."""
+    """The body of an error reply; on streaming paths Gemini sends a list with one error."""
+
+
+def model_path(target: Target) -> str:
+    """Return the path of a model, to which the caller appends a method."""
+    model = quote(target.upstream_model, safe="")
+    owner = "/v1beta"
+    if target.project is not None and target.location is not None:
+        project, location = quote(target.project, safe=""), quote(target.location, safe="")
+        owner = f"/v1/projects/{project}/locations/{location}/publishers/google"
+    return f"{owner}/models/{model}"

@@ -1,6 +1,6 @@
-"""Encodes a text to speak, and decodes the answer, whose audio is in base64.
+"""Encodes a text to speak, and decodes the base64 audio in the answer.
 
-`POST /v1/audio/generation` takes `text`, `speed`, `language` and `voice`, and answers `audio` and
+`POST /v1/audio/generation` accepts `text`, `speed`, `language` and `voice`, and returns `audio` and
 `duration` (Hyperbolic's catalog of APIs, seen 2026-11-22). The server chooses the model.
 """
 
@@ -27,7 +27,7 @@ class _Answer(Struct, frozen=True):
 
 
 def encode(work: SpeechRequest, target: Target) -> WireRequest:
-    """Encode the text; the server has no field for instructions."""
+    """Encode the text, without instructions: the server has no field for them."""
     body: dict[str, JsonValue] = {"text": work.text, "voice": work.voice}
     if work.speed is not None:
         body["speed"] = work.speed
@@ -48,7 +48,7 @@ class SpeechDecoder:
         self._answered = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the audio; raise UpstreamError if it is not the MP3 that the caller expects."""
+        """Yield the audio; raise UpstreamError for audio in another format than MP3."""
         sound = decode_sound(parse_body(frame.data, _Answer, self._target).audio, self._target)
         if not sound.startswith(_MP3_BEGINNINGS):
             raise malformed_error(self._target.provider, "audio that is not MP3")
@@ -58,7 +58,7 @@ class SpeechDecoder:
         yield Output(pieces=(sound,))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the audio; raise UpstreamError if there was none."""
+        """Yield the end of the audio; raise UpstreamError if there was no audio."""
         if not self._answered:
             raise early_close_error(self._target.provider)
         yield Ended(finish="stop")

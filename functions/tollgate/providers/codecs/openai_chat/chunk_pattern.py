@@ -1,4 +1,4 @@
-"""The bytes around the text of a stream's chunks, which most servers repeat in every chunk."""
+"""Finds a chunk's text between the bytes that most servers repeat in every chunk of a stream."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,21 +8,21 @@ import msgspec
 from tollgate.providers.codecs.openai_chat.wire import CHUNKS
 from tollgate.providers.shared.refusals import UNREADABLE
 
-# Learning stops after this many tries: some servers vary every chunk, for example by padding.
+# Learning stops after this number of tries, because some servers vary every chunk by padding.
 _LEARNED_MAX: Final = 4
 _PROBE: Final = "probe"
 _STRINGS: Final = msgspec.json.Decoder(str)
 
 
 class ChunkPattern:
-    """The bytes before and after the text of a plain chunk; matching costs a fifth of parsing.
+    """The bytes around the text of a plain chunk; a match takes a fifth of a parser's time.
 
-    A pattern is verified before use: the chunk with another text in the same place must parse as a
-    plain chunk of that text. Any JSON string between the same bytes is then such a text.
+    A pattern is verified before use: the chunk with another text in the same position must parse as
+    a plain chunk with that text. The same then holds for any JSON string between these bytes.
     """
 
     def __init__(self) -> None:
-        # No chunk begins with a line break, so nothing matches before a pattern is learned.
+        # No chunk begins with a line break, so no chunk matches before a pattern is learned.
         self._before = b"\n"
         self._after = b""
         self._from = self._to = 0
@@ -31,25 +31,25 @@ class ChunkPattern:
         """True once a pattern was learned."""
 
     def find_text(self, chunk: bytes) -> str | None:
-        """Return the text of a chunk of this pattern; None if the chunk has to be parsed."""
+        """Return the text of a chunk that matches the pattern; None if it must be parsed."""
         if not (chunk.startswith(self._before) and chunk.endswith(self._after)):
             return None
         try:
             text = chunk[self._from : self._to].decode()
         except UnicodeDecodeError:
             return None
-        # JSON escapes quotes, backslashes and control characters, and nothing else.
+        # JSON must escape quotes, backslashes and control characters only.
         return text if text.isprintable() and '"' not in text and "\\" not in text else None
 
     def find_texts(self, chunks: Sequence[bytes]) -> list[str]:
-        """Return the texts of the chunks up to the first that is not of this pattern."""
+        """Return the texts of the chunks before the first chunk that does not match the pattern."""
         count = len(chunks)
         while count and not self._fits(chunks[count - 1]):
             count -= 1
         if not count:
             return []
         written = [chunk[self._from : self._to] for chunk in chunks[:count]]
-        # Rebuilt chunks are as long as the received ones: one comparison checks all.
+        # The rebuilt chunks have the length of the received chunks, so one comparison checks all.
         between = (self._after + b"\n" + self._before).join(written)
         if self._before + between + self._after != b"\n".join(chunks[:count]):
             misfits = (place for place in range(count) if not self._fits(chunks[place]))
@@ -65,13 +65,13 @@ class ChunkPattern:
         return texts if is_plain else [*_decode(texts)]
 
     def learn(self, chunk: bytes, text: str) -> None:
-        """Store the pattern of a plain chunk of this text, if the chunk contains the text."""
+        """Store the pattern of a plain chunk with this text, if the text is found in the chunk."""
         if self._learned == _LEARNED_MAX:
             return
         self._learned += 1
         before, found, after = chunk.partition(f'"{text}"'.encode())
-        # The probe must differ from the text. The match must not be an object key: replacing a key
-        # could change which of two values counts.
+        # The probe must differ from the text. The text must not be an object key, because replacing
+        # a key could change which of two equal keys counts.
         if not found or text == _PROBE or after.lstrip().startswith(b":"):
             return
         before, after = before + b'"', b'"' + after
@@ -85,7 +85,7 @@ class ChunkPattern:
             self.is_known = True
 
     def _fits(self, chunk: bytes) -> bool:
-        """Return whether a chunk begins and ends with the bytes of the pattern."""
+        """Return whether a chunk begins and ends with the pattern's bytes."""
         return (
             len(chunk) >= self._from - self._to
             and chunk.startswith(self._before)
@@ -94,7 +94,7 @@ class ChunkPattern:
 
 
 def _decode(written: Sequence[str]) -> Iterator[str]:
-    """Decode texts written as the inside of JSON strings, up to the first invalid one."""
+    """Decode the contents of JSON strings, up to the first invalid string."""
     for text in written:
         try:
             yield _STRINGS.decode(f'"{text}"')

@@ -9,7 +9,7 @@ from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
 
 def make_codec(_: WireFormat) -> Codec:
-    """Return the codec; chat completions need no facts of the format's row."""
+    """Return the codec, which reads nothing from the row of its format."""
     return Codec(
         encode=encode,
         decoder=lambda target: ChatDecoder(target.provider, signer=target.dialect.known_signer),

@@ -32,8 +32,8 @@ from tollgate.providers.codecs.openai_chat.wire import (
     ThinkingItem,
 )
 from tollgate.providers.ports.base import Frame, ReadDecoder
+from tollgate.providers.shared.openai_choices import finish_of
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
-from tollgate.providers.shared.openai_finish import finish_of
 from tollgate.providers.shared.openai_usage import openai_usage_of
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
@@ -44,7 +44,8 @@ _NO_NAME: Final = "message"
 _INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
-# Limits of decoding together: the fewest frames at once, and the most groups of a read.
+# Frames are decoded together only in groups of at least this size, and at most this number of
+# groups per read.
 _TOGETHER_MIN: Final = 4
 _GROUPS_MAX: Final = 4
 
@@ -58,7 +59,7 @@ class ChatDecoder(ReadDecoder):
     def __init__(self, provider: str, *, signer: str | None = None) -> None:
         self._provider = provider
         self._started = False
-        # The open text has the key _TEXT, a call has its number as key.
+        # The key of the open text is _TEXT, and the key of a call is its number.
         self._parts = Parts[Hashable, OpenPart]()
         self._calls = ToolCalls(self._parts)
         self._pattern = ChunkPattern()
@@ -70,9 +71,9 @@ class ChatDecoder(ReadDecoder):
 
     @override
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Return the events of one SSE event, or of a whole reply that was not streamed."""
+        """Return the events of one SSE event, or of the whole reply of a server without streams."""
         opened = self._open_text()
-        # Most chunks add to the open text: they skip the general path.
+        # A fast path, because most chunks add to the open text.
         if opened is not None and frame.event != "error":
             text = self._pattern.find_text(frame.data)
             if text:
@@ -95,7 +96,7 @@ class ChatDecoder(ReadDecoder):
 
     @override
     def feed_read(self, frames: Sequence[Frame]) -> Iterator[Grouped]:
-        """Yield the events of frames that arrived together; plain chunks in a row become one."""
+        """Yield the events of frames that arrived together, and join the texts of plain chunks."""
         place = groups = 0
         while place < len(frames):
             left = len(frames) - place
@@ -105,31 +106,28 @@ class ChatDecoder(ReadDecoder):
                     groups += 1
                     texts = self._pattern.find_texts(_unnamed(frames[place:]))
                     place += len(texts)
-                    if shown := [text for text in texts if text]:
-                        yield opened.add_together(shown)
+                    if plain_texts := [text for text in texts if text]:
+                        yield opened.add_together(plain_texts)
                     if place == len(frames):
                         return
             yield from self.feed(frames[place])
             place += 1
 
     def _open_text(self) -> OpenPart | None:
-        """Return the open text; None if there is none, or if notes on it are buffered."""
+        """Return the open text; None if no text is open, or if notes on the text are buffered."""
         opened = self._parts.get(_TEXT)
         is_plain = opened is not None and type(opened.part) is Text and not self._notes
         return opened if is_plain else None
 
     @override
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
-        # Snowflake ends with an empty finish reason. A truncated stream may have one too, so an
-        # empty reason is accepted only with [DONE] or a call.
+        # Snowflake's finish reason is empty. Because a truncated stream may have an empty reason
+        # too, the decoder accepts one only with [DONE] or a call.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise early_close_error(self._provider)
-        finish = finish_of(self._finish, self._provider)
+        finish = self._parts.finish_of(finish_of(self._finish, self._provider))
         yield from self._close_text()
         yield from self._parts.close_all()
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
 
     def _parsed(self, data: bytes, event: str) -> Chunk:
@@ -148,7 +146,7 @@ class ChatDecoder(ReadDecoder):
 
     def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
         counted = chunk.counted
-        # Azure's first chunk has neither choices nor an id: the stream starts with the next chunk.
+        # Azure's first chunk has neither choices nor an id, so `Started` waits for the next chunk.
         if not self._started and (chunk.choices or counted is not None):
             self._started = True
             yield Started(
@@ -180,7 +178,7 @@ class ChatDecoder(ReadDecoder):
                 self._notes += self._citations.of_text(delta.annotations)
             yield from self._delta(delta, data)
         if choice.finish_reason is not None:
-            # OpenRouter repeats the final chunk; an empty reason never replaces a real one.
+            # OpenRouter repeats the final chunk. An empty reason never replaces another reason.
             self._finish = choice.finish_reason or self._finish or ""
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
@@ -210,7 +208,7 @@ class ChatDecoder(ReadDecoder):
                 ) from orphan
 
     def _reasoning(self, delta: Delta) -> Iterator[StreamEvent]:
-        """Yield the reasoning of a delta once; some servers send it under two or three names."""
+        """Yield the reasoning of a delta once, even if a server sends it under several names."""
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
         if plain and not any(map(text_of, details)):
@@ -228,17 +226,17 @@ class ChatDecoder(ReadDecoder):
         yield from self._close_text()
         scheme, _, content = url.partition(",")
         inline = _INLINE_IMAGE.fullmatch(scheme)
-        shown: InlineMedia | MediaUrl
+        source: InlineMedia | MediaUrl
         if inline is not None and content:
-            shown = InlineMedia(media_type=inline[1], base64=content)
+            source = InlineMedia(media_type=inline[1], base64=content)
         elif url.startswith("https://"):
-            shown = MediaUrl(url=url)
+            source = MediaUrl(url=url)
         else:
             raise malformed_error(self._provider, "a picture that cannot be read")
-        # This import runs with the first image: most processes never see one.
+        # Imported here, because most processes never receive an image.
         from tollgate.providers.shared.pictures import check_shown
 
-        yield from self._parts.show(check_shown(shown, self._provider))
+        yield from self._parts.show(check_shown(source, self._provider))
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:
@@ -261,7 +259,7 @@ class ChatDecoder(ReadDecoder):
             yield opened.add(text)
 
     def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
-        """Return the open text of this kind, opening it if needed."""
+        """Return the open text of this kind, and open it first if necessary."""
         opened = self._parts.get(_TEXT)
         if opened is None or type(opened.part) is not kind:
             yield from self._close_text()
@@ -274,7 +272,7 @@ class ChatDecoder(ReadDecoder):
         return opened
 
     def _noted(self) -> Iterator[StreamEvent]:
-        """Yield buffered citations and log probabilities, once a text or a refusal is open."""
+        """Yield the buffered citations and log probabilities if a text or a refusal is open."""
         opened = self._parts.get(_TEXT)
         if opened is not None and not isinstance(opened.part, Reasoning):
             yield from map(opened.note, self._notes)
@@ -285,7 +283,7 @@ class ChatDecoder(ReadDecoder):
 
 
 def _unnamed(frames: Sequence[Frame]) -> Sequence[bytes]:
-    """Return the data of the frames up to the first with an event name, which may be an error."""
+    """Return the data of the frames before the first named event, which may be an error."""
     if {frame.event for frame in frames} == {_NO_NAME}:
         return [frame.data for frame in frames]
     return [frame.data for frame in takewhile(lambda frame: frame.event == _NO_NAME, frames)]

@@ -1,4 +1,4 @@
-"""Encodes a generation request in OpenAI's chat completions format, in a server's dialect."""
+"""Encodes generation requests as chat completions, in the dialect of the server."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -46,7 +46,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = reasoning_fields(request.reasoning, target)
-    stated = stated_parameters(request)
+    parameters = stated_parameters(request)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "messages": ChatMessages(target).encode(request.messages),
@@ -54,7 +54,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         **limit_fields(request, target),
         **_tools(request, dialect),
         **_output_format(request.output_format),
-        **_parameters(stated, dialect),
+        **_parameters(parameters, dialect),
         **reasoning,
         **request.guided,
     }
@@ -64,7 +64,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _sent_otherwise(request, dialect), stated),
+            *unsupported(request, body.keys() | _sent_otherwise(request, dialect), parameters),
             *changed,
         ),
         unreadable=unreadable,
@@ -73,7 +73,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
 
 def _is_native(output: OutputFormat, target: Target) -> bool:
-    """Return whether the server, and for a schema also the model, enforces this format."""
+    """Return whether the server enforces this format; a schema needs the model's support too."""
     match output:
         case JsonOutput():
             return target.dialect.output_format is not None
@@ -86,15 +86,15 @@ def _is_native(output: OutputFormat, target: Target) -> bool:
 
 def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, JsonValue]:
     """Return the parameters that the server accepts, under the server's own names."""
-    sent = {name: value for name, value in stated.items() if name not in dialect.refuses}
-    if "seed" in sent:
-        sent[dialect.seed_field] = sent.pop("seed")
-    return sent
+    accepted = {name: value for name, value in stated.items() if name not in dialect.refuses}
+    if "seed" in accepted:
+        accepted[dialect.seed_field] = accepted.pop("seed")
+    return accepted
 
 
 def _sent_otherwise(request: GenerationRequest, dialect: Dialect) -> set[str]:
-    """Return the names of options sent within messages and tools, or under another name."""
-    # This format has no cache marks on calls.
+    """Return the names of options that are sent in messages and tools, or under other names."""
+    # Chat completions have no field for cache marks on calls.
     marks = dialect.cache_marks and not has_marked_calls(request)
     return {
         "image_url.detail",

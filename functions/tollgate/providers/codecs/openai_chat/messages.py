@@ -21,13 +21,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.providers.codecs.openai_chat.thoughts import render_thoughts
 from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.dialect import Dialect
@@ -37,7 +31,7 @@ _ATTACHED: Final = "(attached below)"
 
 
 class ChatMessages:
-    """The messages of one request in the dialect of one target."""
+    """Encodes the messages of one request in the dialect of one target."""
 
     def __init__(self, target: Target) -> None:
         self._dialect = target.dialect
@@ -45,9 +39,9 @@ class ChatMessages:
         self._media: list[JsonValue] = []
 
     def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """Return all messages; media of tool results follow the group of these results.
+        """Return all messages, with the media of tool results in a user turn after the results.
 
-        Tool messages can have only text, so a user turn shows the media of a result.
+        A tool message can have only text.
         """
         for message in messages:
             if not isinstance(message, ToolMessage):
@@ -64,7 +58,7 @@ class ChatMessages:
     def _message(self, message: Message) -> JsonValue:
         match message:
             case SystemMessage():
-                # Every provider except OpenAI knows only `system`.
+                # Only OpenAI accepts the role `developer`.
                 role = message.role if self._dialect.developer_role else "system"
                 content = self._content(message.content)
                 return self._named({"role": role, "content": content}, message.name)
@@ -102,14 +96,15 @@ class ChatMessages:
                 case Text():
                     texts.append(part)
                 case Refusal():
-                    # A refusal is sent back as text: only OpenAI has a field for refusals.
+                    # Only OpenAI has a field for refusals, so a refusal is sent as text.
                     texts.append(Text(text=part.text))
                 case Reasoning():
                     thoughts.append(part)
                 case ToolCall():
                     calls.append(part)
                 case MadeImage():
-                    # `keep_readable` has already left out images, which servers do not take back.
+                    # Servers do not accept images that a model made; `keep_readable` has removed
+                    # them.
                     pass
                 case _:
                     assert_never(part)
@@ -125,7 +120,7 @@ class ChatMessages:
     def _thoughts(
         self, thoughts: Sequence[Reasoning], text: str, calls: Sequence[ToolCall]
     ) -> dict[str, JsonValue]:
-        """Return the fields of an assistant turn that carry, or contain, its reasoning."""
+        """Return the fields of an assistant turn that contain its reasoning."""
         thought = "".join(reasoning.text for reasoning in thoughts)
         match self._dialect.reasoning_field:
             case None:
@@ -139,12 +134,12 @@ class ChatMessages:
                 tagged = f"<think>\n{thought}\n</think>\n\n{text}"
                 return {"content": tagged} if thought else {}
             case "thinking_parts":
-                shown: list[JsonValue] = [
+                content: list[JsonValue] = [
                     {"type": "thinking", "thinking": [{"type": "text", "text": thought}]}
                 ]
                 if text:
-                    shown.append({"type": "text", "text": text})
-                return {"content": shown} if thought else {}
+                    content.append({"type": "text", "text": text})
+                return {"content": content} if thought else {}
             case unknown:
                 assert_never(unknown)
 
@@ -160,7 +155,7 @@ class ChatMessages:
         return encoded
 
     def _call_id(self, id_: str) -> str:
-        """Return the id, or one derived from the id alone, so that call and result agree."""
+        """Return the id, or an allowed id derived from it, equal for call and result."""
         length = self._dialect.tool_call_id_length
         if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
             return id_
@@ -204,7 +199,7 @@ class ChatMessages:
             )
         match self._dialect.document_part:
             case "file":
-                # OpenRouter accepts a URL in the field of the data.
+                # OpenRouter accepts a URL in `file_data`.
                 file: JsonValue = {
                     "filename": part.filename or FILENAME,
                     "file_data": url_of(part.source),
@@ -224,7 +219,7 @@ class ChatMessages:
 def add_mark(
     encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
 ) -> dict[str, JsonValue]:
-    """Return a part or a tool, with its cache mark if it has one and the server accepts marks."""
+    """Return a part or a tool, with its cache mark if the server accepts marks."""
     if cache is None or not dialect.cache_marks:
         return encoded
     mark: dict[str, JsonValue] = {"type": "ephemeral"}

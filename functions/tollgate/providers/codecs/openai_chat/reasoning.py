@@ -9,42 +9,42 @@ _ADAPTED = ("reasoning",)
 
 
 def reasoning_fields(
-    wanted: ReasoningOptions | None, target: Target
+    options: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the fields of the body, and `reasoning` if they differ from the request."""
-    thinks = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or thinks is None:
+    """Return the fields of the body, and `reasoning` if they depart from the request."""
+    thinks = None if options is None else wants_thoughts(options)
+    if options is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
         return {}, _ADAPTED if thinks else ()
     match target.dialect.reasoning:
         case "effort":
-            return _effort(wanted, target)
+            return _effort(options, target)
         case "object":
-            return {"reasoning": _object(wanted, thinks=thinks)}, ()
+            return {"reasoning": _object(options, thinks=thinks)}, ()
         case "thinking":
             switch: JsonValue = {"type": "enabled" if thinks else "disabled"}
-            fields, changed = _effort(wanted, target) if thinks else ({}, ())
+            fields, changed = _effort(options, target) if thinks else ({}, ())
             return {"thinking": switch, **fields}, changed
         case _:
             return {}, _ADAPTED
 
 
 def _effort(
-    wanted: ReasoningOptions, target: Target
+    options: ReasoningOptions, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    effort = effort_wanted(wanted)
+    effort = effort_wanted(options)
     if effort is None:
         return {}, ()
-    known = nearest_effort(effort, target.dialect.efforts)
-    exact = known == effort and wanted.tokens_max is None
-    return {} if known is None else {"reasoning_effort": known}, () if exact else _ADAPTED
+    nearest = nearest_effort(effort, target.dialect.efforts)
+    exact = nearest == effort and options.tokens_max is None
+    return {} if nearest is None else {"reasoning_effort": nearest}, () if exact else _ADAPTED
 
 
-def _object(wanted: ReasoningOptions, *, thinks: bool) -> JsonValue:
+def _object(options: ReasoningOptions, *, thinks: bool) -> JsonValue:
     if not thinks:
         return {"enabled": False}
-    # OpenRouter accepts a budget or an effort, not both.
-    if wanted.tokens_max is not None:
-        return {"max_tokens": wanted.tokens_max}
-    return {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}
+    # OpenRouter refuses a budget together with an effort.
+    if options.tokens_max is not None:
+        return {"max_tokens": options.tokens_max}
+    return {"enabled": True} if options.effort is None else {"effort": options.effort}

@@ -1,7 +1,7 @@
-"""Reasoning of OpenAI-like servers: parts of `reasoning_details`, and what is sent back.
+"""Reads reasoning from the answers of OpenAI-like servers, and writes it into later requests.
 
-OpenRouter and servers that follow it (Snowflake, Vercel) put signatures there; the details must
-come back unchanged. https://openrouter.ai/docs/use-cases/reasoning-tokens
+OpenRouter, Snowflake and Vercel put signatures into `reasoning_details`, which must come back
+unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,13 +13,7 @@ from typing_extensions import override
 from tollgate.core.content import Reasoning, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.json_value import JsonValue
-from tollgate.core.reasoning_details import (
-    Detail,
-    JoinedDetail,
-    read_detail,
-    text_of,
-    write_detail,
-)
+from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail, text_of, write_detail
 from tollgate.core.signers import GEMINI
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.parts import OpenPart
@@ -27,7 +21,7 @@ from tollgate.providers.shared.readable import Readership
 
 
 class OpenThought(OpenPart, kw_only=True):
-    """Reasoning that is still arriving, and its detail if it has one."""
+    """Reasoning that is still arriving, with its detail in `reasoning_details`, if any."""
 
     signer: str | None
     detail: JoinedDetail = field(default_factory=JoinedDetail)
@@ -36,7 +30,7 @@ class OpenThought(OpenPart, kw_only=True):
         """Return whether a piece belongs to this reasoning."""
         if not self.detail.is_empty:
             return self.detail.is_continued_by(piece)
-        # A signature may follow a text that arrived without details.
+        # A piece with only a signature may follow a text that arrived without details.
         return not self.length or not text_of(piece)
 
     def take(self, piece: Detail) -> str:
@@ -46,23 +40,22 @@ class OpenThought(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part."""
         if not self.detail.is_empty:
             self.provenance = read_detail(self.detail.join(), self.signer).provenance
         return super().finish()
 
 
 def open_thought(piece: Detail, signer: str | None) -> OpenThought:
-    """Return the reasoning that begins with a piece of a detail, or with plain text."""
+    """Return new reasoning that begins with a piece of a detail, or with plain text."""
     begun = read_detail(piece, signer).provenance if piece else None
     return OpenThought(part=Reasoning(text="", provenance=begun), signer=signer)
 
 
 def readership(target: Target) -> Readership:
-    """Return the reasoning that a server accepts in the history, as stated by its row."""
+    """Return the rules for the reasoning that a server accepts in the history, from its dialect."""
     dialect, signer = target.dialect, target.dialect.known_signer
     if dialect.reasoning_field == "reasoning_details":
-        # A router that serves many signers distinguishes their reasoning itself.
+        # A router with models of many signers tells their reasoning apart itself.
         signers = None if signer is None else {signer}
         calls = {GEMINI} if signer in (None, GEMINI) else set()
         return Readership(model=target.model, signers=signers, unsigned="any", call_signers=calls)
@@ -77,7 +70,7 @@ def readership(target: Target) -> Readership:
 def render_thoughts(
     thoughts: Iterable[Reasoning], calls: Iterable[ToolCall]
 ) -> dict[str, JsonValue]:
-    """Return the fields of a turn with its reasoning, and with signatures of its calls."""
+    """Return the fields of a turn for its reasoning and for the signatures of its calls."""
     parts = [*thoughts, *_signatures(calls)]
     if all(part.provenance is None for part in parts):
         text = "".join(part.text for part in parts)

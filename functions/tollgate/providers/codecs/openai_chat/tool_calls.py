@@ -1,19 +1,18 @@
-"""Assembles parallel tool calls from pieces, although servers leave out or repeat some fields.
+"""Assembles parallel tool calls from pieces, some of whose fields servers leave out or repeat.
 
-OpenAI numbers its calls and names each once. Recorded departures: no index at all (Mistral,
-Ollama), a whole call in one delta (xAI, Groq), the name repeated as an empty text (Mistral), one
-index for several calls, no id. A piece continues a call if its index or its id is known, or if it
-has neither id nor name; otherwise it begins a call.
+OpenAI numbers its calls and sends each name once. Other servers send no index (Mistral, Ollama), a
+whole call in one delta (xAI, Groq), an empty name with later pieces (Mistral), one index for
+several calls, or no id. A piece continues a call if its index or its id is known, or if the piece
+has neither id nor name. Any other piece begins a call.
 """
 
-import hashlib
 from collections.abc import Hashable, Iterator
 
 from tollgate.core.content import Part, Provenance, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.signers import GEMINI
 from tollgate.providers.codecs.openai_chat.wire import ToolCallDelta
-from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.parts import OpenPart, Parts, make_call_id
 
 
 class _OpenCall(OpenPart, kw_only=True):
@@ -21,7 +20,7 @@ class _OpenCall(OpenPart, kw_only=True):
 
 
 class OrphanPiece(Exception):
-    """A piece belongs to no call and does not name a new one."""
+    """A piece belongs to no known call and does not name a new call."""
 
 
 class ToolCalls:
@@ -34,9 +33,9 @@ class ToolCalls:
         self._by_id: dict[str, _OpenCall] = {}
 
     def feed(self, piece: ToolCallDelta, seed: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one piece; raise OrphanPiece if it belongs to no call and names none.
+        """Yield the events of one piece; raise OrphanPiece if the piece belongs to no call.
 
-        `seed` is the frame of the piece, from which the id of a call without an id is derived.
+        `seed`, the frame of the piece, makes the id of a call to which the server assigned no id.
         """
         call = self._known(piece)
         if call is None:
@@ -53,7 +52,7 @@ class ToolCalls:
             call = self._by_index.get(piece.index)
             if call is None or not (names_itself and piece.id):
                 return call
-            # Some servers give every call the same index; the id then distinguishes the calls.
+            # Some servers number every call alike, and only the ids tell the calls apart.
             return call if piece.id == call.stated_id else None
         if piece.id:
             call = self._by_id.get(piece.id)
@@ -67,7 +66,7 @@ class ToolCalls:
         name = piece.function.name
         if not name:
             raise OrphanPiece
-        id_ = piece.id or _made_id(seed, len(self._calls) + 1)
+        id_ = piece.id or make_call_id("call", seed, len(self._calls) + 1)
         call = _OpenCall(
             part=ToolCall(id=id_, name=name, arguments="", provenance=_provenance(piece)),
             stated_id=piece.id,
@@ -81,7 +80,7 @@ class ToolCalls:
 
 
 def _provenance(piece: ToolCallDelta) -> Provenance | None:
-    """Return the signature of a call, which Google's OpenAI-compatible API requires back."""
+    """Return a call's signature, which Google's OpenAI-compatible API requires back."""
     google = piece.extra_content and piece.extra_content.google
     if not google or not google.thought_signature:
         return None
@@ -90,8 +89,3 @@ def _provenance(piece: ToolCallDelta) -> Provenance | None:
 
 def _is_signed(part: Part) -> bool:
     return isinstance(part, ToolCall) and part.provenance is not None
-
-
-def _made_id(seed: bytes, number: int) -> str:
-    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
-    return f"call_{digest.hexdigest()}"

@@ -1,8 +1,8 @@
 """The chunks of an OpenAI-like server.
 
-Structs have only the fields that are read. The shapes are OpenAI's chunk schema and the variants of
-its imitators (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas
-without an index, arguments as an object, usage in a choice.
+The structs have only the fields that the gateway reads. The shapes are OpenAI's chunk schema and
+the variants of its imitators (seen 2026-11-21): Mistral's content lists, two names for reasoning,
+tool deltas without an index, arguments as an object, usage in a choice.
 """
 
 from typing import Any, Final
@@ -12,13 +12,11 @@ from msgspec import Struct
 
 
 class TextItem(Struct, frozen=True, tag_field="type", tag="text"):
-    """A text in a content list."""
-
     text: str
 
 
 class ReferenceItem(Struct, frozen=True, tag_field="type", tag="reference"):
-    """Mistral's mark that a text is based on results of the caller's own tools, given by number."""
+    """Mistral's references from a text to results of the caller's tools, by number."""
 
     reference_ids: list[int | str] = []
 
@@ -30,8 +28,6 @@ class ThinkingItem(Struct, frozen=True, tag_field="type", tag="thinking"):
 
 
 class FunctionDelta(Struct, frozen=True):
-    """A piece of a call."""
-
     name: str | None = None
     arguments: str | dict[str, Any] | list[Any] | None = None
 
@@ -44,20 +40,16 @@ class FunctionDelta(Struct, frozen=True):
 
 
 class GoogleContent(Struct, frozen=True):
-    """Gemini's data on a call."""
-
     thought_signature: str | None = None
 
 
 class ExtraContent(Struct, frozen=True):
-    """Data for which the format has no field."""
+    """Data of servers for which OpenAI's format has no field."""
 
     google: GoogleContent | None = None
 
 
 class ToolCallDelta(Struct, frozen=True):
-    """A piece of one of several calls."""
-
     index: int | None = None
     id: str | None = None
     function: FunctionDelta = FunctionDelta()
@@ -74,8 +66,6 @@ class UrlCitation(Struct, frozen=True):
 
 
 class Annotation(Struct, frozen=True):
-    """A mark on the text."""
-
     type: str | None = None
     url_citation: UrlCitation | None = None
 
@@ -90,7 +80,7 @@ class TokenLogProbs(Struct, frozen=True):
 
 
 class ImageUrl(Struct, frozen=True):
-    """The address of an image, most often a data: URL with its bytes."""
+    """The URL of an image, most often a data: URL."""
 
     url: str
 
@@ -117,7 +107,7 @@ class Delta(Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """True if it has content that no answer here can hold; Snowflake sends empty fields."""
+        """True for content that the gateway does not support; Snowflake's empty fields are none."""
         fields = (self.audio, self.function_call)
         if not any(fields):
             return False
@@ -125,7 +115,7 @@ class Delta(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers; servers without streaming send `message`, Moonshot sends `usage` here."""
+    """An answer; a server that does not stream sends `message`. Moonshot sends `usage` here."""
 
     index: int | None = None
     delta: Delta | None = None
@@ -136,8 +126,6 @@ class Choice(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """A page that Perplexity has read."""
-
     url: str | None = None
     title: str | None = None
 
@@ -150,8 +138,6 @@ class Groq(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """One event of a stream."""
-
     id: str | None = None
     model: str | None = None
     system_fingerprint: str | None = None
@@ -165,7 +151,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def plain_text(self) -> str | None:
-        """The text of a chunk that has nothing else, as nearly all chunks; None for others."""
+        """The text, if the chunk has nothing else, as nearly all chunks; None for other chunks."""
         choices = self.choices
         if choices is None or len(choices) != 1 or self.usage or self.x_groq or self.error:
             return None
@@ -197,7 +183,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def counted(self) -> dict[str, Any] | None:
-        """The usage, from any of the places where servers put it."""
+        """The usage, from any of the fields in which servers send it."""
         if self.usage is not None:
             return self.usage
         for choice in self.choices or ():
@@ -206,5 +192,5 @@ class Chunk(Struct, frozen=True):
         return self.x_groq.usage if self.x_groq else None
 
 
-# Not strict, because imitators write numbers as text or with a decimal point.
+# Not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

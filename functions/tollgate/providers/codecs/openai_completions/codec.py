@@ -9,7 +9,6 @@ from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
 
 def make_codec(format_: WireFormat) -> Codec:
-    """Return the codec for the row of its format."""
     return Codec(
         encode=lambda request, target: encode(request, target, format_),
         decoder=lambda target: CompletionDecoder(target.provider),

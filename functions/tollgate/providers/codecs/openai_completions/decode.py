@@ -1,4 +1,4 @@
-"""The decoder of legacy completions streams."""
+"""The decoder of streams in OpenAI's legacy completions format."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,8 +8,8 @@ from tollgate.core.events import Ended, LogProbs, Started, StreamEvent, UsageRep
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.codecs.openai_completions.wire import CHUNKS, Choice, Chunk, TextLogProbs
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.openai_choices import finish_of
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
-from tollgate.providers.shared.openai_finish import finish_of
 from tollgate.providers.shared.openai_usage import openai_usage_of
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
@@ -18,7 +18,7 @@ _TEXT: Final = "text"
 
 
 class CompletionDecoder:
-    """Decodes one stream; `Ended` comes as it closes, since usage follows the finish reason."""
+    """Decodes one stream; `Ended` waits for its end: usage follows the finish reason."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -27,13 +27,12 @@ class CompletionDecoder:
         self._finish: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one SSE event, or of a whole reply that was not streamed."""
+        """Yield the events of one SSE event, or of the whole reply of a server without streams."""
         data = frame.data.strip()
         if data and data != b"[DONE]":
             yield from self._chunk(self._parsed(data, frame.event))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._finish is None:
             raise early_close_error(self._provider)
         finish = finish_of(self._finish, self._provider)
@@ -85,12 +84,12 @@ class CompletionDecoder:
             self._finish = choice.finish_reason or self._finish
 
 
-def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
-    """Return log probabilities in the form of chat completions, None if there are none."""
-    if stated is None or not stated.tokens:
+def _log_probs(lists: TextLogProbs | None) -> LogProbs | None:
+    """Return the log probabilities in the form of chat completions, None without any."""
+    if lists is None or not lists.tokens:
         return None
-    values = stated.token_logprobs or []
-    alternatives = stated.top_logprobs or []
+    values = lists.token_logprobs or []
+    alternatives = lists.top_logprobs or []
     return LogProbs(
         entries=tuple(
             {
@@ -101,7 +100,7 @@ def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
                     alternatives[place] if place < len(alternatives) else None
                 ),
             }
-            for place, token in enumerate(stated.tokens)
+            for place, token in enumerate(lists.tokens)
         )
     )
 

@@ -1,4 +1,4 @@
-"""Encodes a generation request as a prompt to complete, in OpenAI's legacy format."""
+"""Encodes generation requests as prompts, in OpenAI's legacy completions format."""
 
 from typing import Final
 
@@ -12,16 +12,16 @@ from tollgate.providers.shared.efforts import wants_thoughts
 from tollgate.providers.shared.openai_writing import limit_fields, path_of
 
 _PATH: Final = "/completions"
-# The largest number of alternatives for a token at OpenAI; some of its imitators accept more.
+# OpenAI's maximum number of alternatives for a token; some other servers accept more.
 _ALTERNATIVES_MAX: Final = 5
-# Two parameters of a request that become one field of a body.
+# Two parameters that become one field of the body.
 _LOG_PROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/completions`, always streamed.
 
-    Raises RequestError for content that a prompt cannot express; the planner avoids this case.
+    Raises RequestError for content that a prompt cannot express, such as a conversation.
     """
     dialect = target.dialect
     for need in sorted(request.needs - dialect.met):
@@ -29,14 +29,14 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         raise _refused(field, "is not accepted by this model's provider")
     for guide in () if dialect.guided else request.guided:
         raise _refused(guide, "is not supported by this model's provider")
-    stated = stated_parameters(request)
-    known = format_.parameters.difference(dialect.refuses)
+    parameters = stated_parameters(request)
+    accepted = format_.parameters.difference(dialect.refuses)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "prompt": request.prompts[0],
         "stream": True,
         **limit_fields(request, target),
-        **{name: value for name, value in stated.items() if name in known - _LOG_PROBS},
+        **{name: value for name, value in parameters.items() if name in accepted - _LOG_PROBS},
         **request.guided,
     }
     sent = {*body}
@@ -44,7 +44,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         body["suffix"] = request.suffix
     if request.echo:
         body["echo"] = True
-    if request.sampling.logprobs and "logprobs" in known:
+    if request.sampling.logprobs and "logprobs" in accepted:
         alternatives = request.sampling.top_logprobs or 0
         body["logprobs"] = min(alternatives, _ALTERNATIVES_MAX)
         sent |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
@@ -52,7 +52,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, sent, stated), *(("reasoning",) if thinks else ())),
+        adapted=(*unsupported(request, sent, parameters), *(("reasoning",) if thinks else ())),
     )
 
 

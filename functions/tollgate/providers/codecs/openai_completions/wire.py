@@ -1,6 +1,6 @@
-"""The chunks of a server that completes prompts.
+"""The chunks of a server that completes prompts, with only the fields that the gateway reads.
 
-Structs have only the fields that are read. The shapes are OpenAI's legacy completion
+The shapes are OpenAI's legacy completion
 (https://platform.openai.com/docs/api-reference/completions/object), DeepSeek's fill-in-the-middle
 (https://api-docs.deepseek.com/api/create-completion), and Mistral's, whose choices are those of
 chat (https://docs.mistral.ai/api/endpoint/fim), all seen 2026-11-22.
@@ -21,13 +21,11 @@ class TextLogProbs(Struct, frozen=True):
 
 
 class MistralPiece(Struct, frozen=True):
-    """A piece of the answer in Mistral's choices."""
-
     content: str | None = None
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers; Mistral sends `delta`, or `message` if it does not stream."""
+    """An answer; Mistral sends the text in `delta`, or in `message` without streaming."""
 
     index: int | None = None
     text: str | None = None
@@ -38,7 +36,7 @@ class Choice(Struct, frozen=True):
 
     @property
     def any_text(self) -> str:
-        """The text, from whichever field the server uses."""
+        """The text, from the field in which the server sends it."""
         if self.text is not None:
             return self.text
         piece = self.delta or self.message
@@ -46,8 +44,6 @@ class Choice(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """One event of a stream."""
-
     id: str | None = None
     model: str | None = None
     system_fingerprint: str | None = None
@@ -56,5 +52,5 @@ class Chunk(Struct, frozen=True):
     error: Any = None
 
 
-# Not strict, because imitators write numbers as text or with a decimal point.
+# Not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

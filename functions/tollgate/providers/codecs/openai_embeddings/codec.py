@@ -1,7 +1,7 @@
-"""Encodes a batch of inputs, and decodes the list of their vectors without parsing their numbers.
+"""Encodes a batch of inputs, and decodes the list of vectors without parsing the numbers.
 
-https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). Mistral, Voyage and Jina
-have other names for some fields, which their dialects state.
+https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). The dialects of
+Mistral, Voyage and Jina state their names for some fields.
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import (
     checked_vectors,
     parse_body,
-    read_count,
     reply_bytes_max,
     sent_dimensions,
     split_inputs,
@@ -39,7 +39,7 @@ class _Body(Struct, frozen=True):
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch; default dimensions are left out, since some servers refuse them."""
+    """Encode one batch, without default dimensions, which some servers refuse."""
     dialect = target.dialect.embeddings
     inputs: list[JsonValue] = [*work.texts, *map(list[JsonValue], work.token_lists)]
     body: dict[str, JsonValue] = {"model": target.upstream_model, "input": inputs}
@@ -67,7 +67,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch, with the vectors in the order of their indexes."""
+    """Decode the answer to one batch, and sort the vectors by index."""
     body = parse_body(frame.data, _Body, target)
     items = body.data
     if any(item.index is not None for item in items):
@@ -87,7 +87,7 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
 def _usage(reported: dict[str, JsonValue]) -> Usage:
     """Return the tokens of the prompt; Voyage and Jina report only a total."""
     for name in ("prompt_tokens", "total_tokens"):
-        count = read_count(reported.get(name))
+        count = count_of(reported.get(name))
         if count is not None:
             return Usage(uncached_input_tokens=count, output_tokens=0)
     return Usage()

@@ -1,1 +1,1 @@
-"""Images in OpenAI's format, by OpenAI and its imitators."""
+"""Images in OpenAI's format, from OpenAI and compatible servers."""

@@ -1,8 +1,8 @@
-"""Encodes image requests in OpenAI's format, and decodes whole answers.
+"""Encodes image requests in OpenAI's format, and decodes answers that are not streamed.
 
-https://developers.openai.com/api/reference/resources/images (2026-11-22). Other servers have fewer
-options and other names for some, which their dialects state: docs.together.ai (`width`), docs.x.ai
-(no `size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
+https://developers.openai.com/api/reference/resources/images (2026-11-22). The dialects of
+other servers state missing and renamed options: docs.together.ai (`width`), docs.x.ai (no `size`),
+docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
 """
 
 from base64 import b64decode
@@ -18,7 +18,6 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, FormPart, Frame, Target, WireRequest
-from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
@@ -34,10 +33,11 @@ from tollgate.providers.shared.pictures import (
     refuse_mask,
     refuse_urls,
     split_images,
+    stated_options,
 )
 from tollgate.providers.shared.vectors import parse_body
 
-# xAI's aspect ratios, without the fractional ones.
+# xAI's aspect ratios, except ratios with fractions.
 _RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:20", "20:9", "1:2", "2:1")
 
 
@@ -63,14 +63,14 @@ class ImagesBody(Struct, frozen=True):
 
 
 def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch whose answer is not streamed."""
+    """Encode one batch for an answer that is not streamed."""
     return encode_images_request(work, target, {})
 
 
 def encode_images_request(
     work: ImageRequest, target: Target, more: dict[str, JsonValue]
 ) -> WireRequest:
-    """Encode one batch with further fields; raise RequestError for what is never accepted."""
+    """Encode one batch, with the further fields `more`; raise RequestError if it must fail."""
     dialect = target.dialect.images
     refuse_urls(work, target)
     adapted: list[str] = []
@@ -113,12 +113,11 @@ def encode_images_request(
 
 
 def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     return result_of(parse_body(frame.data, ImagesBody, target), work, target)
 
 
 def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResult:
-    """Return the checked images of a whole answer; raise UpstreamError for an error."""
+    """Return the checked images from a whole answer; raise UpstreamError if it has an error."""
     if body.error is not None:
         raise parse_openai_stream_error(body.error, target.provider)
     images = [
@@ -147,7 +146,7 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
 
 
 def usage_of(raw: object) -> Usage:
-    """Return the tokens of texts and images; output without details counts as image tokens."""
+    """Return the tokens of texts and images; without details, all output is image tokens."""
     report = Counts(raw if isinstance(raw, dict) else None)
     written = report.count("output_tokens")
     drawn = report.inside("output_tokens_details").count("image_tokens")
@@ -160,22 +159,13 @@ def usage_of(raw: object) -> Usage:
 
 
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
-    """Return the options that are accepted, and add the names of all others to `adapted`."""
+    """Return the options that the server accepts, and add the names of the rest to `adapted`."""
     dialect = target.dialect.images
-    stated: dict[ImageOption, JsonValue] = {
-        "background": work.background,
-        "input_fidelity": work.fidelity,
-        "moderation": work.moderation,
-        "output_compression": work.output_compression,
-        "output_format": work.output_format,
-        "quality": work.quality,
-        "style": work.style,
-    }
-    wanted = {name: value for name, value in stated.items() if value is not None}
-    adapted += (name for name in wanted if name not in dialect.takes)
+    options = stated_options(work)
+    adapted += (name for name in options if name not in dialect.takes)
     return {
         dialect.format_field if name == "output_format" else name: value
-        for name, value in wanted.items()
+        for name, value in options.items()
         if name in dialect.takes
     }
 
@@ -200,7 +190,7 @@ def _size(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, J
 
 
 def _form(work: ImageRequest, body: dict[str, JsonValue]) -> Iterator[FormPart]:
-    """Yield the fields of a form, then its files."""
+    """Yield the fields of a form, and then the files."""
     for name, value in body.items():
         yield FormPart(name=name, content=_in_form(value))
     for image in work.images:

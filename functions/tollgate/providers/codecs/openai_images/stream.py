@@ -30,7 +30,7 @@ from tollgate.providers.shared.pictures import check_image, encode_images, pictu
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
-# The mark is not documented, but some imitators send it.
+# OpenAI does not send this mark, but some other servers do.
 _END_MARK: Final = b"[DONE]"
 
 
@@ -45,7 +45,7 @@ class _Event(Struct, frozen=True):
 
 
 def encode_image_stream(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch, streamed if the server can stream."""
+    """Encode one batch, and request a stream if the server can stream."""
     if "stream" not in target.dialect.images.takes:
         return encode_images_request(work, target, {})
     more: dict[str, JsonValue] = {"stream": True, "partial_images": work.partial_images}
@@ -53,7 +53,7 @@ def encode_image_stream(work: ImageRequest, target: Target) -> WireRequest:
 
 
 class ImageDecoder:
-    """Decodes one stream, or a whole answer from a server that did not stream."""
+    """Decodes one stream, or a whole answer from a server that does not stream."""
 
     def __init__(self, work: ImageRequest, target: Target) -> None:
         self._work = work
@@ -66,7 +66,7 @@ class ImageDecoder:
         self._bytes = 0
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one frame; raise UpstreamError if it is an error or unreadable."""
+        """Yield the events of one frame; raise UpstreamError for an error or unreadable frame."""
         if frame.data == _END_MARK:
             return
         event = parse_body(frame.data, _Event, self._target)
@@ -94,7 +94,7 @@ class ImageDecoder:
             return
         self._bytes += len(frame.data)
         if len(self._made) == self._work.count or self._bytes > picture_bytes_max(self._work):
-            raise malformed_error(self._target.provider, "more pictures than were requested")
+            raise malformed_error(self._target.provider, "more pictures than requested")
         usage = usage_of(event.usage)
         self._usage = usage if self._usage is None else self._usage.plus(usage)
         self._raw.append(event.usage if isinstance(event.usage, dict) else None)

@@ -1,4 +1,4 @@
-"""Encodes texts and images to moderate, and passes the results on.
+"""Encodes texts and images to moderate, and checks the results.
 
 https://platform.openai.com/docs/api-reference/moderations (2026-11-22): a list of texts gets one
 result for each text, a list of parts gets one result for all parts. Tokens are not reported.
@@ -25,7 +25,7 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class _Judgement(Struct, frozen=True):
-    """The required fields of a result; the bytes are passed on unchanged, with any other fields."""
+    """The required fields of a result; the caller gets the result's bytes unchanged."""
 
     flagged: bool
     categories: dict[str, bool]
@@ -39,14 +39,14 @@ class _Body(Struct, frozen=True):
 
 
 def split_by_form(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return the work unchanged if each input is a single text, else one request for each input."""
+    """Return one batch if every input is a single text, else one batch for each input."""
     if all(map(_is_one_text, work.subjects)):
         return (work,)
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode the inputs: a list of texts if each is a single text, else the parts of one input."""
+    """Encode a list of texts if every input is a single text, else the parts of one input."""
     texts: list[JsonValue] = list(work.own_texts)
     one_text_each = all(map(_is_one_text, work.subjects))
     return WireRequest(
@@ -87,7 +87,7 @@ def _part(part: Text | Image) -> JsonValue:
 
 
 def _check_text(piece: bytes, target: Target) -> None:
-    # The parser does not decode what it skips, and invalid UTF-8 would break the caller's parser.
+    # The parser does not check skipped fields, and invalid UTF-8 would break the caller's parser.
     try:
         piece.decode()
     except UnicodeDecodeError as invalid:

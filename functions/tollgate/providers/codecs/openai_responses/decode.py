@@ -1,4 +1,4 @@
-"""The decoder of Responses streams."""
+"""The decoder of streams in OpenAI's Responses format."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
@@ -17,8 +17,8 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.openai_responses.notes import citation, log_probs
-from tollgate.providers.codecs.openai_responses.usage import usage_of
 from tollgate.providers.codecs.openai_responses.wire import (
     BETWEEN_SUMMARIES,
     Annotation,
@@ -28,17 +28,18 @@ from tollgate.providers.codecs.openai_responses.wire import (
     Response,
 )
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# Reasons of an incomplete response; an unknown reason counts as `length`.
+# Finish reasons of incomplete responses; an unknown reason counts as `length`.
 _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that repeat others or have no content of the answer. OpenAI does not document `keepalive`:
-# https://github.com/openai/openai-node/issues/1964
+# Events that are ignored: they repeat other events or have no content of the answer. OpenAI does
+# not document `keepalive`: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -56,30 +57,31 @@ _SILENT: Final = frozenset(
         "response.refusal.done",
     }
 )
-# Prefix of the events of the provider's own search, which only repeat what the search's item says.
+# The prefix of the events of the provider's own search, which only repeat the search's item.
 _SEARCH: Final = "response.web_search_call."
-# The number of a reasoning item's encrypted content, next to the numbers of its texts.
+# The encrypted content of a reasoning item has this number, and the texts have numbers from 0.
 _HIDDEN: Final = -1
 
-# The index of an output item, and the number of a piece within the item.
+# The index of an output item, and the number of a content part within the item.
 _Place = tuple[int, int]
 _TEXT: Final = Text(text="")
 
 
 class ResponsesDecoder:
-    """Decodes one stream, or a response that was not streamed."""
+    """Decodes one stream, or a response from a server that does not stream."""
 
     def __init__(self, provider: str, *, signer: str | None, searches: bool = False) -> None:
         self._provider = provider
-        # Whether output items may be searches by the provider, and the indexes of those that were.
+        # Whether the provider may search, and the indexes of the output items that were searches.
         self._searches = searches
         self._searched: set[int] = set()
         self._signer = signer
-        # Index of a reasoning item → its id.
+        # The id of each reasoning item, by the item's index.
         self._thought_ids: dict[int, str | None] = {}
         self._started = False
         self._parts = Parts[_Place, OpenPart]()
-        # Places that had a part: a final item repeats them, and only new content is added.
+        # The places whose part was streamed. Complete items repeat these parts, which are then
+        # skipped.
         self._known: set[_Place] = set()
         self._final: Response | None = None
         self._readers: dict[str, Callable[[Event], Iterator[StreamEvent]]] = {
@@ -109,8 +111,8 @@ class ResponsesDecoder:
             yield from self._whole(data)
             return
         if event.type == "error" or event.error is not None:
-            stated: JsonValue = {"code": event.code, "message": event.message}
-            raise parse_openai_stream_error(event.error or stated, self._provider)
+            error: JsonValue = {"code": event.code, "message": event.message}
+            raise parse_openai_stream_error(event.error or error, self._provider)
         reader = self._readers.get(event.type)
         if reader is not None:
             yield from reader(event)
@@ -118,7 +120,6 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._final is None:
             raise early_close_error(self._provider)
         yield from self._parts.close_all()
@@ -162,14 +163,14 @@ class ResponsesDecoder:
         for index, item in enumerate(response.output):
             yield from self._item_completed(index, item)
         if response.usage is not None:
-            # The first event has the tier `auto`, the last the tier that served the request.
+            # The tier is `auto` in the first event; the last event names the tier that was used.
             yield self._usage_reported(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response or Response()
         if response.usage is not None:
-            # OpenAI bills the tokens up to the failure.
+            # OpenAI bills the tokens that the model generated before the failure.
             yield from self._start(event)
             yield self._usage_reported(response.usage, response.service_tier)
         raise parse_openai_stream_error(response.error, self._provider)
@@ -193,7 +194,7 @@ class ResponsesDecoder:
         yield from self._item_completed(event.output_index, self._item(event))
 
     def _item_completed(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """Yield the events for content of a complete item that was not streamed in pieces."""
+        """Yield the events for a complete item, without the content that was streamed before."""
         place = (index, 0)
         match item.type:
             case "function_call" | "custom_tool_call":
@@ -209,14 +210,14 @@ class ResponsesDecoder:
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
             case "web_search_call" if self._searches:
-                # OpenAI bills searches, but neither opening a page nor finding words in it.
+                # OpenAI bills searches only, and not the actions `open_page` and `find_in_page`.
                 if item.action is None or item.action.type in (None, "search"):
                     self._searched.add(index)
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 
     def _reasoned(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """Yield texts that were not streamed, and then the encrypted content as a separate part."""
+        """Yield the texts that were not streamed, and then the encrypted content as a part."""
         self._thought_ids[index] = item.id
         summaries = [piece.text for piece in item.summary or () if piece.text]
         texts = summaries or [piece.text for piece in item.content or () if piece.text]
@@ -237,10 +238,10 @@ class ResponsesDecoder:
         return Provenance(signer=self._signer, id=id_, data=data, is_summary=is_summary)
 
     def _thought(self, place: _Place, text: str, *, is_summary: bool) -> Iterator[StreamEvent]:
-        """Yield more of a summary or of a thought, each of which is a part."""
+        """Yield more of a summary or of a thought; each summary and each thought is a part."""
         index, number = place
         if number and place not in self._known:
-            # Separates summaries for clients that join all reasoning into one text.
+            # Clients that join all reasoning into one text need a separator between summaries.
             text = BETWEEN_SUMMARIES + text
         signed = self._provenance(index, is_summary=is_summary)
         yield from self._text(place, Reasoning(text="", provenance=signed), text)
@@ -296,14 +297,14 @@ class ResponsesDecoder:
     def _text(
         self, place: _Place, part: Part, text: str | None
     ) -> Generator[StreamEvent, None, OpenPart]:
-        """Yield more text of a place, opening its part if needed, and return the part."""
+        """Yield more text for a place, and return its part, which is opened first if necessary."""
         opened = self._parts.get(place) or (yield from self._open(place, part))
         if text:
             yield opened.add(text)
         return opened
 
     def _open(self, place: _Place, part: Part) -> Generator[StreamEvent, None, OpenPart]:
-        """Return the part of a place, opening it if needed."""
+        """Return the part at a place, and open it first if necessary."""
         opened = self._parts.get(place)
         if opened is None:
             opened = OpenPart(part=part)
@@ -319,7 +320,7 @@ class ResponsesDecoder:
     def _usage_reported(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
         usage = usage_of(raw)
         if self._searched:
-            # OpenAI's usage does not count searches.
+            # OpenAI's usage report does not include searches.
             usage = replace(usage, web_searches=len(self._searched))
         return UsageReported(usage=usage, raw=raw, service_tier=tier)
 
@@ -333,9 +334,27 @@ class ResponsesDecoder:
 def _notes(
     logprobs: list[dict[str, JsonValue]] | None, *annotations: Annotation
 ) -> Iterator[LogProbs | Citation]:
-    """Yield the notes on a text."""
+    """Yield the log probabilities and the citations."""
     if (probabilities := log_probs(logprobs)) is not None:
         yield probabilities
     for annotation in annotations:
         if (cited := citation(annotation)) is not None:
             yield cited
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the tokens of each class; Responses includes cached tokens in the input."""
+    report = Counts(raw)
+    details = report.inside("input_tokens_details")
+    cache_read = details.count("cached_tokens")
+    cache_write = details.count("cache_write_tokens")
+    uncached = report.count("input_tokens")
+    if uncached is not None:
+        uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
+    return Usage(
+        uncached_input_tokens=uncached,
+        cache_read_input_tokens=cache_read,
+        cache_write_5m_input_tokens=cache_write,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("reasoning_tokens"),
+    )

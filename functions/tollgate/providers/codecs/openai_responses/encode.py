@@ -1,4 +1,4 @@
-"""Encodes a generation request in OpenAI's Responses format."""
+"""Encodes generation requests in OpenAI's Responses format."""
 
 from typing import Final, assert_never
 
@@ -6,6 +6,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
+    NativeOptions,
     OutputFormat,
     ReasoningOptions,
     SchemaOutput,
@@ -15,7 +16,6 @@ from tollgate.core.request import (
 )
 from tollgate.core.server_tools import ServerTool
 from tollgate.providers.codecs.openai_responses.items import items
-from tollgate.providers.codecs.openai_responses.native import add_fields, own_fields
 from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import stated_parameters, unsupported
 from tollgate.providers.ports.wire_format import WireFormat
@@ -26,6 +26,8 @@ from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
+_WIRE_FORMAT: Final = "openai_responses"
+_SUMMARY: Final = "reasoning.summary"
 _PATH: Final = "/responses"
 _OUTPUT_TOKENS_MIN: Final = 16
 
@@ -41,8 +43,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
-    stated = stated_parameters(request)
-    # `include` requests log probabilities, so they have no field of their own.
+    parameters = stated_parameters(request)
+    # `include` requests log probabilities, so `logprobs` is not a field of the body.
     fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -53,16 +55,18 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         **_limit(request, target),
         **_tools(request),
         **_output_format(request.output_format),
-        **{name: value for name, value in stated.items() if name in fields},
+        **{name: value for name, value in parameters.items() if name in fields},
         **reasoning,
     }
-    own = own_fields(request.native, target)
-    add_fields(body, own)
+    native_fields = own_fields(request.native, target)
+    add_fields(body, native_fields)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _sent_otherwise(target) | own.keys(), stated),
+            *unsupported(
+                request, body.keys() | _sent_otherwise(target) | native_fields.keys(), parameters
+            ),
             *_raised(request),
             *changed,
         ),
@@ -72,7 +76,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return `include`; since the provider stores nothing, reasoning must come back encrypted."""
+    """Return `include`, with encrypted reasoning, because the provider stores nothing."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
@@ -87,7 +91,7 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _sent_otherwise(target: Target) -> set[str]:
-    """Return the names of options that are sent under other names than the caller's."""
+    """Return the names of the options that the body has under other names."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 
@@ -97,20 +101,20 @@ def _raised(request: GenerationRequest) -> tuple[str, ...]:
 
 
 def _reasoning(
-    wanted: ReasoningOptions | None, target: Target
+    options: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    thinks = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or thinks is None:
+    thinks = None if options is None else wants_thoughts(options)
+    if options is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
         return {}, ("reasoning",) if thinks else ()
-    effort = effort_wanted(wanted)
-    known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
-    stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
-    if thinks and target.dialect.reasoning_summaries and not wanted.exclude:
-        stated["summary"] = "auto"
-    exact = known == effort and wanted.tokens_max is None
-    return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)
+    effort = effort_wanted(options)
+    nearest = None if effort is None else nearest_effort(effort, target.dialect.efforts)
+    reasoning: dict[str, JsonValue] = {} if nearest is None else {"effort": nearest}
+    if thinks and target.dialect.reasoning_summaries and not options.exclude:
+        reasoning["summary"] = "auto"
+    exact = nearest == effort and options.tokens_max is None
+    return {"reasoning": reasoning} if reasoning else {}, () if exact else ("reasoning",)
 
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
@@ -128,10 +132,10 @@ def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _own_search(tool: ServerTool) -> JsonValue:
-    """Return OpenAI's own search.
+    """Return OpenAI's web search tool.
 
-    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); `max_tool_calls` of a
-    request limits the calls of all its built-in tools.
+    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); the field
+    `max_tool_calls` limits the calls of all built-in tools in a request.
     """
     search: dict[str, JsonValue] = {"type": "web_search", **user_location(tool)}
     if tool.allowed_domains:
@@ -147,7 +151,7 @@ def _tool(tool: Tool) -> JsonValue:
         "type": "function",
         "name": tool.name,
         "parameters": close_schema(parameters) if tool.strict else dict(parameters),
-        # The default here is true, but false on chat completions, so the value is always sent.
+        # Always sent, because the default is true here and false in chat completions.
         "strict": bool(tool.strict),
     }
     if tool.description is not None:
@@ -156,7 +160,7 @@ def _tool(tool: Tool) -> JsonValue:
 
 
 def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
-    """Return a tool that takes free text.
+    """Return a tool whose input is free text.
 
     https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)
     """
@@ -197,3 +201,28 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
             return {"text": {"format": form}}
         case _:
             assert_never(output)
+
+
+def own_fields(native: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
+    """Return the native options that the server accepts, keyed by the path of the field."""
+    if native is None or native.wire_format != _WIRE_FORMAT:
+        return {}
+    return {name: value for name, value in native.fields.items() if _is_taken(name, target)}
+
+
+def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None:
+    """Set each field in a body at its path, such as `store` or `reasoning.summary`."""
+    for path, value in fields.items():
+        parent, _, name = path.rpartition(".")
+        if not parent:
+            body[name] = value
+            continue
+        parent_fields = body.get(parent)
+        body[parent] = {**(parent_fields if isinstance(parent_fields, dict) else {}), name: value}
+
+
+def _is_taken(name: str, target: Target) -> bool:
+    if name != _SUMMARY:
+        return True
+    # OpenAI offers summaries to verified organisations only.
+    return "reasoning" in target.supports and target.dialect.reasoning_summaries

@@ -1,4 +1,4 @@
-"""A conversation as the input items of a Responses request."""
+"""Encodes a conversation as the input items of a Responses request."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -33,7 +33,7 @@ from tollgate.providers.shared.openai_writing import FILENAME, url_of
 
 
 def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
-    """Return the items; reasoning is included only if this provider has encrypted it."""
+    """Return the input items; reasoning without encrypted content is left out."""
     text_calls = {
         part.id
         for message in messages
@@ -46,7 +46,7 @@ def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
 def _items(message: Message, target: Target, text_calls: Collection[str]) -> Iterator[JsonValue]:
     match message:
         case SystemMessage():
-            # Every provider except OpenAI knows only `system`.
+            # Only OpenAI accepts the role `developer`.
             role = message.role if target.dialect.developer_role else "system"
             yield {"role": role, "content": _content(message.content)}
         case UserMessage():
@@ -65,7 +65,7 @@ def _items(message: Message, target: Target, text_calls: Collection[str]) -> Ite
 
 
 def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
-    """Yield an item for each part in order: reasoning must precede the call that it led to."""
+    """Yield an item for each part, in order: reasoning must precede the call to which it led."""
     for is_reasoning, group in groupby(message.content, _item_of_reasoning):
         if is_reasoning:
             yield from _reasoning([part for part in group if isinstance(part, Reasoning)])
@@ -90,21 +90,21 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
                         "arguments": part.arguments or "{}",
                     }
                 case Reasoning() | MadeImage():
-                    # Reasoning is in other groups, and `keep_readable` has already left out images.
+                    # Reasoning is in other groups, and `keep_readable` has already removed images.
                     pass
                 case _:
                     assert_never(part)
 
 
 def _item_of_reasoning(part: AssistantContent) -> tuple[str | None] | None:
-    """Return the key that the parts of one reasoning item share, None for other parts."""
+    """Return a key that is equal for the parts of one reasoning item; None for other parts."""
     if not isinstance(part, Reasoning):
         return None
     return (part.provenance.id if part.provenance else None,)
 
 
 def _reasoning(parts: Sequence[Reasoning]) -> Iterator[JsonValue]:
-    """Yield a reasoning item for each encrypted content; the first has all summaries."""
+    """Yield a reasoning item for each encrypted content, with all summaries in the first item."""
     signed = [part.provenance for part in parts if part.provenance and part.provenance.data]
     texts = [part.text for part in parts if part.text]
     later = (text.removeprefix(BETWEEN_SUMMARIES) for text in texts[1:])

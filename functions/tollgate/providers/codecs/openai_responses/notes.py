@@ -1,22 +1,22 @@
-"""Notes on the text of an answer: log probabilities and citations."""
+"""Reads the log probabilities and the citations of a text."""
 
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.codecs.openai_responses.wire import Annotation
 
 
-def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
-    """Return log probabilities in the form of chat completions, None if there are none.
+def log_probs(raw_entries: list[dict[str, JsonValue]] | None) -> LogProbs | None:
+    """Return the log probabilities in the form of chat completions, None without any.
 
-    A streamed entry lacks `bytes`, which chat completions always have.
+    Streamed entries lack `bytes`, which entries in chat completions always have.
     """
-    if not stated:
+    if not raw_entries:
         return None
-    return LogProbs(entries=tuple(map(_entry, stated)))
+    return LogProbs(entries=tuple(map(_entry, raw_entries)))
 
 
 def citation(annotation: Annotation) -> Citation | None:
-    """Return the citation of an annotation; None for a citation of a file at the provider."""
+    """Return the citation of a web page; None for the citation of a file at the provider."""
     if annotation.type != "url_citation":
         return None
     return Citation(
@@ -27,11 +27,11 @@ def citation(annotation: Annotation) -> Citation | None:
     )
 
 
-def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    alternatives = stated.get("top_logprobs")
+def _entry(raw_entry: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    alternatives = raw_entry.get("top_logprobs")
     return {
         "bytes": None,
-        **stated,
+        **raw_entry,
         "top_logprobs": [
             {"bytes": None, **alternative}
             for alternative in (alternatives if isinstance(alternatives, list) else ())

@@ -1,7 +1,7 @@
-"""The messages of OpenAI's Responses API: events of a stream, and a whole response.
+"""The messages of OpenAI's Responses API: the events of a stream, and a whole response.
 
-Models have only the fields that are read. The shapes are OpenAI's published schemas of stream
-events and of a response (seen 2026-11-21).
+The models have only the fields that the gateway reads. The shapes are OpenAI's published schemas
+of stream events and of a response (seen 2026-11-21).
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.json_value import JsonValue
 
-# Separates two summaries of one item wherever all reasoning is one text.
+# The separator between the summaries of one item in a text that joins all reasoning.
 BETWEEN_SUMMARIES: Final = "\n\n"
 
 
@@ -19,7 +19,7 @@ class _Shape(BaseModel):
 
 
 class Annotation(_Shape):
-    """A mark on the text; only citations of web pages are read."""
+    """An annotation of the text; the gateway reads only citations of web pages."""
 
     type: str | None = None
     url: str | None = None
@@ -29,7 +29,7 @@ class Annotation(_Shape):
 
 
 class Content(_Shape):
-    """A piece of a message, of a reasoning or of its summary."""
+    """A content part of a message or of reasoning, or a summary of reasoning."""
 
     type: str
     text: str | None = None
@@ -45,7 +45,7 @@ class Action(_Shape):
 
 
 class Item(_Shape):
-    """An item of the output: a message, a reasoning, a call or a search."""
+    """An output item: a message, reasoning, a call or a search."""
 
     type: str
     id: str | None = None
@@ -60,13 +60,11 @@ class Item(_Shape):
 
 
 class IncompleteDetails(_Shape):
-    """The reason why a response was cut short."""
-
     reason: str | None = None
 
 
 class Response(_Shape):
-    """A response, complete or so far."""
+    """A response, complete or as generated so far."""
 
     id: str | None = None
     model: str | None = None

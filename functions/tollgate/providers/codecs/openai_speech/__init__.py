@@ -1,1 +1,1 @@
-"""Speech in OpenAI's format, by OpenAI and its imitators."""
+"""Speech in OpenAI's format, from OpenAI and compatible servers."""

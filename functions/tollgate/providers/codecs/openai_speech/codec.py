@@ -1,4 +1,4 @@
-"""Encodes a text to speak, and decodes audio: bytes as they arrive, or OpenAI's events.
+"""Encodes a text to speak, and decodes the audio, which arrives as bytes or in OpenAI's events.
 
 https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22). OpenAI reports
 tokens only in the event `speech.audio.done`. Together calls PCM `raw` with a `response_encoding`
@@ -42,7 +42,7 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
         ("instructions", work.instructions, dialect.instructions),
         ("speed", work.speed, dialect.speed),
     )
-    body |= {name: value for name, value, taken in options if taken and value is not None}
+    body |= {name: value for name, value, accepted in options if accepted and value is not None}
     in_events = dialect.usage == "events"
     if in_events:
         body["stream_format"] = "sse"
@@ -51,20 +51,22 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
             "{model}", quote(target.upstream_model, safe="")
         ),
         body=body,
-        adapted=tuple(name for name, value, taken in options if not taken and value is not None),
+        adapted=tuple(
+            name for name, value, accepted in options if not accepted and value is not None
+        ),
         is_raw=not in_events,
     )
 
 
 def make_speech_decoder(work: SpeechRequest, target: Target) -> Decoder:
-    """Return the decoder for events or for bytes, whichever was requested."""
+    """Return the decoder for the requested form of the answer, events or bytes."""
     if target.dialect.speech.usage == "events":
         return SpeechEventsDecoder(work, target)
     return SoundDecoder(work, target)
 
 
 class SoundDecoder:
-    """Decodes audio bytes, which come without usage."""
+    """Decodes audio bytes, without a usage report from the server."""
 
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work
@@ -81,14 +83,14 @@ class SoundDecoder:
         yield Output(pieces=(self._size.checked(frame.data),))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the audio; raise UpstreamError if there was none."""
+        """Yield the end of the audio; raise UpstreamError if there was no audio."""
         if not self._started:
             raise early_close_error(self._target.provider)
         yield Ended(finish="stop")
 
 
 class _Event(Struct, frozen=True):
-    """The fields that are read, of any event."""
+    """The fields of all events that the gateway reads."""
 
     type: str = ""
     audio: str = ""
@@ -108,7 +110,7 @@ class SpeechEventsDecoder:
         self._done = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the audio or the usage of one event; events of unknown types are ignored."""
+        """Yield the audio or the usage of one event; ignore events of unknown types."""
         if frame.data.strip() in (b"", b"[DONE]"):
             return
         event = parse_body(frame.data, _Event, self._target)
@@ -125,7 +127,7 @@ class SpeechEventsDecoder:
             yield self._usage(event.usage)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the audio; raise UpstreamError unless the provider reported the end."""
+        """Yield the end of the audio; raise UpstreamError if the provider reported no end."""
         if not self._done:
             raise early_close_error(self._target.provider)
         if not self._has_sound:

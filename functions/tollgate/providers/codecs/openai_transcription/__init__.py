@@ -1,1 +1,1 @@
-"""Transcriptions in OpenAI's format, by OpenAI and its imitators."""
+"""Transcriptions in OpenAI's format, from OpenAI and compatible servers."""

@@ -1,7 +1,7 @@
-"""Decodes a transcript, whole or as events.
+"""Decodes a transcript, either a whole answer or a stream of events.
 
 https://platform.openai.com/docs/api-reference/audio/transcript-text-delta-event (openai-python
-3.52, 2026-11-22). A server that cannot stream answers with a whole transcript.
+3.52, 2026-11-22). A server that cannot stream sends a whole transcript.
 """
 
 import math
@@ -23,12 +23,13 @@ from tollgate.core.work.transcription import (
 )
 from tollgate.providers.codecs.openai_transcription.encode import TRANSCRIPT_BYTES_MAX, encode
 from tollgate.providers.ports.base import Frame, StreamedWorkCodec, Target
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
     parse_openai_stream_error,
 )
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _SECONDS_MAX: Final = 1_000_000
 
@@ -76,9 +77,9 @@ class TranscriptDecoder:
         self._ended = False
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Yield the events of one frame; raise UpstreamError if it is an error or unreadable."""
+        """Yield the events of one frame; raise UpstreamError for an error or unreadable frame."""
         if self._ended or not frame.data.startswith(b"{"):
-            # The end mark, and anything after the end, is ignored.
+            # The end mark and all frames after the end are ignored.
             if self._ended or frame.data.strip() == b"[DONE]":
                 return
             raise malformed_error(self._target.provider, "an answer of unknown form")
@@ -105,11 +106,11 @@ class TranscriptDecoder:
             case "transcript.text.done" | None:
                 yield from self._whole(answer)
             case _:
-                # Events of unknown types are ignored: the API may add types.
+                # The API may add event types, so unknown types are ignored.
                 pass
 
     def end(self) -> Iterable[StreamEvent]:
-        """Raise UpstreamError if the answer closed before its end."""
+        """Raise UpstreamError if the stream closed before the end of the answer."""
         if not self._ended:
             raise early_close_error(self._target.provider)
         return ()
@@ -159,15 +160,15 @@ class TranscriptDecoder:
 
 
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:
-    """Return seconds or tokens, whichever is charged for; an empty usage without a report."""
+    """Return tokens if the server reports tokens, else seconds if known, else an empty usage."""
     if reported is not None:
-        input_tokens = read_count(reported.input_tokens)
+        input_tokens = count_of(reported.input_tokens)
         if input_tokens is not None:
             details = reported.input_token_details
             return Usage(
                 uncached_input_tokens=input_tokens,
-                audio_input_tokens=read_count(details.audio_tokens) if details else None,
-                output_tokens=read_count(reported.output_tokens),
+                audio_input_tokens=count_of(details.audio_tokens) if details else None,
+                output_tokens=count_of(reported.output_tokens),
             )
         duration_s = _seconds(reported.seconds) or duration_s
     if duration_s is None:
@@ -180,14 +181,14 @@ def _raw(reported: _Usage | None) -> dict[str, Any] | None:
         return None
     counts = {
         "seconds": _seconds(reported.seconds),
-        "input_tokens": read_count(reported.input_tokens),
-        "output_tokens": read_count(reported.output_tokens),
+        "input_tokens": count_of(reported.input_tokens),
+        "output_tokens": count_of(reported.output_tokens),
     }
     return {name: count for name, count in counts.items() if count is not None}
 
 
 def _seconds(reported: object) -> float | None:
-    """Return a length in seconds, None if it is not one; vLLM writes it as text."""
+    """Return a length in seconds, which vLLM sends as text; None for an invalid length."""
     if isinstance(reported, str):
         try:
             reported = float(reported)

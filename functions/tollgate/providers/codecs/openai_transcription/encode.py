@@ -1,8 +1,8 @@
-"""Encodes a recording as the form that OpenAI-like transcription servers accept.
+"""Encodes a recording as the form for an OpenAI-like transcription server.
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription (openai-python 3.52,
-2026-11-22). The most detailed response format of a server is requested, since some servers report
-the length of the recording in no other format.
+2026-11-22). The gateway requests the most detailed response format of a server, because some
+servers report the length of the recording only in this format.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ TRANSCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
-    """Encode a request, streamed if the caller wants that and the server can."""
+    """Encode a request, for a stream if the caller wants a stream and the server can stream."""
     dialect = target.dialect.transcription
     streams = work.stream and dialect.streams
     return WireRequest(
@@ -62,7 +62,7 @@ def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iter
     yield FormPart(
         name="file",
         content=recording.content,
-        # Servers read the format from the extension; the caller's file name may be private.
+        # Servers read the format from the extension. The caller's own file name may be private.
         file_name=f"recording.{recording.format}",
         media_type=RECORDING_TYPES[recording.format],
     )

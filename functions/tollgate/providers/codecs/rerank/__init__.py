@@ -1,1 +1,1 @@
-"""Rerankers: in Jina's format by Jina and its imitators, by Cohere, and on Bedrock."""
+"""Rerankers in the formats of Jina, Voyage and Cohere, and on Bedrock."""

@@ -1,7 +1,7 @@
 """Encodes a query with its documents, and checks the ranking in the answer.
 
-Jina's format, which vLLM and others share (https://jina.ai/reranker), Voyage's with `data` and
-`top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank), and its body on Bedrock's
+The formats are Jina's, which vLLM and others share (https://jina.ai/reranker), Voyage's with `data`
+and `top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank), and Cohere's body on Bedrock's
 InvokeModel (Bedrock user guide), all seen 2026-11-22.
 """
 
@@ -17,10 +17,11 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.reranking import RerankRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _BEDROCK_VERSION: Final = 2
@@ -74,14 +75,18 @@ def encode_bedrock(work: RerankRequest, target: Target) -> WireRequest:
 
 
 def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkResult:
-    """Decode an answer; raise UpstreamError for an unknown document or one ranked twice."""
+    """Decode an answer; raise UpstreamError if a document is unknown or ranked twice."""
     body = parse_body(frame.data, _Body, target)
     ranked = sorted(body.results or body.data or (), key=lambda entry: -entry.relevance_score)
     places = {entry.index for entry in ranked}
-    due = min(work.results_max or len(work.documents), len(work.documents))
-    if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
+    count = min(work.results_max or len(work.documents), len(work.documents))
+    if (
+        len(ranked) != count
+        or len(places) != count
+        or not places <= set(range(len(work.documents)))
+    ):
         raise malformed_error(
-            target.provider, f"a ranking that does not have {due} different documents"
+            target.provider, f"a ranking that does not have {count} different documents"
         )
     usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
@@ -108,13 +113,13 @@ def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
     """Return the usage and its raw report.
 
     If the provider reports search units, missing tokens count as 0. With `by_tokens`, search units
-    are ignored, and missing tokens are unknown.
+    are ignored, and missing tokens stay None.
     """
     billed = body.meta.billed_units if body.meta else None
-    units = read_count(billed.search_units) if billed else None
+    units = count_of(billed.search_units) if billed else None
     reported = body.usage if isinstance(body.usage, dict) else {}
-    counted = read_count(billed.input_tokens) if billed else None
-    counts = (*(read_count(reported.get(name)) for name in _TOKENS), counted)
+    counted = count_of(billed.input_tokens) if billed else None
+    counts = (*(count_of(reported.get(name)) for name in _TOKENS), counted)
     tokens = next((count for count in counts if count is not None), None)
     named = {"search_units": units, "input_tokens": counted}
     raw: dict[str, JsonValue] = {

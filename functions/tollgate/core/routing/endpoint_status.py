@@ -1,0 +1,60 @@
+"""The status of endpoints: cooldowns after failures, measured speeds, and the end of a model."""
+
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+
+
+class CooldownPolicy(Struct, frozen=True, kw_only=True):
+    """The rule for an endpoint's cooldown, during which other endpoints are preferred."""
+
+    after_failures: int = 3
+    """The number of failures within `within_s` seconds that start a cooldown."""
+    within_s: float = 60.0
+    rest_s: float = 30.0
+    """The length of a cooldown."""
+
+
+class AnswerTime(Struct, frozen=True, kw_only=True):
+    """The duration of one answer, or the sum for several answers."""
+
+    answers: int = 1
+    first_token_ms: int
+    output_tokens: int = 0
+    """Tokens that the provider reported; 0 for an answer without a count."""
+    output_ms: int = 0
+    """The time from the request to the last token, only for answers with a token count."""
+
+    def plus(self, other: "AnswerTime") -> "AnswerTime":
+        """Return the sum of two times."""
+        return AnswerTime(
+            answers=self.answers + other.answers,
+            first_token_ms=self.first_token_ms + other.first_token_ms,
+            output_tokens=self.output_tokens + other.output_tokens,
+            output_ms=self.output_ms + other.output_ms,
+        )
+
+
+class Speed(Struct, frozen=True, kw_only=True):
+    """The speed that callers may currently expect from an endpoint."""
+
+    latency_ms: int
+    """Milliseconds from the request to the first token."""
+    tokens_per_s: float | None = None
+    """Output tokens per second over the whole answer; None if no answer had a count of tokens."""
+
+
+class Lifecycle(Struct, frozen=True, kw_only=True):
+    """The dates of a model's end at an endpoint, in Unix seconds; infinite if unknown."""
+
+    notice_s: float = inf
+    """The time from which replies announce the end."""
+    deprecated_s: float = inf
+    retires_s: float = inf
+    """The time from which the endpoint gets no requests."""
+    successor: str | None = None
+    """The slug of the model to use instead."""
+
+
+ENDLESS: Final = Lifecycle()
