@@ -135,7 +135,11 @@ def gateway(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     }
     file = folder / "sign-in.json"
     file.write_text(json.dumps(sign_in))
-    extra = {"TOLLGATE_SIGN_IN_FILE": str(file), "OIDC_CLIENT_WORD": "hush"}
+    extra = {
+        "TOLLGATE_SIGN_IN_FILE": str(file),
+        "OIDC_CLIENT_WORD": "hush",
+        "TOLLGATE_TRUSTED_PROXIES": "127.0.0.0/8, ::1",
+    }
     with local_server(folder / "state", extra=extra, port=port) as started:
         yield started
 
@@ -289,3 +293,29 @@ def test_a_gateway_without_sign_in_says_so(terminal: Terminal, tmp_path: Path) -
         refused = terminal.run("login", TOLLGATE_URL=plain.base_url)
         assert refused.returncode == 1
         assert "Sign-in is not configured here" in refused.stderr
+
+
+def test_callers_behind_a_trusted_proxy_are_counted_by_their_own_addresses(
+    gateway: LocalServer,
+) -> None:
+    url = gateway.base_url.replace("localhost", "127.0.0.1").removesuffix("/v1")
+
+    def confirm(forwarded: str, last: str) -> int:
+        origin = url.removesuffix("/api")
+        request = Request(
+            f"{url}/device",
+            data=f"user_code=BCDF-GHJ{last}".encode(),
+            headers={"origin": origin, "x-forwarded-for": forwarded},
+        )
+        try:
+            with urlopen(request) as reply:
+                return int(reply.status)
+        except HTTPError as refused:
+            with refused:
+                return refused.code
+
+    # What the caller itself states before the proxy's entry counts for nothing.
+    letters = "BCDFGHJKLMN"
+    of_one = [confirm(f"198.51.100.{n}, 192.0.2.1", it) for n, it in enumerate(letters)]
+    assert of_one == [400] * 10 + [429]
+    assert [confirm(f"192.0.2.{n}", "P") for n in range(2, 8)] == [400] * 6

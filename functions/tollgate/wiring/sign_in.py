@@ -25,8 +25,12 @@ def wire_login_services(
     *,
     clock: Clock,
     journal: Journal,
+    knows_callers: bool = True,
 ) -> LoginServices:
-    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file."""
+    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file.
+
+    `knows_callers` is False on a server that cannot tell an unknown proxy from a caller.
+    """
     ids = IdSource(clock)
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
@@ -34,6 +38,7 @@ def wire_login_services(
         ids=ids,
         journal=journal,
         clock=clock,
+        knows_callers=knows_callers,
     )
 
 
