@@ -47,6 +47,9 @@ class ScriptedIssuer:
         self.gives_refresh_token = True
         self.repeats_identity = True
         self.refresh_tokens: list[str] = []
+        # True ends a sign-in at the second use of a refresh token.
+        self.rotates = False
+        self.reused: list[str] = []
         self.metadata: dict[str, Any] = {}
         self.move_to(url)
         self._codes: dict[str, dict[str, str]] = {}
@@ -123,6 +126,10 @@ class ScriptedIssuer:
                 return _reply({"error": "invalid_grant"}, 400)
             nonce = begun["nonce"]
         elif form["refresh_token"] not in self.refresh_tokens:
+            return _reply({"error": "invalid_grant"}, 400)
+        elif self.rotates and form["refresh_token"] != self.refresh_tokens[0]:
+            self.reused.append(form["refresh_token"])
+            self.refresh_tokens = []
             return _reply({"error": "invalid_grant"}, 400)
         issued: dict[str, Any] = {}
         if nonce is not None or self.repeats_identity:

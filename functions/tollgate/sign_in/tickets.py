@@ -84,3 +84,5 @@ class Family(Struct, frozen=True, kw_only=True):
     """Unix millisecond at which the latest token replaced the previous one."""
     busy_ms: int = 0
     """Unix millisecond until which a refresh at the issuer is in progress."""
+    claim: str | None = None
+    """Random text of the refresh in progress, so that no two refreshes write the same value."""

@@ -18,7 +18,7 @@ from tests.upstream.issuer import ISSUER
 
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.sign_in.codes import challenge_of
-from tollgate.sign_in.grants import OAuthRefusal
+from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
 from tollgate.stores.rules.level_settings import MemberSettings
 

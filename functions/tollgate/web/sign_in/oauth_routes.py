@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError, invalid_request
 from tollgate.sign_in.browser import CALLBACK, LIFETIME_S, Departure
 from tollgate.sign_in.codes import read_user_code
-from tollgate.sign_in.grants import INTERVAL_S, OAuthRefusal, TokenPair
+from tollgate.sign_in.grants import INTERVAL_S, TokenPair
+from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
 from tollgate.web.sign_in.sign_in_pages import SIGN_IN_HEADERS, code_page, done_page, failed_page
 from tollgate.web.sign_in.sign_in_paths import (
