@@ -11,6 +11,7 @@ from tollgate.stores.aws.tables import get_item, secret_key
 from tollgate.stores.keys.secret import secret_hash
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.people import SESSION_S_MAX, OpenedSession
+from tollgate.stores.rules.level_settings import MemberSettings
 
 
 async def test_a_session_has_the_role_of_its_member_and_ends(dynamo: DynamoStores) -> None:
@@ -176,3 +177,41 @@ async def test_a_session_needs_a_member_and_a_lifetime(dynamo: DynamoStores) -> 
     # A key is not signed out of.
     assert await dynamo.sessions.close(secret, by=TESTER) is False
     assert (await dynamo.keys.authenticate(secret)).role == "inference"
+
+
+async def test_c60_a_disabled_member_is_refused_by_another_process_within_five_seconds(
+    dynamo: DynamoStores,
+) -> None:
+    await add_member(dynamo)
+    new = NewKey(workspace_id=ACME, label="a", member_id=ANA)
+    key = (await dynamo.keys.create(new, by=TESTER)).secret
+    session = await dynamo.sessions.open(ACME, ANA, lifetime_s=600, renewable_s=900, by=TESTER)
+    assert session is not None
+    other = dynamo_stores(dynamo.client, dynamo.tables, dynamo.clock)
+    for disabled in (True, False):
+        changed = await dynamo.members.change(
+            ACME, ANA, lambda it, off=disabled: replace(it, disabled=off), by=TESTER
+        )
+        assert changed is not None
+        assert changed.disabled is disabled
+        dynamo.clock.now += 5.0
+        assert [await _refused(other, it) for it in (key, session.secret)] == [disabled, disabled]
+        fresh = await dynamo.sessions.renew(
+            ACME, ANA, session.id, lifetime_s=600, renewable_s=900, by=TESTER
+        )
+        assert (fresh is None) is disabled
+
+
+@pytest.mark.parametrize("way", ["disable", "remove", "demote"])
+async def test_a_disabled_owner_is_no_owner_who_stays(dynamo: DynamoStores, way: str) -> None:
+    for name in ("ana", "bo"):
+        await add_member(dynamo, name, role="owner")
+    await dynamo.members.change(ACME, "bo", lambda it: replace(it, disabled=True), by=TESTER)
+    settings = MemberSettings(role="owner", disabled=True) if way == "disable" else MemberSettings()
+    leaving = (
+        dynamo.members.remove(ACME, "ana", by=TESTER)
+        if way == "remove"
+        else dynamo.members.change(ACME, "ana", lambda _: settings, by=TESTER)
+    )
+    with pytest.raises(RequestError, match="must have an owner"):
+        await leaving

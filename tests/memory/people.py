@@ -220,8 +220,8 @@ class MemoryMemberStore(_Noted):
         new = edit(old)
         if new.team_id != old.team_id:
             self._books.check_belonging(workspace_id, team_id=new.team_id)
-        if old.role == "owner" and new.role != "owner":
-            self._keep_an_owner(member, "role")
+        if old.is_active_owner and not new.is_active_owner:
+            self._keep_an_owner(member, "disabled" if new.disabled else "role")
         if new != old:
             self._books.members[place] = replace(member, **_fields(new))
             self._note(by, "member.change", place, old, new)
@@ -233,7 +233,7 @@ class MemoryMemberStore(_Noted):
         member = self._books.members.get(place)
         if member is None or member.removed_s is not None:
             return None if member is None else False
-        if member.role == "owner":
+        if member.is_active_owner:
             self._keep_an_owner(member, "member_id")
         self._books.members[place] = replace(member, removed_s=self._now_s())
         self._note(by, "member.remove", place)
@@ -242,7 +242,7 @@ class MemoryMemberStore(_Noted):
     def _keep_an_owner(self, member: Member, param: str) -> None:
         for other in self._books.members.values():
             here = other.workspace_id == member.workspace_id and other.removed_s is None
-            if here and other.role == "owner" and other.id != member.id:
+            if here and other.is_active_owner and other.id != member.id:
                 return
         raise RequestError(
             ErrorCode.INVALID_REQUEST, "A workspace must have an owner.", param=param
@@ -309,7 +309,7 @@ class MemorySessionStore(_Noted):
     ) -> OpenedSession | None:
         member_id = session.member_id
         member = self._books.members.get((workspace_id, member_id))
-        if member is None or member.removed_s is not None:
+        if member is None or member.removed_s is not None or member.disabled:
             return None
         name = f"{SESSION_KEY_PREFIX}{member_id}"
         named = [

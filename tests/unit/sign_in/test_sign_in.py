@@ -20,6 +20,7 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.sign_in.codes import challenge_of
 from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import MemberSettings
 
 LISTENER = "http://127.0.0.1:49152/callback"
@@ -236,6 +237,26 @@ async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
     assert refused.value.status == 401
     # Nor can the person come in again.
     with pytest.raises(AccessError, match="removed"):
+        await sign_in_device(home)
+
+
+async def test_c60_the_keys_of_a_leaver_end_when_the_member_is_disabled() -> None:
+    """The issuer's refusal of a refresh ends sessions; a stored key never asks the issuer."""
+    home = house()
+    first = await sign_in_device(home)
+    new = NewKey(workspace_id="acme", label="stored", member_id="ana@acme.example")
+    key = (await home.keys.create(new, by=PERSON)).secret
+    home.upstream.refuses = "invalid_grant"
+    with pytest.raises(OAuthRefusal):
+        await refresh(home, first.refresh_token)
+    await home.keys.authenticate(key)
+    await home.members.change(
+        "acme", "ana@acme.example", lambda it: replace(it, disabled=True), by=PERSON
+    )
+    with pytest.raises(AccessError):
+        await home.keys.authenticate(key)
+    home.upstream.refuses = None
+    with pytest.raises(AccessError, match="is disabled"):
         await sign_in_device(home)
 
 

@@ -267,6 +267,31 @@ async def test_c91_everybody_ends_their_own_sessions_and_no_other(role: str) -> 
     assert (await ask(them, role, "GET", own)).status == 401
 
 
+async def test_c60_a_disabled_member_is_refused_with_every_key_and_session_until_enabled() -> None:
+    home = await household()
+    path = "/v1/members/bob"
+    for disabled, status in ((True, 401), (False, 200)):
+        changed = await home.ask("acme management", "PATCH", path, {"disabled": disabled})
+        assert changed.json["data"]["disabled"] is disabled
+        for caller in ("bob", "bob's key"):
+            assert (await home.ask(caller, "GET", "/v1/key")).status == status
+
+
+@pytest.mark.parametrize("caller", ["admin", "management"])
+async def test_c91_only_owners_disable_owners_and_one_stays(caller: str) -> None:
+    them = await people(second="owner")
+    off = {"disabled": True}
+    assert (await ask(them, caller, "PATCH", "/v1/members/second", off)).status == 403
+    own = await ask(them, "admin", "PATCH", "/v1/members/the-admin", off)
+    assert (own.status, own.error["param"]) == (403, "member_id")
+    assert (await ask(them, "owner", "PATCH", "/v1/members/second", off)).status == 200
+    for content, param in ((off, "disabled"), ({"role": "admin"}, "role")):
+        last = await ask(them, "owner", "PATCH", "/v1/members/the-owner", content)
+        assert (last.status, last.error["param"]) == (400, param)
+    last = await ask(them, "owner", "DELETE", "/v1/members/the-owner")
+    assert (last.status, last.error["param"]) == (400, "member_id")
+
+
 async def test_c60_a_removed_member_is_refused_with_every_key_and_session() -> None:
     home = await household()
     for caller in ("bob", "bob's key"):

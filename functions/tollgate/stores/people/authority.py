@@ -82,6 +82,8 @@ def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None
         if session and _has_ended(row, member, find):
             return None
         of_member = read_member_settings(member)
+        if of_member.disabled:
+            return None
         team_id = team_id or of_member.team_id
         tier = tier or of_member.tier
         role = of_member.role if session else role

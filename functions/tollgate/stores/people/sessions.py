@@ -46,7 +46,7 @@ from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.rows import is_deleting
 from tollgate.stores.keys.secret import is_well_formed, new_secret, secret_hash
-from tollgate.stores.people.level_items import is_tombstone, read_round
+from tollgate.stores.people.level_items import is_tombstone, read_member_settings, read_round
 from tollgate.stores.people.levels import LEVEL_ROUNDS_MAX
 from tollgate.stores.people.sign_ins import (
     id_of_session,
@@ -176,7 +176,7 @@ class DynamoSessionStore:
             for _ in range(LEVEL_ROUNDS_MAX):
                 key = level_row_key("member", workspace_id, member_id)
                 member = await get_item(self._client, self._tables.core, key)
-                if member is None or is_tombstone(member):
+                if member is None or is_tombstone(member) or read_member_settings(member).disabled:
                     return None
                 signed_in = await sign_in(member)
                 if signed_in is None or read_round(signed_in) != read_round(member):
