@@ -9,7 +9,7 @@ from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.stores.ports.base import KeyDirectory
-from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
+from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -134,6 +134,12 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/members/{member_id}/sessions"): _SESSION_READER,
     ("DELETE", "/v1/members/{member_id}/sessions"): _SESSION_ENDER,
     ("DELETE", "/v1/members/{member_id}/sessions/{session_id}"): _SESSION_ENDER,
+    ("GET", f"{SCIM}/Users"): _MANAGER,
+    ("POST", f"{SCIM}/Users"): _MANAGER,
+    ("GET", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PATCH", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PUT", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("DELETE", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
     ("GET", "/v1/credits"): _ACCOUNTANT,
     ("GET", "/v1/credits/ledger"): _ACCOUNTANT,
     ("POST", "/v1/credits/grants"): _OPERATOR,

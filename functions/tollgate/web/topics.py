@@ -46,6 +46,7 @@ TOPICS: Final = (
         ),
         frozenset({"members"}),
     ),
+    Topic((DottedName("tollgate.web.people.scim_routes:scim_routes"),), frozenset({"scim"})),
     Topic((DottedName("tollgate.web.money.credit_routes:credit_routes"),), frozenset({"credits"})),
     Topic(
         (DottedName("tollgate.web.records.generation_routes:generation_routes"),),

@@ -97,6 +97,22 @@ PEOPLE_CHANGES = [
     ("PATCH", f"/v1/members/{MEMBER_ID}", {"limits": {"day": 5}}),
     ("DELETE", f"/v1/members/{MEMBER_ID}", None),
 ]
+SCIM_USER = f"/v1/scim/v2/Users/{MEMBER_ID}"
+SCIM_ROUTES = [
+    ("GET", "/v1/scim/v2/Users", None),
+    ("POST", "/v1/scim/v2/Users", {"userName": "new"}),
+    ("GET", SCIM_USER, None),
+    (
+        "PATCH",
+        SCIM_USER,
+        {
+            "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+            "Operations": [{"op": "replace", "value": {"active": False}}],
+        },
+    ),
+    ("PUT", SCIM_USER, {"userName": "ana", "active": False}),
+    ("DELETE", SCIM_USER, None),
+]
 WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES + SESSION_CHANGES
 WEBHOOK_ROUTES = [
     ("GET", "/v1/webhooks", None),
@@ -136,5 +152,5 @@ OPERATOR_CHANGES = [
 ]
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
-MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + OPERATOR_ROUTES
+MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + SCIM_ROUTES + OPERATOR_ROUTES
 ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES
