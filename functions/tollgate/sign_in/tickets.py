@@ -75,7 +75,7 @@ class Family(Struct, frozen=True, kw_only=True):
     current: str
     """Hash of the secret of the latest token."""
     sealed: str
-    """Approval, encrypted for the secret of the latest token."""
+    """The Approval, encrypted so that only the secret of the latest token can decrypt it."""
     session: SessionPlace | None = None
     """The session that ends with the tokens; None if an earlier version stored the tokens."""
     previous: str | None = None
