@@ -13,7 +13,7 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
-from tests.memory.people import MemoryMemberStore, MemoryTeamStore
+from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAdmissions,
@@ -193,6 +193,7 @@ class MemoryStores(Stores):
     webhooks: MemoryWebhookStore
     teams: MemoryTeamStore
     members: MemoryMemberStore
+    sessions: MemorySessionStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -238,10 +239,11 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     """Fresh books in memory."""
     clock = clock or HandClock()
     books, ids = MemoryBooks(), IdSource(clock)
+    keys = MemoryKeyStore(books, ids, clock, PREFIX)
     return MemoryStores(
         ledger=MemoryLedger(books, ids, clock),
         admissions=MemoryAdmissions(books, clock),
-        keys=MemoryKeyStore(books, ids, clock, PREFIX),
+        keys=keys,
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
@@ -253,6 +255,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         webhooks=MemoryWebhookStore(books, ids, clock),
         teams=MemoryTeamStore(books, ids, clock),
         members=MemoryMemberStore(books, ids, clock),
+        sessions=MemorySessionStore(books, ids, clock, keys, PREFIX),
     )
 
 

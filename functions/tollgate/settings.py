@@ -16,6 +16,7 @@ def _separated(value: object) -> object:
     return tuple(name for part in value.split(",") if (name := part.strip()))
 
 
+_Network = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F.:]+(/\d{1,3})?$")]
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
@@ -84,6 +85,10 @@ class Settings(BaseSettings):
     sns_endpoint_url: str | None = None
     sign_in_file: Path | None = None
     """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
+    trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
+    """Addresses or networks, separated by commas, of the proxies in front of a server, whose
+    `X-Forwarded-For` states the caller's address.
+    """
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
     record_days: int = Field(default=30, ge=30, le=3650)

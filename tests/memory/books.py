@@ -12,7 +12,7 @@ from tollgate.core.records.audit import AuditEntry
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.ports.credit import CreditEntry
-from tollgate.stores.ports.people import Member, Team
+from tollgate.stores.ports.people import Member, Session, Team
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
@@ -99,6 +99,7 @@ class MemorySession(Struct):
 
     key_id: str
     expires_s: int
+    id: str
 
 
 class MemoryBooks(Struct):
@@ -117,6 +118,7 @@ class MemoryBooks(Struct):
     deliveries: dict[str, EventDelivery] = field(default_factory=dict)
     teams: dict[tuple[str, str], Team] = field(default_factory=dict)
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
+    sign_ins: dict[tuple[str, str, str], Session] = field(default_factory=dict)
     # By their secrets.
     sessions: dict[str, MemorySession] = field(default_factory=dict)
 

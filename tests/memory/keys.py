@@ -66,7 +66,8 @@ class MemoryKeyStore:
         member = self._books.members.get((workspace_id, settings.member_id or ""))
         team_id = settings.team_id or (member.team_id if member else None)
         team = self._books.teams.get((workspace_id, team_id or ""))
-        if (settings.member_id and (member is None or member.removed_s is not None)) or (
+        is_refused = member is None or member.removed_s is not None or member.disabled
+        if (settings.member_id and is_refused) or (
             team_id and (team is None or team.deleted_s is not None)
         ):
             raise key_refused()

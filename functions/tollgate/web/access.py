@@ -9,7 +9,7 @@ from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.stores.ports.base import KeyDirectory
-from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
+from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -56,6 +56,8 @@ OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
+# Everybody who signs in sees and ends their own sessions.
+_OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "viewer"})
 # A member's key reaches the member's objects; a key without a member, the whole workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
@@ -67,6 +69,8 @@ _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=frozenset({*get_args(KeyRole), *get_args(MemberRole)}))
 # Members see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
+_SESSION_READER: Final = Access(roles=_PEOPLE.roles, own=_OWN_SESSIONS - {"viewer"})
+_SESSION_ENDER: Final = Access(roles=_MANAGER.roles | _OWN_SESSIONS, own=_OWN_SESSIONS)
 _KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
 _KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
@@ -127,6 +131,15 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/members/{member_id}"): _PEOPLE,
     ("PATCH", "/v1/members/{member_id}"): _MANAGER,
     ("DELETE", "/v1/members/{member_id}"): _MANAGER,
+    ("GET", "/v1/members/{member_id}/sessions"): _SESSION_READER,
+    ("DELETE", "/v1/members/{member_id}/sessions"): _SESSION_ENDER,
+    ("DELETE", "/v1/members/{member_id}/sessions/{session_id}"): _SESSION_ENDER,
+    ("GET", f"{SCIM}/Users"): _MANAGER,
+    ("POST", f"{SCIM}/Users"): _MANAGER,
+    ("GET", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PATCH", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PUT", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("DELETE", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
     ("GET", "/v1/credits"): _ACCOUNTANT,
     ("GET", "/v1/credits/ledger"): _ACCOUNTANT,
     ("POST", "/v1/credits/grants"): _OPERATOR,

@@ -22,6 +22,7 @@ from tollgate.web.http.error_boundary import ErrorBoundary
 from tollgate.web.http.paths import (
     METERED_METHODS,
     OPENAPI,
+    SCIM,
     STREAMING_PATHS,
     UNSERVED,
     CanonicalPath,
@@ -36,6 +37,10 @@ from tollgate.web.topics import IncludeTopic, TopicRoutes
 # A function that was built with its OpenAPI document never needs the generator.
 _GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
     "tollgate.web.openapi:openapi"
+)
+
+_SCIM_ERROR: Final = DottedName[Callable[[GatewayError, str], ErrorReply]](
+    "tollgate.web.people.scim_shapes:scim_error"
 )
 
 
@@ -95,6 +100,8 @@ def _render_errors(app: FastAPI) -> None:
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply
+        if request.scope["path"].startswith(f"{SCIM}/"):
+            render = _SCIM_ERROR()
         rendered = render(error, request_id_of(request.scope))
         headers = {"content-type": "application/json", **rendered.headers}
         return Response(rendered.body, rendered.status, headers)

@@ -34,7 +34,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.credit import CreditStore
-from tollgate.stores.ports.people import MemberStore, TeamStore
+from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.access import Access, authenticate, has_key
@@ -54,6 +54,7 @@ class Services(Struct, frozen=True, kw_only=True):
     keys: KeyStore
     teams: TeamStore
     members: MemberStore
+    sessions: SessionStore
     workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore

@@ -25,8 +25,12 @@ def wire_login_services(
     *,
     clock: Clock,
     journal: Journal,
+    knows_callers: bool = True,
 ) -> LoginServices:
-    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file."""
+    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file.
+
+    `knows_callers` is False on a server that cannot tell an unknown proxy from a caller.
+    """
     ids = IdSource(clock)
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
@@ -34,6 +38,7 @@ def wire_login_services(
         ids=ids,
         journal=journal,
         clock=clock,
+        knows_callers=knows_callers,
     )
 
 
@@ -65,7 +70,7 @@ def _wire_login(
         sign_in=sign_in,
         issuer=issuer,
         people=people,
-        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids, clock=clock),
         grants=Grants(
             issuer,
             people,

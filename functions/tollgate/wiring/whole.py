@@ -1,6 +1,9 @@
 """Wires all routes and the reader of documents for hosts other than Lambda."""
 
+from typing import Any, cast
+
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
@@ -52,6 +55,17 @@ def wire_whole_app(
     local = None if files is None else files.local
     uploads = None if local is None else local_uploads_app(local, limits, IdSource(clock))
     login = login_app(
-        wire_login_services(settings, stores, administration, clock=clock, journal=journal), limits
+        wire_login_services(
+            settings,
+            stores,
+            administration,
+            clock=clock,
+            journal=journal,
+            knows_callers=bool(settings.trusted_proxies),
+        ),
+        limits,
     )
-    return LocalApp(chat, api_app(services, limits), uploads, login)
+    app: ASGIApp = LocalApp(chat, api_app(services, limits), uploads, login)
+    if not settings.trusted_proxies:
+        return app
+    return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, app), [*settings.trusted_proxies]))

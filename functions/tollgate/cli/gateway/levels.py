@@ -49,7 +49,8 @@ class _Level(Struct, frozen=True, kw_only=True):
     def row(self, level: Any) -> dict[str, str]:
         """Return the table cells for a level."""
         end = level[f"{self.gone}_at"]
-        state = "there" if end is None else f"{self.gone} {end}"
+        there = "disabled" if level.get("disabled") else "there"
+        state = there if end is None else f"{self.gone} {end}"
         return {**level_cells(level), "state": state, **self.cells(level)}
 
     def show(self, reply: Any, style: OutputStyle) -> None:
@@ -227,6 +228,12 @@ members: Final = _commands(
                 help="Team for the member's keys without a team.",
             ),
             click.option("--email", help="E-mail address that may identify the member at sign-in."),
+            click.option(
+                "--disable/--enable",
+                "disabled",
+                default=None,
+                help="Refuse the member's keys and sessions, or accept them again.",
+            ),
         ),
     )
 )

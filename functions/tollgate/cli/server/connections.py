@@ -132,12 +132,14 @@ class RequestGuard:
                     raise ClientGone from refused
                 raise
 
-        self._listener.begin_request(scope["client"])
+        # The address of a trusted proxy is replaced in the scope.
+        client = scope["client"]
+        self._listener.begin_request(client)
         try:
             app = self._refusal(scope) or self._app
             await app(scope, receive, send_unless_refused)
         finally:
-            self._listener.end_request(scope["client"])
+            self._listener.end_request(client)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]

@@ -335,6 +335,13 @@ LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl
 # Re-seed an existing state only if its spending and holds are unchanged, so that a settlement in
 # the meantime makes the write fail.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
+# Sessions of an earlier round are over, however many there are.
+MEMBER_END_SESSIONS: Final = ConditionalUpdate(
+    "SET rd = if_not_exists(rd, :zero) + :one", LEVEL_THERE
+)
+SIGN_IN_RENEW: Final = ConditionalUpdate(
+    "SET rn = :now, ex = :ex, #ttl = :ex, oa = :oa", IF_PRESENT
+)
 SESSION_THERE: Final = "attribute_exists(kh)"
 # If the workspace gets more shards while a key is created, the key's item has too few, so the
 # creation fails.

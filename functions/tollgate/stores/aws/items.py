@@ -98,6 +98,19 @@ class SessionItem(AnyItem):
     WORKSPACE: Final = "ws"  # S: id of the workspace
     MEMBER: Final = "mb"  # S: id of the member
     EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
+    SIGN_IN: Final = "si"  # S: id of the SignInItem, without which the secret is refused (optional)
+    ROUND: Final = "rd"  # N: MemberItem.ROUND when the sign-in began (optional, default 0)
+
+
+class SignInItem(AnyItem):
+    """Core table: a session of a member, to which the SessionItems of its renewals belong."""
+
+    ROUND: Final = "rd"  # N: MemberItem.ROUND when the session was opened
+    OPENED: Final = "at"  # N: Unix second of the sign-in
+    RENEWED: Final = "rn"  # N: Unix second at which the latest secret was issued
+    EXPIRES: Final = "ex"  # N: Unix second at which the session ends unless it is renewed
+    RENEWABLE: Final = "rf"  # N: 1 if the program has a refresh token (optional)
+    ORIGIN: Final = "oa"  # S: network address that received the latest secret, or empty
 
 
 class LevelItem(AnyItem):
@@ -122,6 +135,7 @@ class MemberItem(LevelItem):
 
     SUBJECT: Final = "sj"  # S: issuer, a space and subject (optional)
     SESSION_KEY: Final = "skid"  # S: id of the key of the member's sessions (optional)
+    ROUND: Final = "rd"  # N: how often all sessions were ended (optional, default 0)
 
 
 class SubjectItem(AnyItem):

@@ -222,6 +222,16 @@ def level_rows_prefix(level: AboveKey) -> str:
     return f"{_LEVELS[level]}#"
 
 
+def sign_in_key(workspace_id: str, member_id: str, session_id: str) -> Item:
+    """Return the key of a member's session in the core table; sessions sort by time."""
+    return _key(f"W#{workspace_id}", f"{sign_ins_prefix(member_id)}{session_id}")
+
+
+def sign_ins_prefix(member_id: str) -> str:
+    """Return the sort key prefix of a member's sessions."""
+    return f"S#{member_id}#"
+
+
 def subject_key(workspace_id: str, subject_hash: str) -> Item:
     """Return the key of the core table's item that maps a signed-in identity to a member."""
     return _key(f"W#{workspace_id}", f"O#{subject_hash}")

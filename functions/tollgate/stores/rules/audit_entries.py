@@ -36,7 +36,9 @@ class SubjectChange(Struct, frozen=True, kw_only=True):
 class SessionChange(Struct, frozen=True, kw_only=True):
     """A session of a member, as an entry shows it."""
 
-    expires_s: int
+    session_id: str
+    expires_s: int | None = None
+    """Unix second from which the latest secret is refused."""
 
 
 class CreditChange(Struct, frozen=True, kw_only=True):

@@ -88,6 +88,13 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
     team_id: str | None = None
     """Team for the member's keys without a team."""
     email: str | None = None
+    disabled: bool = False
+    """True refuses the member's keys and sessions until it is False again."""
+
+    @property
+    def is_active_owner(self) -> bool:
+        """True if the member may act as an owner now."""
+        return self.role == "owner" and not self.disabled
 
     @override
     def __post_init__(self) -> None:

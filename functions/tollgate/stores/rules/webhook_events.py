@@ -18,6 +18,7 @@ _WAIT_MAX_S: Final = 8 * 3600
 _IRREGULAR: Final = {
     "adjustment": "adjusted",
     "canary": "canary_changed",
+    "close_all": "all_closed",
     "grow": "grown",
     "rollback": "rolled_back",
 }
@@ -36,8 +37,9 @@ def event_type(entry: AuditEntry) -> str:
     """Return the event type for an audit log entry: `key.create` becomes `key.created`."""
     kind, _, verb = entry.action.rpartition(".")
     disabled = entry.after.get("disabled")
-    if entry.action == "key.change" and disabled is not None:
-        return "key.disabled" if disabled == "true" else "key.enabled"
+    if entry.action in ("key.change", "member.change") and disabled is not None:
+        kind = entry.action.removesuffix("change")
+        return f"{kind}disabled" if disabled == "true" else f"{kind}enabled"
     done = _IRREGULAR.get(verb) or f"{verb.removesuffix('e')}ed"
     return f"{kind}.{done}"
 

@@ -10,6 +10,7 @@ from tollgate.core.errors import RequestError, not_found
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
+SCIM: Final = "/v1/scim/v2"
 METERED_PATHS: Final = frozenset(
     {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
 )

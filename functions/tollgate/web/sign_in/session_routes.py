@@ -112,7 +112,7 @@ class SessionRoutes:
 
     async def is_ready(self, _: Request) -> Response:
         """Report that the process can serve requests, after a read from the store."""
-        await self._services.configured().codes.read("attempt", "-")
+        await self._services.configured().codes.read("code", "-")
         return PlainTextResponse("ok")
 
 

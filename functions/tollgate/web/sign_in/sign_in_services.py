@@ -20,6 +20,7 @@ from tollgate.sign_in.people import People
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
 from tollgate.web.access import ACCESS, authenticate
+from tollgate.web.http.proxies import is_forwarded
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
 
@@ -46,6 +47,8 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     clock: Clock
+    knows_callers: bool = True
+    """False on a server without trusted proxies: a forwarded request has the proxy's address."""
     body_s: float = 10.0
     """Seconds within which a body must arrive, since callers are not yet authenticated."""
 
@@ -57,6 +60,12 @@ class LoginServices(Struct, frozen=True, kw_only=True):
                 "TOLLGATE_SIGN_IN_FILE."
             )
         return self.login
+
+    def paced_address(self, request: Request) -> str | None:
+        """Return the caller's network address; None if only the address of a proxy is known."""
+        if not self.knows_callers and is_forwarded(request.headers):
+            return None
+        return address_of(request)
 
     async def admit(self, request: Request) -> Principal:
         """Return the caller of a route; raise AccessError unless the access table allows it."""
