@@ -219,7 +219,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
         statements=MemoryStatementStore(books, clock),
-        audit_log=MemoryAuditLog(books),
+        audit_log=MemoryAuditLog(books, clock),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -258,7 +258,7 @@ def dynamo_stores(
         statements=DynamoStatementStore(
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
-        audit_log=DynamoAuditLog(client, tables),
+        audit_log=DynamoAuditLog(client, tables, clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,

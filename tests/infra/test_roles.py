@@ -278,3 +278,13 @@ def test_the_rollup_alone_may_write_exports_and_only_where_they_are_wanted(
     assert variables["TOLLGATE_OBJECTS_BUCKET"] == {"Ref": "ObjectsBucket"}
     assert "TOLLGATE_OBJECTS_BUCKET" not in any_stack.given().environment("RollupFunction")
     assert "daily_export" in Settings.model_fields
+
+
+def test_the_rollup_alone_may_write_the_audit_bucket_and_read_nothing_there(
+    any_stack: Stack,
+) -> None:
+    stack = any_stack.given(AuditBucket="acme-audit")
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        found = {it: to for it, to in compile_permissions(role).items() if "AuditBucket" in it}
+        folder = "arn:${AWS::Partition}:s3:::${AuditBucket}/audit/*"
+        assert found == ({folder: {"s3:PutObject"}} if name == "RollupRole" else {}), name

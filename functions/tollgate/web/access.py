@@ -138,6 +138,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generations"): _PEOPLE,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,
+    ("GET", "/v1/audit/days"): _ACCOUNTANT,
     ("GET", "/v1/workspace"): _ACCOUNTANT,
     ("GET", "/v1/statement"): _ACCOUNTANT,
     ("GET", "/v1/webhooks"): _MANAGER,

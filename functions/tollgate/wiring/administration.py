@@ -62,7 +62,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         statements=DynamoStatementStore(
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
-        audit_log=DynamoAuditLog(client, tables),
+        audit_log=DynamoAuditLog(client, tables, clock),
         webhooks=DynamoWebhookStore(
             client, tables, EventSender(clock, Egress()), ids=ids, clock=clock
         ),

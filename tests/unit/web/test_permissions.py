@@ -242,6 +242,8 @@ async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
     if path == "/v1/audit":
         shown = {entry["workspace_id"] for entry in reply.json["data"]}
         assert shown == ({"acme", "other", OPERATORS} if workspace == OPERATORS else {workspace})
+    elif path == "/v1/audit/days":
+        assert {day["entries"] for day in reply.json["data"]} == {0}
     elif path == "/v1/catalog":
         # One catalog serves all workspaces; who published it is the operator's to know.
         assert (reply.status, reply.json["data"]["history"]) == (200, [])

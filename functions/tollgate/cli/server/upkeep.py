@@ -16,7 +16,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.exports import wire_exports
+from tollgate.wiring.exports import seal_audit_log, wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
@@ -73,9 +73,10 @@ async def sweep(settings: Settings, stores: Stores) -> None:
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Close the days that are over, and export them if the settings name a place."""
+    """Close and seal the days that are over, and export them if the settings name a place."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
+    _log_done("audit log sealed", {"days": await seal_audit_log(settings, stores, SystemClock())})
     exports = wire_exports(settings, stores, SystemClock())
     if settings.daily_export and exports is not None:
         _log_done("exported", {"days": await exports.export.export_due()})

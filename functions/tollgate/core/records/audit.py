@@ -1,4 +1,7 @@
-"""Entries of the audit log, one for each change to a key, credit, a workspace or a catalog."""
+"""Entries of the audit log, one for each change to a key, credit, a workspace or a catalog.
+
+Each closed day of the log is sealed by a hash over its entries and the seal before.
+"""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -69,3 +72,32 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
             and self.actor in (None, actor.id, actor.name, actor.member_id)
             and (self.target is None or self.target in target)
         )
+
+
+class AuditSeal(Struct, frozen=True, kw_only=True):
+    """The seal of a day of a log: the end of a chain of hashes over the log's entries."""
+
+    day: str
+    """The UTC day: `2026-11-21`."""
+    entries: int
+    """The number of entries of the day."""
+    hash: str
+    """SHA-256 of the last entry in the chain; `previous` if the day has no entries."""
+    previous: str
+    """The hash of the seal before; empty for the first seal."""
+    marks: str = ""
+    """The first characters of each entry's hash, which locate a difference."""
+
+
+class SealedDay(Struct, frozen=True, kw_only=True):
+    """A day of a log, compared with its seal."""
+
+    day: str
+    entries: int
+    """The number of entries that the log has now."""
+    seal: AuditSeal | None = None
+    """None for a day that is not sealed."""
+    problem: str | None = None
+    """The difference between log and seal; None if there is none."""
+    first_difference: str | None = None
+    """The id of the first entry that differs; None if unknown."""

@@ -95,7 +95,7 @@ class WebhookRounds:
         self._table = tables.core
         self._endpoints = endpoints
         self._sender = sender
-        self._audit_log = DynamoAuditLog(client, tables)
+        self._audit_log = DynamoAuditLog(client, tables, clock)
         self._operator_workspace = operator_workspace
         self._clock = clock
 
