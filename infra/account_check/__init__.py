@@ -1,1 +1,1 @@
-"""`make account-check`: questions that only a real AWS account answers, put to a stack."""
+"""`make account-check`: probes of a deployed stack for questions that only real AWS can answer."""

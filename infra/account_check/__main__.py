@@ -1,4 +1,4 @@
-"""`make account-check`: run every probe against one stage of samconfig.toml."""
+"""`make account-check`: run all probes against a stage in samconfig.toml."""
 
 import asyncio
 import signal
@@ -22,9 +22,9 @@ from tollgate.routing.routing_file import Routing
 
 _ROOT: Final = Path(__file__).parents[2]
 _COST: Final = (
-    "This takes about 20 minutes. By AWS's price list, it costs less than 10 cents: the "
-    "snapshot of one version, billed for three hours, and some answers of {model}. During the "
-    "throttle probe, the stack refuses all requests for some seconds."
+    "This takes about 20 minutes, and costs less than 10 cents at AWS's list prices: a snapshot "
+    "of one version, billed for three hours, and some answers from {model}. During the throttle "
+    "probe, the stack refuses all requests for some seconds."
 )
 
 
@@ -33,19 +33,19 @@ _COST: Final = (
 @click.option(
     "--region", default="", help="Region of the stage; by default the region in samconfig.toml."
 )
-@click.option("--url", default="", help="Another base URL of the stack.")
+@click.option("--url", default="", help="Another base URL for the stack.")
 @click.option("--model", default="fast", show_default=True, help="Model that answers the probes.")
 @click.option(
     "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, required=True, help="Inference key."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     default=_ROOT / "samconfig.toml",
 )
 def account_check(config: Path, stage: str, *, as_json: bool, **options: str) -> None:
-    """Answer what only a real account can show; the exit status is 1 unless all is as expected."""
+    """Run all probes against STAGE; exit with 1 unless every result is as expected."""
     try:
         chosen = read_stage(config.read_text(), stage)
         region = options["region"] or chosen.region
@@ -76,7 +76,7 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Make a closed terminal and `kill` end the block as Ctrl-C does, undoing its changes."""
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that the block undoes its changes."""
     signals = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(each, signal.default_int_handler) for each in signals]
     try:
@@ -95,7 +95,7 @@ async def _examine(subject: Subject) -> Sequence[Verdict]:
 
 
 def _keyless_model(routing: Routing, account: AwsAccount) -> tuple[str, str] | None:
-    """Return a model that only one provider serves, and the name of its missing secret."""
+    """Return a model whose only provider lacks its secret, and the name of this secret."""
     for slug, model in routing.models.items():
         if model.kind != "chat":
             continue

@@ -1,4 +1,4 @@
-"""The streaming function of a stack, which probes change and change back."""
+"""The streaming function of a stack, which probes change temporarily."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,7 +17,7 @@ Clients = Callable[[str], Any]
 
 
 class ChatFunction:
-    """One deployed function; `clients` returns a boto3 client for the name of a service."""
+    """A deployed streaming function; `clients` returns the boto3 client for a service."""
 
     def __init__(self, clients: Clients, stack: str) -> None:
         self._lambda = clients("lambda")
@@ -28,7 +28,7 @@ class ChatFunction:
 
     @asynccontextmanager
     async def throttled(self) -> AsyncIterator[None]:
-        """Make Lambda refuse every invocation until the block ends."""
+        """Make Lambda refuse all invocations until the block ends."""
         answer = self._lambda.get_function_concurrency(FunctionName=self.name)
         before = answer.get("ReservedConcurrentExecutions")
         self._reserve(0)
@@ -42,10 +42,10 @@ class ChatFunction:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[str]:
-        """Publish a version that starts from a snapshot; yield it, and delete it at the end.
+        """Publish a version that starts from a snapshot, yield its number, then delete the version.
 
-        If nothing has changed since the last version, Lambda returns that version. If the stack
-        uses snapshots, the returned version serves requests, and is not deleted.
+        If the function is unchanged, Lambda returns the last version. That version is not deleted,
+        because it may serve requests.
         """
         is_on = self._snap_start().get("ApplyOn") == _SNAPSHOTS
         try:
@@ -63,11 +63,11 @@ class ChatFunction:
                 self._set_snapshots("None")
 
     def optimized(self, version: str) -> bool:
-        """Return whether Lambda has a snapshot of a version."""
+        """Return whether Lambda has a snapshot for a version."""
         return self._snap_start(Qualifier=version).get("OptimizationStatus") == "On"
 
     def invoke(self, version: str, event: Mapping[str, object]) -> bytes:
-        """Invoke a version; return its answer, or Lambda's error document."""
+        """Invoke a version, and return its answer or Lambda's error document."""
         answer = self._lambda.invoke(
             FunctionName=self.name, Qualifier=version, Payload=json.dumps(event).encode()
         )
@@ -75,7 +75,7 @@ class ChatFunction:
         return content
 
     def log_lines(self, field: str, value: str, since_s: float) -> list[Mapping[str, Any]]:
-        """Return the JSON log lines in which a field has a value, from a Unix time on."""
+        """Return the JSON log lines since a Unix time in which a field has a value."""
         pages = self._logs.get_paginator("filter_log_events").paginate(
             logGroupName=self._log_group,
             startTime=int(since_s * 1000),
@@ -90,8 +90,8 @@ class ChatFunction:
 
     def _snap_start(self, **version: str) -> Mapping[str, str]:
         answer = self._lambda.get_function_configuration(FunctionName=self.name, **version)
-        stated: Mapping[str, str] = answer.get("SnapStart", {})
-        return stated
+        snap_start: Mapping[str, str] = answer.get("SnapStart", {})
+        return snap_start
 
     def _set_snapshots(self, apply_on: str) -> None:
         self._lambda.update_function_configuration(
@@ -104,7 +104,7 @@ class ChatFunction:
 
 
 def error_code(error: ClientError) -> str:
-    """Return the error code with which AWS refused a call."""
+    """Return the error code in a refusal by AWS."""
     return str(error.response["Error"]["Code"])
 
 

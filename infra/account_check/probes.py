@@ -1,4 +1,4 @@
-"""One probe for each question; each returns a verdict."""
+"""The questions of the account check, and a probe for each."""
 
 from collections.abc import Awaitable, Callable
 from http.client import HTTPException
@@ -16,14 +16,12 @@ from tollgate.cli.stack.probe import Probe, StreamSeen, Unreachable
 from tollgate.core.clock import Clock
 
 _PROMPT: Final = "Write the numbers from one to forty as words."
-# Lambda's control plane is eventually consistent, and log lines become searchable after some
-# seconds.
+# Lambda's control plane is eventually consistent, and logs become searchable after some seconds.
 _PATIENCE_S: Final = 90.0
 _EVERY_S: Final = 3.0
-# A warm process logs a missing secret only once, when it first needs the secret.
+# A process logs a missing secret only once, so that the log line may be old.
 _LOGS_BACK_S: Final = 3600.0
-# Lambda freezes the process after each answer. Meanwhile, DynamoDB and providers close idle
-# connections, mostly within minutes.
+# While a process is frozen between requests, DynamoDB and providers close idle connections.
 PAUSES_S: Final = (20.0, 120.0, 400.0)
 _DENIED: Final = ("ResourceNotFoundException", "AccessDeniedException")
 
@@ -38,9 +36,9 @@ class Subject(Struct, frozen=True, kw_only=True):
     stack: str
     clock: Clock
     model: str
-    """A model or route whose answer costs a fraction of a cent."""
+    """A model or route to call, whose answers cost little."""
     keyless: tuple[str, str] | None
-    """A model whose provider's secret does not exist, and the name of that secret."""
+    """A model whose provider lacks its secret, and the name of the secret."""
 
 
 TIMING: Final = Question(
@@ -56,7 +54,7 @@ THROTTLE: Final = Question(
 SECRET: Final = Question(
     name="missing secret",
     expected=f"provider_auth for the caller; {' or '.join(_DENIED)} in the log",
-    otherwise="functions/tollgate/stores/aws/secrets.py must treat this code as an absent key",
+    otherwise="functions/tollgate/stores/aws/secrets.py must treat this code as a missing key",
 )
 SNAPSHOT: Final = Question(
     name="SnapStart under the wrapper",
@@ -77,37 +75,37 @@ TRAILERS: Final = Question(
 
 async def time_chunks(subject: Subject) -> Verdict:
     """Stream one answer and measure when its events arrive."""
-    seen = subject.probe.stream(subject.model, _PROMPT)
-    if not seen.whole:
-        return TIMING.judge(f"no complete answer: {seen.reply.summarize()}", as_expected=False)
-    gaps = [after - before for before, after in pairwise(seen.arrived_s)]
+    streamed = subject.probe.stream(subject.model, _PROMPT)
+    if not streamed.whole:
+        return TIMING.judge(f"no complete answer: {streamed.reply.summarize()}", as_expected=False)
+    gaps = [after - before for before, after in pairwise(streamed.arrived_s)]
     figures = (
-        f"{len(seen.arrived_s)} events; the first after {seen.arrived_s[0]:.2f} s,"
-        f" the last after {seen.arrived_s[-1]:.2f} s, longest gap {max(gaps, default=0):.2f} s"
+        f"{len(streamed.arrived_s)} events; the first after {streamed.arrived_s[0]:.2f} s,"
+        f" the last after {streamed.arrived_s[-1]:.2f} s, longest gap {max(gaps, default=0):.2f} s"
     )
-    return TIMING.judge(figures, as_expected=seen.came_apart)
+    return TIMING.judge(figures, as_expected=streamed.came_apart)
 
 
 async def throttle(subject: Subject) -> Verdict:
-    """Make Lambda refuse the function for a moment, and check what a client gets."""
+    """Make Lambda throttle the function temporarily, and check the reply to a client."""
     async with subject.function.throttled():
         began_s = subject.clock.monotonic_s()
-        seen = subject.probe.stream(subject.model, "Hello")
-        while seen.reply.status == 200 and _waits(subject.clock, began_s):
+        streamed = subject.probe.stream(subject.model, "Hello")
+        while streamed.reply.status == 200 and _waits(subject.clock, began_s):
             await subject.clock.sleep(_EVERY_S)
-            seen = subject.probe.stream(subject.model, "Hello")
-    error = seen.reply.field("error")
+            streamed = subject.probe.stream(subject.model, "Hello")
+    error = streamed.reply.field("error")
     code = error.get("code") if isinstance(error, dict) else None
-    retry_after = seen.reply.headers.get("retry-after")
+    retry_after = streamed.reply.headers.get("retry-after")
     return THROTTLE.judge(
-        f"{seen.reply.status} {code}, Retry-After {retry_after}",
-        as_expected=(seen.reply.status, code) == (503, "service_unavailable")
+        f"{streamed.reply.status} {code}, Retry-After {retry_after}",
+        as_expected=(streamed.reply.status, code) == (503, "service_unavailable")
         and retry_after is not None,
     )
 
 
 async def miss_secret(subject: Subject) -> Verdict:
-    """Call a model whose provider has no key, and find the code with which AWS refused it."""
+    """Call a model whose provider has no key, and find the error code from AWS in the logs."""
     if subject.keyless is None:
         return SECRET.leave("each provider of routing.yaml has its secret")
     model, secret = subject.keyless
@@ -144,12 +142,13 @@ async def thaw(subject: Subject) -> Verdict:
     found, all_well = [], True
     for pause_s in PAUSES_S:
         await subject.clock.sleep(pause_s)
-        seen = subject.probe.stream(subject.model, "Hello")
-        failed = _failed_attempts(subject.probe, seen)
-        all_well &= seen.whole and failed == 0
-        took_s = seen.arrived_s[-1] if seen.arrived_s else 0.0
+        streamed = subject.probe.stream(subject.model, "Hello")
+        failed = _failed_attempts(subject.probe, streamed)
+        all_well &= streamed.whole and failed == 0
+        took_s = streamed.arrived_s[-1] if streamed.arrived_s else 0.0
         found.append(
-            f"after {pause_s:.0f} s {seen.reply.status} in {took_s:.2f} s, {failed} failed attempts"
+            f"after {pause_s:.0f} s {streamed.reply.status} in {took_s:.2f} s, "
+            f"{failed} failed attempts"
         )
     return THAW.judge("; ".join(found), as_expected=all_well)
 
@@ -159,7 +158,7 @@ async def end_with_trailers(subject: Subject) -> Verdict:
     async with trailers_stack(subject.formation, f"{subject.stack}-account-check") as url:
         began_s = subject.clock.monotonic_s()
         end = await read_stream_end(url)
-        # A new stage answers 403 until all of API Gateway knows it.
+        # API Gateway refuses requests to a new stage with status 403 for some seconds.
         while end is StreamEnd.ABSENT and _waits(subject.clock, began_s):
             await subject.clock.sleep(_EVERY_S)
             end = await read_stream_end(url)
@@ -180,7 +179,7 @@ PROBES: Final[tuple[tuple[Question, Callable[[Subject], Awaitable[Verdict]]], ..
 async def run_probe(
     question: Question, probe: Callable[[Subject], Awaitable[Verdict]], subject: Subject
 ) -> Verdict:
-    """Run one probe; if AWS or the network refuses a call, the question stays unanswered."""
+    """Run a probe; return the verdict `unanswered` if AWS or the network fails."""
     try:
         return await probe(subject)
     except ClientError as error:
@@ -204,7 +203,7 @@ _UNAUTHENTICATED: Final = {
 
 
 def _status(answer: bytes) -> str:
-    """Return the status of a streamed answer, or the error type of a failed invocation."""
+    """Return the HTTP status in a streamed answer, or the error type of a failed invocation."""
     try:
         document = from_json(answer.partition(bytes(8))[0])
     except ValueError:
@@ -212,9 +211,9 @@ def _status(answer: bytes) -> str:
     return str(document.get("statusCode") or document.get("errorType"))
 
 
-def _failed_attempts(probe: Probe, seen: StreamSeen) -> int:
-    """Return the number of failed attempts in an answer's record."""
-    generation_id = seen.reply.headers.get("x-generation-id")
+def _failed_attempts(probe: Probe, streamed: StreamSeen) -> int:
+    """Return the number of failed attempts in the record of an answer."""
+    generation_id = streamed.reply.headers.get("x-generation-id")
     record = probe.get(f"/generation?id={generation_id}").field("data")
     attempts = record["provider_responses"] if isinstance(record, dict) else []
     return sum(1 for attempt in attempts if attempt["error"] is not None)

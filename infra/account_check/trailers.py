@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 _FOLDER: Final = Path(__file__).parent
 _TIMEOUT_S: Final = 60.0
-# Ten minutes, because a REST API with one function takes about one.
+# Up to ten minutes, although the creation takes about one.
 _POLLING: Final = {"Delay": 5, "MaxAttempts": 120}
 _SIZE: Final = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
 
 
 class StreamEnd(Enum):
-    """The end of a chunked body as the client sees it."""
+    """The end of a chunked body, as seen by a client."""
 
     TRAILERS = "it ended, and the trailers arrived with it"
     CLEAN = "it ended like a complete answer, without trailers"
@@ -27,7 +27,7 @@ class StreamEnd(Enum):
 
 @asynccontextmanager
 async def trailers_stack(formation: Any, name: str) -> AsyncIterator[str]:
-    """Create the stack, yield its URL, and delete the stack whatever happens."""
+    """Create the stack, yield its URL, and always delete the stack."""
     try:
         formation.create_stack(
             StackName=name,
@@ -51,9 +51,9 @@ async def trailers_stack(formation: Any, name: str) -> AsyncIterator[str]:
 
 
 async def read_stream_end(url: str) -> StreamEnd:
-    """Send a GET over HTTP/1.1 and return how its body ended; raise OSError if nothing answers.
+    """Send GET over HTTP/1.1 and return how the body ended; raise OSError without an answer.
 
-    HTTP clients skip trailers, so raw bytes are read.
+    The function reads raw bytes, because HTTP clients skip trailers.
     """
     parts = urlsplit(url)
     secure = parts.scheme == "https"

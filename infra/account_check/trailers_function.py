@@ -1,7 +1,7 @@
-"""A function that answers every event with a stream that ends with error trailers.
+"""A Lambda function that answers every event with a stream that ends with error trailers.
 
-Lambda's runtime client imports this module, which then replaces it. The module is deployed as text,
-so it imports only the standard library and stays below 4,096 characters.
+This module replaces Lambda's runtime client, which imports it. The module is deployed as text, so
+that it imports only the standard library and is shorter than 4,096 characters.
 """
 
 import base64
@@ -22,7 +22,7 @@ def chunk(octets: bytes) -> bytes:
 
 
 def answer(request_id: str) -> None:
-    """Send status, one line and the trailers; read the acknowledgement."""
+    """Send the status, a line of text and the trailers, then read the acknowledgement."""
     head = (
         f"POST {ROOT}{request_id}/response HTTP/1.1\r\nHost: {API}\r\n"
         "Lambda-Runtime-Function-Response-Mode: streaming\r\nTransfer-Encoding: chunked\r\n"

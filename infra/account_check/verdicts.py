@@ -1,4 +1,4 @@
-"""The verdict on one question, and the table of all verdicts."""
+"""Questions of the account check, and the verdicts on them."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -7,13 +7,13 @@ from msgspec import Struct, to_builtins
 
 from tollgate.cli.tables import OutputStyle, show
 
-# `unanswered` means that the stack or the account left no way to find out; `seen` says why.
+# `unanswered` means that the probe could not find out; `seen` has the reason.
 Judgement = Literal["as expected", "otherwise", "unanswered"]
 _COLUMNS: Final = ("question", "verdict", "seen", "do")
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The answer to one question."""
+    """The answer to a question."""
 
     question: str
     judgement: Judgement
@@ -24,7 +24,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question that documents do not settle and a probe answers."""
+    """A question that AWS's documentation does not answer."""
 
     name: str
     expected: str
@@ -49,7 +49,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def print_verdicts(verdicts: Sequence[Verdict], style: OutputStyle) -> None:
-    """Print one table, with a remedy only for what is not as expected."""
+    """Print a table of verdicts, with remedies for unexpected answers."""
     rows = [
         {
             "question": verdict.question,

@@ -17,7 +17,7 @@ KEPT = ROOT / ".aws-sam" / "wheels"
 
 
 def main() -> None:
-    """Build one function, or exit with one line that says why it cannot be built."""
+    """Build a function, or exit with the reason why it cannot be built."""
     parser = argparse.ArgumentParser(prog="python -m infra.artefact", description=__doc__)
     parser.add_argument("function", choices=FUNCTIONS)
     parser.add_argument("output", type=Path)

@@ -1,4 +1,4 @@
-"""Content of one function's folder: its entry file, the modules it reaches, and compiled files."""
+"""Content of a function's folder: the modules that its entry file reaches, and compiled files."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,24 +20,24 @@ ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"
 SIGN_IN_FILE: Final = "sign-in.json"
 
-# Packages that only rows with this `auth` need, imported with their first token: 4 MB zipped.
+# Packages that only providers with this `auth` need; they add 4 MB (zipped).
 _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"})}
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the template, as far as the build needs to know it."""
+    """A function in the template, with the facts that the build needs."""
 
     module: str
-    """The entry module, in functions/."""
+    """Entry module in functions/."""
     beside: tuple[str, ...] = ()
-    """Other files and folders from functions/ that are not Python."""
+    """Files and folders in functions/ that are not Python but needed."""
     calls_providers: bool = False
-    """True if the function calls providers, and so needs the packages that their rows use."""
+    """True if the function calls providers, and so needs the packages for their `auth`."""
     serves_openapi: bool = False
     """True if the function serves /openapi.json, which the build writes."""
     signs_people_in: bool = False
-    """True if the function reads the sign-in file, should the repository have one."""
+    """True if the function reads the sign-in file, if the repository has one."""
 
 
 # Functions by logical id in infra/template.yaml.
@@ -60,16 +60,16 @@ FUNCTIONS: Final = {
 
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
-    """Fill `output`, which SAM left empty. Raises InvalidRouting if `tollgate check` would fail.
+    """Fill the empty folder `output`; raise InvalidRouting or InvalidSignIn for invalid files.
 
-    Raises InvalidSignIn if the sign-in file next to the routing file cannot be served.
+    The sign-in file is next to the routing file.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
-    ours = find_closure(source, [function.module])
+    closure = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
-    needed = [each for each in ours.elsewhere if each.partition(".")[0] not in unused]
+    needed = [each for each in closure.elsewhere if each.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
-    _copy(source, [each.relative_to(source) for each in ours.files], output)
+    _copy(source, [each.relative_to(source) for each in closure.files], output)
     _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
     sign_in = routing.with_name(SIGN_IN_FILE)
@@ -82,22 +82,22 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
 
 
 def _unused(routing: Routing) -> frozenset[str]:
-    """Return the packages that no provider of the catalog makes a function import."""
+    """Return the packages that no provider in the catalog needs."""
     used = {row.auth for row in routing.providers.values()}
     return frozenset().union(*(each for auth, each in _BY_AUTH.items() if auth not in used))
 
 
-def _files(source: Path, beside: Iterable[str]) -> Iterator[Path]:
-    for name in beside:
-        place = source / name
-        found = sorted(place.iterdir()) if place.is_dir() else (place,)
+def _files(source: Path, names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        path = source / name
+        found = sorted(path.iterdir()) if path.is_dir() else (path,)
         yield from (each.relative_to(source) for each in found)
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:
-    """Compile our own modules. Dependencies were compiled when they were installed."""
-    ours = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
-    compile_all(python, output, [each for each in ours if each.is_dir() or each.suffix == ".py"])
+    """Compile our own modules; dependencies were compiled at installation."""
+    sources = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
+    compile_all(python, output, [each for each in sources if each.is_dir() or each.suffix == ".py"])
 
 
 def _copy(source: Path, files: Iterable[Path], output: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bytecode next to its sources: /var/task is read-only, so every process would compile again."""
+"""Compilation to bytecode, because processes cannot store it in Lambda's read-only /var/task."""
 
 import subprocess
 from collections.abc import Iterable
@@ -6,14 +6,13 @@ from pathlib import Path
 
 
 def compile_all(python: str, root: Path, places: Iterable[Path]) -> None:
-    """Compile files and folders of `root`, which is /var/task on Lambda.
+    """Compile files and folders in `root`, which becomes /var/task on Lambda.
 
-    The bytecode has unchecked hashes, so it stays valid whatever times the sources get when Lambda
-    unpacks the zip. Sources are shipped too: an interpreter of another version ignores the
-    bytecode, and only starts more slowly.
+    Unchecked hashes keep the bytecode valid, since Lambda may change the modification times of
+    sources. Sources are shipped too, since an interpreter of another version ignores the bytecode.
     """
-    # One process compiles in a fixed order, because bytecode depends on which strings the compiler
-    # has seen before.
+    # One process compiles in a fixed order, because bytecode depends on strings that the compiler
+    # has interned before.
     subprocess.run(
         [
             *(python, "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"),

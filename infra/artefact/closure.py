@@ -1,7 +1,7 @@
-"""Search for the modules that an entry file can reach, by reading sources: nothing is imported.
+"""Search for all modules that an entry file can import, in sources and without importing them.
 
-Imports inside functions count, and so do dotted names. Only reached modules are shipped, so the
-command line and the checks of routing.yaml stay out without a list of exclusions.
+Imports inside functions and dotted names count. Only reached modules are shipped, so that the
+command line and the checks of routing.yaml are left out without a list of exclusions.
 """
 
 import ast
@@ -12,14 +12,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Reached files in one folder, and the names of reached modules outside."""
+    """The reached files in a folder, and the names of reached modules outside the folder."""
 
     files: frozenset[Path]
     elsewhere: frozenset[str]
 
 
 def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
-    """Return the files in `folder` of `modules` and of all that they import, at any depth."""
+    """Return the files in `folder` for these modules and all their direct or indirect imports."""
     files: set[Path] = set()
     elsewhere: set[str] = set()
     seen: set[str] = set()
@@ -41,8 +41,8 @@ def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
 
 
 def _file(folder: Path, module: str) -> Path | None:
-    place = folder.joinpath(*module.split("."))
-    for file in (place / "__init__.py", place.with_suffix(".py")):
+    path = folder.joinpath(*module.split("."))
+    for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
             return file
     return None
@@ -62,10 +62,10 @@ def _imported(file: Path, module: str) -> Iterator[str]:
             case ast.ImportFrom(module=source, names=names, level=level):
                 base = _absolute(file, module, level, source)
                 yield base
-                # A name imported from a package may be a submodule.
+                # The name imported from a package may be a submodule.
                 yield from (f"{base}.{alias.name}" for alias in names)
             case ast.Call(args=[ast.Constant(value=str(named))], func=function):
-                # The call is either `DottedName(…)` or `DottedName[…](…)`.
+                # Dotted names are `DottedName(…)` or `DottedName[…](…)`.
                 callee = function.value if isinstance(function, ast.Subscript) else function
                 if isinstance(callee, ast.Name) and callee.id == "DottedName":
                     yield named.partition(":")[0]
@@ -77,5 +77,5 @@ def _absolute(file: Path, module: str, level: int, source: str | None) -> str:
     if level == 0:
         return source or ""
     steps = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    kept = steps[: len(steps) - (level - 1)]
-    return ".".join([*kept, *([source] if source else [])])
+    package = steps[: len(steps) - (level - 1)]
+    return ".".join([*package, *([source] if source else [])])

@@ -1,4 +1,4 @@
-"""Search for the Python version that Lambda runs: only that version can write its bytecode."""
+"""Search for Lambda's Python version on this machine, which must compile the bytecode."""
 
 import argparse
 import os
@@ -13,20 +13,20 @@ _PROBE: Final = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class NoInterpreter(Exception):
-    """The named interpreter does not run, or has another version."""
+    """An interpreter that does not run or has another version."""
 
 
 def find_lambda_python(named: str | None) -> str | None:
-    """Return the command of a Python 3.13 that runs on this machine, or None.
+    """Return a command that runs Python 3.13 on this machine, or None.
 
-    Raises NoInterpreter if `named` is given but is not a Python 3.13.
+    Raises NoInterpreter if `named` is given but does not run Python 3.13.
     """
     if named:
         if _version(named) != VERSION:
             raise NoInterpreter(f"{named} does not run as Python {VERSION}")
         return named
-    # A name on PATH proves nothing, because pyenv puts shims there even for versions that are not
-    # selected. A version that pyenv has installed but not selected can still be used by its path.
+    # A name on PATH proves nothing, because pyenv also has shims for unselected versions. A version
+    # that pyenv has installed but not selected can be run by its path.
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
     return next(
@@ -45,7 +45,7 @@ def _version(command: str) -> str | None:
 
 
 def main() -> None:
-    """Print a warning if artefacts will have no bytecode; SAM would hide it during its build."""
+    """Print a warning if artefacts will have no bytecode; SAM's build would hide the warning."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--python", help=f"command of a Python {VERSION} on this machine")
     try:

@@ -1,4 +1,4 @@
-"""The OpenAPI document, written at build so that no cold start has to write it."""
+"""The OpenAPI document, built with the artefact so that cold starts need not build it."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from tollgate.wiring.stores import wire_stores
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """The catalog being built, in place of the catalogs that a running function follows."""
+    """A source of catalogs that has only the catalog being built."""
 
     catalog: Catalog
 
@@ -25,7 +25,7 @@ class _Compiled:
 
 
 def write_openapi_document(compiled_routing: bytes) -> bytes:
-    """Return the OpenAPI document of the deployed API. No connection is opened."""
+    """Return the OpenAPI document of the deployed API, without opening a connection."""
     settings, clock = Settings(), SystemClock()
     stores = wire_stores(settings, clock)
     services = wire_services(

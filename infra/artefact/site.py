@@ -1,4 +1,4 @@
-"""Selection of the files in installed wheels that a function needs."""
+"""Selection of files from installed wheels for a function."""
 
 import re
 import sys
@@ -10,11 +10,11 @@ from typing import Final
 from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
-# Of these packages, only reached modules are shipped, without their requirements: botocore has 26
-# MB, mostly models of services.
+# Packages of which only reached modules are shipped, without their requirements. Service models in
+# botocore would add 26 MB.
 _BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
-# Data files that a package reads. aioboto3 reads the model of S3, the only service that a function
-# reaches through it, and the authorities for the certificates of S3's hosts.
+# Data files that a package reads. Functions use aioboto3 only for S3, which needs the model of S3
+# and the certificate authorities for its hosts.
 _READ_WITH: Final = {
     "aioboto3": (
         "botocore/cacert.pem",
@@ -27,17 +27,17 @@ _READ_WITH: Final = {
 }
 # Modules that a package imports by a computed name.
 _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
-# Packages that the ones above import optionally: for another package that is not installed, or to
-# replace a part of their own. Without certifi, botocore trusts the authorities in its own file.
+# Optional imports of the packages above that are left out. Without certifi, botocore uses its own
+# file of certificate authorities.
 _PROBED: Final = frozenset({"certifi", "cryptography"})
-# Files of packages that no code here uses. trafilatura reads babel's words, 10 MB for all
-# languages, only when a crawl keeps to one language. No function opens a WebSocket, for which
-# aiohttp has a reader of 2 MB next to the same one in Python, or serves through aiohttp.
+# Unused files. trafilatura needs babel's locale data (10 MB) only for crawls in one language.
+# Functions neither open WebSockets, for which aiohttp has a compiled reader of 2 MB, nor serve with
+# aiohttp.
 _UNUSED: Final = (
     *("aiohttp/_websocket/reader_c.", "aiohttp/web", "aiohttp/worker."),
     *("aiohttp/pytest_plugin.", "aiohttp/test_utils.", "babel/locale-data/"),
 )
-# An extra that is required of a package, and the extra under which a package states a requirement.
+# The extras in a requirement, and the extra on which a requirement depends.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
 _OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
@@ -47,7 +47,7 @@ _TAG: Final = f"cpython-{VERSION.replace('.', '')}"
 
 
 class Site:
-    """A folder that pip installed into; it may contain bytecode."""
+    """A folder of installed packages, with or without bytecode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,21 +60,21 @@ class Site:
     def files_for(self, modules: Iterable[str]) -> frozenset[Path]:
         """Return the files that these modules need, relative to the folder.
 
-        Raises KeyError if no installed package provides a module.
+        Raises KeyError if a module is not installed.
         """
         foreign = _foreign(modules)
         parts = [each for each in foreign if self._provider(each) in _BY_MODULE]
         parts += [named for each in parts for named in _NAMED.get(_top(each), ())]
-        part = find_closure(self.folder, parts)
-        reached = (each.relative_to(self.folder) for each in part.files)
+        partial = find_closure(self.folder, parts)
+        reached = (each.relative_to(self.folder) for each in partial.files)
         files = {each for each in reached if each.parts[0] not in _PROBED and not _is_unused(each)}
-        # Packages import some others only if those are installed.
-        theirs = [each for each in _foreign(part.elsewhere) if _top(each) in self._by_module]
-        waiting = {self._provider(each) for each in (*foreign, *theirs)}
-        taken: set[str] = set()
-        while waiting - taken:
-            name = (waiting - taken).pop()
-            taken.add(name)
+        # Some imports are optional, and their packages may not be installed.
+        optional = [each for each in _foreign(partial.elsewhere) if _top(each) in self._by_module]
+        waiting = {self._provider(each) for each in (*foreign, *optional)}
+        done: set[str] = set()
+        while waiting - done:
+            name = (waiting - done).pop()
+            done.add(name)
             shipped = set(_shipped(self._by_name[name]))
             if name in _BY_MODULE:
                 files |= {each for each in shipped if each.parts[0].endswith(".dist-info")}
@@ -86,21 +86,21 @@ class Site:
 
     def _read_with(self, package: str) -> Iterator[Path]:
         for name in _READ_WITH.get(package, ()):
-            place = self.folder / name
-            found = place.rglob("*") if name.endswith("/") else (place,)
+            path = self.folder / name
+            found = path.rglob("*") if name.endswith("/") else (path,)
             yield from (each.relative_to(self.folder) for each in found if each.is_file())
 
     def _provider(self, module: str) -> str:
         return _canonical(self._by_module[_top(module)].name)
 
     def _required_by(self, distribution: Distribution) -> set[str]:
-        """Return the installed requirements; the lock left out those that markers exclude."""
+        """Return the installed requirements of a package; markers exclude other requirements."""
         plain = [each for each in distribution.requires or () if "extra ==" not in each]
         extras = [each for requirement in plain for each in self._of_extras(requirement)]
         return {*map(_canonical, plain), *map(_canonical, extras)} & self._by_name.keys()
 
     def _of_extras(self, requirement: str) -> Iterator[str]:
-        """Yield what another package requires for the extras named in a requirement."""
+        """Yield the requirements that the extras in a requirement add."""
         named = _EXTRAS.search(requirement)
         required = self._by_name.get(_canonical(requirement)) if named else None
         if named is None or required is None:
@@ -144,6 +144,6 @@ def _top_module(file: PurePath) -> str:
 
 
 def _canonical(requirement: str) -> str:
-    """Return the normal form of the name at the beginning of a requirement (PEP 503)."""
+    """Return the normalized package name at the beginning of a requirement (PEP 503)."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""

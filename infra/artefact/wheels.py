@@ -1,4 +1,4 @@
-"""Installation of the functions' locked dependencies, which is reused between builds."""
+"""Installation of the functions' locked dependencies, which builds share."""
 
 import hashlib
 import shutil
@@ -12,10 +12,10 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.interpreters import VERSION, NoInterpreter
 from infra.artefact.site import Site
 
-# Lambda's Amazon Linux 2023 has glibc 2.34, which also runs wheels for an older glibc.
+# Lambda's Amazon Linux 2023 has glibc 2.34, which also runs wheels for older versions.
 _MANYLINUX: Final = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check")
-# Only wheels with a hash in the lock are accepted, so nothing else is installed or run.
+# Only wheels with a hash in the lock are accepted, and no code from a source package is run.
 _INSTALL: Final = (
     *("install", "-qq", "--no-compile", "--no-deps", "--require-hashes"),
     *("--only-binary", ":all:"),
@@ -23,7 +23,7 @@ _INSTALL: Final = (
 
 
 class Target(StrEnum):
-    """The platform that an artefact is built for."""
+    """The target platform of an artefact."""
 
     LAMBDA = "lambda"
     # This machine, for tests.
@@ -31,11 +31,10 @@ class Target(StrEnum):
 
 
 def install_wheels(lock: Path, kept: Path, target: Target, python: str | None) -> Site:
-    """Return the wheels of `lock`, installed below `kept` by this build or an earlier one.
+    """Install the wheels in a lock file below `kept`, unless an earlier build did.
 
-    The wheels get bytecode if `python`, the command of a Python 3.13, is given. Raises
-    NoInterpreter without it if the target is the host, and subprocess.CalledProcessError if pip
-    fails.
+    `python` is a command for Python 3.13: without it, wheels get no bytecode, and the target HOST
+    raises NoInterpreter. Raises subprocess.CalledProcessError if pip fails.
     """
     made_from = f"{hashlib.sha256(lock.read_bytes()).hexdigest()} {target} {python}\n"
     folder = kept / target
@@ -53,9 +52,11 @@ def install_wheels(lock: Path, kept: Path, target: Target, python: str | None) -
 
 def _pip(target: Target, python: str | None, arguments: tuple[str, ...]) -> list[str]:
     if target is Target.LAMBDA:
-        platforms = [it for name in _MANYLINUX for it in ("--platform", f"{name}_aarch64")]
-        like = ("--implementation", "cp", "--python-version", VERSION, *platforms)
-        return [sys.executable, *_PIP, *_INSTALL, *like, *arguments]
+        platforms = [
+            argument for name in _MANYLINUX for argument in ("--platform", f"{name}_aarch64")
+        ]
+        platform = ("--implementation", "cp", "--python-version", VERSION, *platforms)
+        return [sys.executable, *_PIP, *_INSTALL, *platform, *arguments]
     if python is None:
         raise NoInterpreter(f"only a Python {VERSION} can install for this machine")
     return [sys.executable, *_PIP, "--python", python, *_INSTALL, *arguments]

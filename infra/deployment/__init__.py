@@ -1,1 +1,1 @@
-"""Deployment of a stage: questions, build, change set, publication and next steps."""
+"""Deployment of a stage: questions, change set, publication and next steps."""

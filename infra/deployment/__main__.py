@@ -1,4 +1,4 @@
-"""`make deploy`: `prepare` before the build, `apply` after it."""
+"""`make deploy`: `prepare` runs before the build, `apply` after the build."""
 
 import os
 import subprocess
@@ -39,26 +39,26 @@ _stage = click.argument("stage", default="default")
 )
 @click.pass_context
 def deployment(context: click.Context, config: Path) -> None:
-    """Ask, deploy and publish: the two halves of `make deploy`."""
+    """Prepare and apply a deploy for `make deploy`."""
     context.obj = config
 
 
 @deployment.command()
 @_stage
 @click.option("--region", default="", help="Region of the stage, for its first deploy.")
-@click.option("--email", default="", help="Address that gets the alarms of the stage.")
+@click.option("--email", default="", help="E-mail address for the alarms of the stage.")
 @click.pass_obj
 def prepare(config: Path, stage: str, region: str, email: str) -> None:
-    """Check the credentials; at the first deploy, ask for region and alarm address once."""
+    """Check the credentials; before the first deploy, ask for the region and an alarm address."""
     text = config.read_text()
     try:
         chosen = read_stage(text, stage)
-        # Any region will do before the questions, because credentials are the same in every region.
+        # Credentials are the same in every region, so any region works before the questions.
         known = chosen.region or region or _region_of_environment() or _REGION_DEFAULT
         caller = AwsAccount(parse_region(known)).caller()
         found = _decide_region(chosen, region)
         if chosen.region is None and (sys.stdin.isatty() or region or email):
-            # The prompt for an address is shown only if samconfig.toml states no parameters.
+            # If samconfig.toml has parameters, it has an alarm address or needs none.
             address = parse_email(email)
             if sys.stdin.isatty() and not address and chosen.overrides is None:
                 address = _ask("E-mail address for alarms, empty for none", "", parse_email)
@@ -83,8 +83,8 @@ def apply(config: Path, stage: str, region: str) -> None:
         found = _decide_region(chosen, region)
         account = AwsAccount(found)
         is_first = account.parameter(chosen.stack, TABLE_PROTECTION) is None
-        # Existing change sets may belong to colleagues. If there is no stack yet, an interrupted
-        # deploy has left them.
+        # Existing change sets may belong to colleagues, but without a stack they are from an
+        # interrupted deploy.
         asks = sys.stdin.isatty() and not is_first
         of_others = account.waiting_change_sets(chosen.stack) if asks else frozenset()
     except (InvalidAnswer, AccountError) as error:
@@ -93,11 +93,10 @@ def apply(config: Path, stage: str, region: str) -> None:
     tollgate = os.environ.get("TOLLGATE", str(Path(sys.executable).with_name("tollgate")))
     command = [sam, "deploy", "--config-file", str(config), "--config-env", stage]
     command += ["--stack-name", chosen.stack, "--region", found]
-    # On a terminal, SAM shows the change set and asks once. Otherwise, samconfig.toml decides.
+    # On a terminal, SAM shows the change set and asks for confirmation.
     command += ["--confirm-changeset"] if sys.stdin.isatty() else []
     if is_first and not chosen.states_protection:
-        # If creating the stack fails, CloudFormation deletes what it has created, which DynamoDB
-        # refuses for protected tables.
+        # If the creation of the stack fails, CloudFormation must be able to delete the tables.
         overrides = (*(chosen.overrides or ()), f"{TABLE_PROTECTION}=false")
         command += ["--parameter-overrides", *overrides]
     _run(command)
@@ -107,7 +106,7 @@ def apply(config: Path, stage: str, region: str) -> None:
         _protect_tables(account, chosen)
     except AccountError as error:
         raise click.ClickException(str(error)) from error
-    # A catalog published earlier would otherwise override the one that has just been deployed.
+    # Otherwise, a catalog published earlier would override the deployed catalog.
     _run([tollgate, "publish", "--stack", chosen.stack, "--region", found])
     routing = compile_catalog(_ROOT / "routing.yaml").routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
@@ -115,9 +114,9 @@ def apply(config: Path, stage: str, region: str) -> None:
 
 
 def _protect_tables(account: AwsAccount, stage: Stage) -> None:
-    """Protect the tables of a stage against deletion, unless the stage says how to protect them.
+    """Protect a stage's tables against deletion, unless its parameters state the protection.
 
-    If a deploy is interrupted before this, the next deploy catches up.
+    If a deploy is interrupted before this step, the next deploy repeats it.
     """
     if stage.states_protection or account.parameter(stage.stack, TABLE_PROTECTION) != "false":
         return
@@ -126,7 +125,7 @@ def _protect_tables(account: AwsAccount, stage: Stage) -> None:
 
 
 def _has_secret(account: AwsAccount, name: str) -> bool:
-    """Return whether a secret exists; without permission to look, assume that it does not."""
+    """Return whether a secret exists; False without the permission to find out."""
     try:
         return account.has_secret(name)
     except AccountError:
@@ -134,7 +133,7 @@ def _has_secret(account: AwsAccount, name: str) -> bool:
 
 
 def _decide_region(stage: Stage, stated: str) -> str:
-    """Return a stage's region: from samconfig.toml, as stated, or as answered on the terminal."""
+    """Return a stage's region: from samconfig.toml, the option, the terminal or the environment."""
     if stage.region and stated and stated != stage.region:
         raise InvalidAnswer(f"stage {stage.name} is in {stage.region}, as samconfig.toml says")
     known = stage.region or stated
@@ -153,8 +152,7 @@ def _decide_region(stage: Stage, stated: str) -> str:
 
 
 def _region_of_environment() -> str | None:
-    # The AWS command line and Lambda read AWS_REGION; boto3 reads only AWS_DEFAULT_REGION and
-    # profiles.
+    # boto3 does not read AWS_REGION, which the AWS command line and Lambda use.
     if region := os.environ.get("AWS_REGION"):
         return region
     try:
@@ -165,7 +163,7 @@ def _region_of_environment() -> str | None:
 
 
 def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
-    """Return the first answer on the terminal that can be parsed."""
+    """Ask on the terminal until an answer is valid, and return the answer."""
 
     def parsed(answer: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""The stages of samconfig.toml: reading a stage, and storing the answers for it."""
+"""Reader and writer of the stages in samconfig.toml."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 ALARM_EMAIL: Final = "AlarmEmail"
 TABLE_PROTECTION: Final = "TableDeletionProtection"
-# These characters need no escape in TOML strings, and form one word of SAM's parameter overrides.
+# Matching values need no escapes in TOML strings or in SAM's parameter overrides.
 _REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
@@ -19,24 +19,23 @@ class InvalidAnswer(ValueError):
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """A stage in samconfig.toml; `region` is None until its first deploy.
-
-    `overrides` are its parameters in SAM's own form, or None if it states none.
-    """
+    """A stage in samconfig.toml."""
 
     name: str
     stack: str
     region: str | None
+    """None before the first deploy."""
     overrides: tuple[str, ...] | None
+    """Parameters in the form of SAM's command line; None if the stage has no parameters."""
 
     @property
     def states_protection(self) -> bool:
-        """Return whether the stage itself states the protection of its tables."""
+        """True if the stage's parameters state the protection of its tables."""
         return any(TABLE_PROTECTION in override for override in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:
-    """Return a stage by name; raise InvalidAnswer if samconfig.toml lacks it."""
+    """Return a stage by name; raise InvalidAnswer if samconfig.toml has no such stage."""
     stages = tomllib.loads(text)
     try:
         deploy: Mapping[str, object] = stages[name]["deploy"]["parameters"]
@@ -55,42 +54,42 @@ def read_stage(text: str, name: str) -> Stage:
     )
 
 
-def _override_words(stated: object) -> Iterator[str]:
-    """Yield parameters in the form of SAM's command line, from a text, a table or a list."""
-    match stated:
+def _override_words(overrides: object) -> Iterator[str]:
+    """Yield parameters in the form of SAM's command line, from a string, table or list."""
+    match overrides:
         case list():
-            for each in stated:
+            for each in overrides:
                 yield from _override_words(each)
         case {"$include": included, **others}:
             yield from _override_words(included)
             yield from _override_words(others)
         case dict():
-            for name, value in stated.items():
+            for name, value in overrides.items():
                 # SAM joins the values of a list with commas.
                 text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
                 escaped = text.replace('"', '\\"')
                 yield f'{name}="{escaped}"'
         case _:
-            yield str(stated)
+            yield str(overrides)
 
 
 def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
-    """Return samconfig.toml with a stage's region and alarm address; the rest stays as it is.
+    """Return samconfig.toml with a region and an alarm address added to a stage.
 
-    Raises InvalidAnswer for an address if the stage states parameters already.
+    Raises InvalidAnswer for an address if the stage already has parameters.
     """
     if email and stage.overrides is not None:
         raise InvalidAnswer(
             f"stage {stage.name} states parameter_overrides: add {ALARM_EMAIL}={email} there"
         )
-    kept = [f'region = "{region}"']
+    region_line = [f'region = "{region}"']
     overrides = [f'parameter_overrides = "{ALARM_EMAIL}={email}"'] if email else []
-    text = _insert(text, f"[{stage.name}.deploy.parameters]", [*kept, *overrides])
-    return _insert(text, f"[{stage.name}.delete.parameters]", kept)
+    text = _insert(text, f"[{stage.name}.deploy.parameters]", [*region_line, *overrides])
+    return _insert(text, f"[{stage.name}.delete.parameters]", region_line)
 
 
 def _insert(text: str, header: str, lines: list[str]) -> str:
-    """Return the text with lines after the header of a table, which is added if absent."""
+    """Return the text with lines inserted after a table header, which is added if missing."""
     before, found, after = text.partition(f"{header}\n")
     if not found:
         return f"{text}\n{header}\n" + "".join(f"{line}\n" for line in lines)
@@ -98,14 +97,14 @@ def _insert(text: str, header: str, lines: list[str]) -> str:
 
 
 def parse_region(text: str) -> str:
-    """Return the name of a region; raise InvalidAnswer if the text does not look like one."""
+    """Return the name of a region; raise InvalidAnswer if the text is not a region name."""
     if not _REGION.fullmatch(text.strip()):
-        raise InvalidAnswer(f"{text!r} is not a region: one is us-east-1")
+        raise InvalidAnswer(f"{text!r} is not a region, such as us-east-1")
     return text.strip()
 
 
 def parse_email(text: str) -> str:
-    """Return an address, or "" for nobody; raise InvalidAnswer for anything else."""
+    """Return an e-mail address or ""; raise InvalidAnswer for any other text."""
     if text.strip() and not _EMAIL.fullmatch(text.strip()):
         raise InvalidAnswer(f"{text!r} is not an e-mail address")
     return text.strip()

@@ -42,6 +42,11 @@ from tollgate.stores.rules.level_settings import LevelSettings, state_settings
 TEAM = LimitOwner(level="team", id="search", workspace_id=ACME)
 MIDNIGHT_S = 1_795_305_600.0
 DAY = LevelSettings(limits_nano_usd={"day": 400})
+LIMITS_OF_400 = (
+    LevelSettings(tokens_per_minute=400),
+    LevelSettings(concurrency=400),
+    LevelSettings(requests_per_minute=6_000, burst=400),
+)
 
 
 @dataclass
@@ -183,18 +188,7 @@ async def test_c62_slices_read_before_and_after_another_division_are_one_limit_a
     await assert_books(honest)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    first(
-        1,
-        [
-            DAY,
-            LevelSettings(tokens_per_minute=400),
-            LevelSettings(concurrency=400),
-            LevelSettings(requests_per_minute=6_000, burst=400),
-        ],
-    ),
-)
+@pytest.mark.parametrize("settings", first(1, [DAY, *LIMITS_OF_400]))
 async def test_c62_slices_that_were_added_since_the_row_was_read_keep_their_parts(
     honest: DynamoStores, settings: LevelSettings
 ) -> None:

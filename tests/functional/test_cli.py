@@ -227,7 +227,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("keys", "ls"), {"TOLLGATE_KEY": ""}, 1, "No key is set.\nSet TOLLGATE_KEY"),
         (("keys", "ls"), {"TOLLGATE_URL": "http://127.0.0.1:9"}, 1, "start one: `tollgate dev`"),
         (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "is not an http or https URL"),
-        (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),
+        (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows all keys."),
         (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),
         (("spend", "--month", "2999-01"), {}, 2, "2999-01 has not begun"),

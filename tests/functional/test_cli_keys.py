@@ -120,8 +120,8 @@ def test_c61_a_key_shows_its_rights_and_what_is_left(server: LocalServer) -> Non
     assert shown["left"] == f"day 5 until {midnight}, total 9"
     assert (shown["models"], shown["labels"]) == ("test/*", "team=search")
     assert shown["rates"] == "60 requests/min, burst 120, 900 tokens/min"
-    assert (shown["expires"], shown["content"]) == ("2027-01-01T00:00:00Z", "kept for 7 days")
-    assert shown["responses"] == "as the workspace says"
+    assert (shown["expires"], shown["content"]) == ("2027-01-01T00:00:00Z", "stored for 7 days")
+    assert shown["responses"] == "as in the workspace"
     printed(server, "keys", "update", "rights", "--response-days", "30")
     assert "stored for 30 days" in printed(server, "keys", "show", "rights")
 

@@ -16,7 +16,7 @@ from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AccountError, ModelAccess
-from tollgate.cli.stack.checks import CHECKS, CheckResult, Patient, examine
+from tollgate.cli.stack.doctor import CHECKS, CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.routing.file.compile import compile_catalog
 
@@ -182,7 +182,7 @@ def test_a_key_that_is_missing_or_wrong_fails(
 
 def test_c35_a_stream_that_is_held_back_fails(gateway: ScriptedGateway) -> None:
     (failure,) = failures(findings(gateway, clock=HeldBackClock()))
-    assert failure == "the stream is buffered: 4 events came at once"
+    assert failure == "the stream is buffered: 4 events arrived at once"
 
 
 def test_c35_a_stream_whose_length_was_known_was_buffered(gateway: ScriptedGateway) -> None:
@@ -198,7 +198,7 @@ def test_c35_a_stream_whose_length_was_known_was_buffered(gateway: ScriptedGatew
 def test_c33_a_stream_that_breaks_off_fails(gateway: ScriptedGateway, events: list[bytes]) -> None:
     gateway.events = events
     (failure,) = failures(findings(gateway))
-    assert failure == "fast breaks off during its answer"
+    assert failure == "fast does not finish its answer"
 
 
 def test_a_model_that_does_not_answer_fails_with_what_was_said(gateway: ScriptedGateway) -> None:
@@ -257,7 +257,7 @@ def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
     (closed,) = (line for line in result.output.splitlines() if "is not open" in line)
     assert closed.startswith("warn  Bedrock model anthropic.claude-opus-5-5 is not open")
     assert "AWS Marketplace" in closed
-    assert "Anthropic asks for a form" in closed
+    assert "Anthropic requires a form" in closed
     assert KEY not in result.output
 
 

@@ -255,7 +255,7 @@ def test_c54_a_sha_must_be_known_and_long_enough(stack: Settings, file: Path) ->
     elsewhere = run("canary", "0123456789", "--percent", "5", "--file", "nowhere.yaml").output
     assert "nowhere.yaml here is no file." in elsewhere
     assert run("rollback", "012345").exit_code == 2
-    assert "No catalog was live before" in run("rollback").output
+    assert "There is no previous catalog" in run("rollback").output
 
 
 def test_c54_a_broken_file_is_refused_as_check_refuses_it(stack: Settings, file: Path) -> None:

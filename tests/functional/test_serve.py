@@ -320,15 +320,15 @@ async def test_a_full_disk_of_logs_keeps_no_server_from_its_start(deployment: De
         2,
         [
             ([], "TOLLGATE_CATALOG_FILE", "/nowhere/routing.json", "`tollgate compile` writes it"),
-            ([], "TOLLGATE_CATALOG_FILE", "/", "/ is not a catalog that can be served"),
-            ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is not a catalog"),
+            ([], "TOLLGATE_CATALOG_FILE", "/", "/ is not a valid catalog"),
+            ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is not a valid catalog"),
             (
                 [],
                 "TOLLGATE_RECORD_DAYS",
                 "x",
                 "TOLLGATE_RECORD_DAYS: Input should be a valid integer",
             ),
-            (["--host", "192.0.2.1"], "NO_COLOR", "1", "Nothing can listen on 192.0.2.1:0"),
+            (["--host", "192.0.2.1"], "NO_COLOR", "1", "Cannot listen on 192.0.2.1:0"),
             (["--port", "65536"], "NO_COLOR", "1", "65536 is not in the range"),
         ],
     ),

@@ -1,29 +1,20 @@
-"""The command `tollgate`. A subcommand's module is imported only when the subcommand runs."""
+"""The command `tollgate`, which imports a subcommand's module only to run the subcommand."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
-from tollgate.core.dotted_names import DottedName, import_object
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-# Imported only when settings are invalid, because many commands have no settings.
-_EXPLAIN_INVALID_SETTINGS: Final = DottedName[Callable[[ValueError], str | None]](
-    "tollgate.cli.invalid_settings:explain_invalid_settings"
-)
+from tollgate.core.dotted_names import import_object
 
 
 class _Entry(Struct, frozen=True):
-    """A subcommand, with the place from which it is imported."""
+    """A subcommand, with its module and attribute."""
 
     module: str
-    """Path below tollgate.cli; its first part names the section of `--help`."""
+    """Module below tollgate.cli; the first part names the section in `--help`."""
     attribute: str
     summary: str
 
@@ -32,7 +23,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# Section headings, in the order in which a newcomer needs the sections.
+# Headings in `--help`, in the order in which new users need the sections.
 _SECTIONS: Final = {
     "routing": "Routing file",
     "catalog": "Models and prices",
@@ -42,52 +33,44 @@ _SECTIONS: Final = {
 }
 _ENTRIES: Final = {
     "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
-    "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
-    "catalog": _Entry(
-        "catalog.refresh", "catalog_commands", "Keep a routing file in step with published prices."
-    ),
-    "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
-    "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
-    "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
+    "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
+    "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
+    "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
+    "check": _Entry("routing.check", "check", "Report the errors in a routing file."),
+    "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
     "first-key": _Entry("stack.first_key", "first_key", "Make the first management key."),
-    "generations": _Entry(
-        "gateway.generations", "generations", "List generations, explain what one cost."
-    ),
+    "generations": _Entry("gateway.generations", "generations", "List generations, explain costs."),
     "import": _Entry(
-        "catalog.import_config", "import_commands", "Convert the config of another gateway."
+        "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
-    "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
+    "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
-    "token": _Entry("gateway.login", "token", "Print your session's access token, for agents."),
-    "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
-    "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
-    "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team, model or other."),
-    "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare a provider's invoice."),
-    "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
+    "token": _Entry("gateway.login", "token", "Print an access token for agents."),
+    "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
+    "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
+    "spend": _Entry("gateway.spend", "spend", "Show a month's costs by model, key, day or label."),
+    "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
+    "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
-    "workspaces": _Entry(
-        "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."
-    ),
-    "export": _Entry("server.export", "export", "Write the tables of a day again, for BI."),
+    "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
+    "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
-    "teams": _Entry("gateway.levels", "teams", "Make, list, limit and delete teams."),
-    "permissions": _Entry(
-        "routing.permissions", "permissions", "Grant the functions what a file needs, no more."
-    ),
-    "publish": _Entry("stack.publish", "publish", "Let a stack serve a routing file."),
-    "rollback": _Entry("stack.publish", "rollback", "Return to the catalog that was live before."),
+    "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),
+    "permissions": _Entry("routing.permissions", "permissions", "Grant the needed permissions."),
+    "publish": _Entry("stack.publish", "publish", "Make a stack serve a routing file."),
+    "rollback": _Entry("stack.publish", "rollback", "Return to the previous catalog."),
 }
 
 
 class _LazyGroup(click.Group):
-    """A click group that lists, completes and suggests commands without importing their modules."""
+    """A click group that lists, completes and suggests commands without importing them."""
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,7 +93,7 @@ class _LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as unknown:
-            # click suggests similar names only among loaded commands, and none are loaded here.
+            # click suggests only loaded commands, and no command is loaded here.
             raise click.NoSuchCommand(
                 unknown.command_name, possibilities=_ENTRIES, ctx=ctx
             ) from None
@@ -120,13 +103,13 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ValueError as failure:
-            explained = _EXPLAIN_INVALID_SETTINGS()(failure)
+            explained = _explain_invalid_settings(failure)
             if explained is None:
                 raise
             raise click.ClickException(explained) from failure
 
     @override
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=_ENTRIES[name].summary) for name in names]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -147,7 +130,7 @@ class _LazyGroup(click.Group):
 
 @click.group(
     cls=_LazyGroup,
-    # Subcommands inherit this setting from the context of their parent.
+    # Subcommands inherit these settings.
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Completion: `eval "$(_TOLLGATE_COMPLETE=bash_source tollgate)"` in ~/.bashrc; '
     "zsh_source instead of bash_source in ~/.zshrc; for fish "
@@ -156,3 +139,25 @@ class _LazyGroup(click.Group):
 @click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
 def main() -> None:
     """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""
+
+
+def _explain_invalid_settings(failure: ValueError) -> str | None:
+    """Return which settings in the environment are invalid and why; None for any other failure.
+
+    The message leaves out values, since some are secrets.
+    """
+    # Many commands have no settings, and importing pydantic is slow.
+    from pydantic import ValidationError
+
+    # Settings import pydantic.
+    from tollgate.settings import Settings
+
+    if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
+        return None
+    reasons = []
+    for error in failure.errors(include_url=False, include_context=False, include_input=False):
+        # An error names a field by its name or by its alias, which is a variable.
+        field = str(error["loc"][0])
+        variable = f"TOLLGATE_{field.upper()}" if field in Settings.model_fields else field
+        reasons.append(f"{variable}: {error['msg']}.")
+    return "The environment has settings that cannot be read. " + " ".join(reasons)

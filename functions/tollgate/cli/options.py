@@ -1,12 +1,14 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options and values that several commands share."""
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
+
+from tollgate.core.clock import SystemClock
 
 routing_file = click.argument(
     "file",
@@ -14,10 +16,24 @@ routing_file = click.argument(
     type=click.Path(path_type=Path, dir_okay=False),
 )
 
+
+def routing_option(
+    name: str, description: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return an option that names a routing file; `routing.yaml` by default."""
+    return click.option(
+        name,
+        default=Path("routing.yaml"),
+        show_default=True,
+        type=click.Path(path_type=Path, dir_okay=False),
+        help=description,
+    )
+
+
 stack = click.option(
     "--stack", default="tollgate", show_default=True, help="The CloudFormation stack."
 )
-# boto3 reads only AWS_DEFAULT_REGION; the AWS command line reads AWS_REGION too.
+# boto3 reads only AWS_DEFAULT_REGION, but the AWS command line also reads AWS_REGION.
 region = click.option(
     "--region",
     envvar="AWS_REGION",
@@ -25,29 +41,43 @@ region = click.option(
     help="Region of the stack; by default the region of the AWS profile.",
 )
 
+workspace_id_option = click.option(
+    "--workspace",
+    "workspace_id",
+    metavar="ID",
+    help="Workspace, for the operator; by default, the workspace of the key.",
+)
+
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600}
 
 
+def utc_today() -> date:
+    """Return the current UTC day."""
+    return datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+
+
 def as_moment(text: str) -> str:
-    """Return the start of a UTC day in the API's format; return other text unchanged."""
+    """Return the start of a UTC day in the API's format; return other text for the API to check."""
     return f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text
 
 
-def since_moment(text: str, now_s: float) -> str:
-    """Return the moment `7d` or `12h` ago, or the start of a day, in the API's format.
-
-    Other text is returned unchanged, for the API to validate.
-    """
+def since_moment(text: str) -> str:
+    """Return the time `7d` or `12h` ago, or what `as_moment` returns for other text."""
     ago = _AGO.fullmatch(text)
     if ago is None:
         return as_moment(text)
-    then_s = int(now_s) - int(ago[1]) * _SECONDS[ago[2]]
+    then_s = int(SystemClock().now_s()) - int(ago[1]) * _SECONDS[ago[2]]
     return datetime.fromtimestamp(then_s, UTC).isoformat()
 
 
-def with_moments(query: Mapping[str, Any], now_s: float) -> dict[str, Any]:
-    """Return a query with `since` and `until`, if given, as moments in the API's format."""
+def with_moments(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query with `since` and `until`, unless None, in the API's format."""
     moments = {name: text for name in ("since", "until") if (text := query[name]) is not None}
-    return {**query, **{name: since_moment(text, now_s) for name, text in moments.items()}}
+    return {**query, **{name: since_moment(text) for name, text in moments.items()}}
+
+
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with a value."""
+    return {name: value for name, value in options.items() if value is not None}

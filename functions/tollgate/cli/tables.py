@@ -1,4 +1,4 @@
-"""Output of commands: tables on a terminal, TSV in a pipe, CSV and JSON by option."""
+"""Output of commands: a table on a terminal, TSV in a pipe, or CSV or JSON by option."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from tollgate.core.csv_cell import csv_cell
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Returns the model of the reply's objects. The call imports it, and only CSV needs it.
+# Imports and returns the model of a reply's objects, which only CSV needs.
 Shape = Callable[[], "type[BaseModel]"]
 OutputStyle = Literal["auto", "json", "csv"]
 TableRow = Mapping[str, str]
@@ -33,10 +33,10 @@ def show(
     data: object = None,
     shape: Shape | None = None,
 ) -> None:
-    """Print rows under these columns, which are ordered by importance.
+    """Print rows; a narrow terminal omits the last columns.
 
-    A narrow terminal drops the last columns. If `data` is given, JSON prints it instead of the
-    rows. CSV prints it too if `shape` returns the model of its objects.
+    If `data` is given, JSON output has `data` instead of the rows. CSV output also has `data` if
+    `shape` returns the model of its objects.
     """
     listed = list(rows)
     if style == "csv" and shape is not None and isinstance(data, list):
@@ -61,7 +61,7 @@ def show(
 def show_one(
     row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object, shape: Shape
 ) -> None:
-    """Print one row as `show` does; on a terminal, print each non-empty column on its own line."""
+    """Print a row like `show`, but on a terminal with each non-empty column on its own line."""
     if style == "auto" and sys.stdout.isatty():
         width = max(map(len, columns))
         for column in columns:
@@ -72,10 +72,7 @@ def show_one(
 
 
 class GrowingTable:
-    """A table that prints each row as it arrives: aligned on a terminal, TSV in a pipe.
-
-    `widths` holds the width of each column in characters; a narrow terminal drops the last columns.
-    """
+    """A table that prints rows immediately: with the widths on a terminal, or TSV in a pipe."""
 
     def __init__(self, widths: Mapping[str, int]) -> None:
         self._aligned = sys.stdout.isatty()
@@ -86,7 +83,7 @@ class GrowingTable:
         click.echo(click.style(head, bold=True) if self._aligned else head)
 
     def add(self, row: TableRow) -> None:
-        """Print one row; a cell that is too wide moves the cells after it to the right."""
+        """Print a row; a cell that is too wide moves later cells to the right."""
         click.echo(self._line(row))
 
     def _line(self, row: TableRow) -> str:
@@ -97,10 +94,7 @@ class GrowingTable:
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
-    """Return a value as JSON; a Decimal becomes the shortest float of the same value.
-
-    With `indent` None, the JSON is on one line.
-    """
+    """Return a value as JSON, on one line if `indent` is None; decimals become floats."""
 
     def number(value: object) -> float:
         if isinstance(value, Decimal):
@@ -111,7 +105,7 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 
 def dollars(amount: Any, places: int = 5) -> str:
-    """Return an unrounded amount for people, such as `$0.31002`, with `places` or more decimals."""
+    """Return an unrounded amount such as `$0.31002`, with at least `places` decimals."""
     value = Decimal(amount)
     if not value:
         return "$0"
@@ -120,7 +114,7 @@ def dollars(amount: Any, places: int = 5) -> str:
 
 
 def exact(amount: Any) -> str:
-    """Return an amount to be parsed: every digit, no exponent."""
+    """Return an amount for programs: all digits, without an exponent."""
     text = f"{Decimal(amount):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -150,17 +144,14 @@ def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
     for line in zip(*(cells[column] for column in shown), strict=True):
         table.add_row(*line)
     console.print(table)
-    if left := columns[len(shown) :]:
+    if hidden := columns[len(shown) :]:
         click.echo(
-            f"A wider terminal shows {', '.join(left)} too; --json shows all columns.", err=True
+            f"A wider terminal shows {', '.join(hidden)} too; --json shows all columns.", err=True
         )
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
-    """Return the first columns, as many as fit the terminal's width without being cut.
-
-    The first column is always included.
-    """
+    """Return the first columns that fit the width, but at least one column."""
     shown: list[str] = []
     for column, texts in cells.items():
         width -= max(map(len, (column, *texts))) + (_GAP if shown else 0)
@@ -171,10 +162,7 @@ def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
 
 
 def _plain(text: str, *, shorten: bool = True) -> str:
-    """Return text that cannot colour or break the table; shorten timestamps if `shorten` is set.
-
-    Control characters become `?`.
-    """
+    """Return text with `?` for control characters, and with shortened timestamps."""
     text = _MOMENT.sub(r"\1 \2", text) if shorten else text
     return "".join(character if character.isprintable() else "?" for character in text)
 

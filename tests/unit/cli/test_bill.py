@@ -65,7 +65,7 @@ def test_a_bill_says_what_each_line_cost_and_why_it_is_so_much() -> None:
     assert "\n".join(explain_bill(record(), earlier(3_887))) == (
         "$0.31002  anthropic/claude-sonnet-5.5 via anthropic  key team-search  "
         "2026-11-21T14:02:11Z  TTFT 1.9 s, 41.3 s  catalog 41be77a\n"
-        "  fresh input      13,400 × $2.00/M   0.026800000        asked for smart, rule 2\n"
+        "  fresh input      13,400 × $2.00/M   0.026800000        requested smart, rule 2\n"
         "  cache read       61,000 × $0.10/M   0.006100000        "
         "attempt 1 openai/gpt-6.1-sol via openai: 429 provider_rate_limit, $0\n"
         "  cache write 5m   22,000 × $2.50/M   0.055000000        cache saved $0.11590\n"
@@ -164,7 +164,7 @@ def test_c73_a_bill_of_rounds_numbers_its_lines_and_names_the_runs() -> None:
 
     assert "\n".join(explain_bill(shown, [])[1:]) == (
         "  1 fresh input         100 × $2.00/M   0.000200000        "
-        "2 rounds; each line begins with its round\n"
+        "2 rounds; each line begins with the number of its round\n"
         "  1 web_search           1 × $8.00/1k   0.008000000        "
         "round 1 ran web_search by tavily, 1.2 s\n"
         "  2 fresh input         200 × $2.00/M   0.000400000        "

@@ -187,7 +187,7 @@ def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
     ("arguments", "status", "said"),
     [
         (("smrt",), 1, "There is no model, alias or route named smrt. Did you mean smart?"),
-        (("test/echo",), 1, "left out; --dev keeps it"),
+        (("test/echo",), 1, "left out; --dev keeps them"),
         (("smart", "--simulate", "429"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "700@openai"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "429@nobody"), 1, "429@nobody matches no endpoint of the plan"),

@@ -98,12 +98,12 @@ def test_it_goes_behind_its_authors_models_and_before_the_comment_on_the_next(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (f"{HEAD}models: {{}}\n", "no section models"),
-        (HEAD, "no section models"),
-        (f"{HEAD}models: {{ acme/a: {{}} }}\n", "no section models"),
+        (f"{HEAD}models: {{}}\n", "no section `models`"),
+        (HEAD, "no section `models`"),
+        (f"{HEAD}models: {{ acme/a: {{}} }}\n", "no section `models`"),
         (f"{HEAD}models:\n  acme/new: {{}}\n", "acme/new exists already: .*routing.yaml:5:3"),
         ("models: [", "cannot be read"),
-        ("\xff", "no section models"),
+        ("\xff", "no section `models`"),
     ],
 )
 def test_a_file_that_has_no_place_for_it_is_refused(

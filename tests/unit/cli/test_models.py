@@ -46,7 +46,7 @@ def test_a_model_is_written_with_its_price_and_the_change_is_shown(file: Path) -
     shown = [line for line in result.output.splitlines() if line.startswith("+ ")]
     assert "+  openai/gpt-4.1-mini:" in shown
     assert not [line for line in result.output.splitlines() if line.startswith("- ")]
-    assert "has no rate for it: storage_searches_kcount" in result.output
+    assert "has no such rate: storage_searches_kcount" in result.output
 
 
 def test_dates_hours_and_sizes_come_with_it(file: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_provider_whose_prices_nobody_publishes_is_told_apart(file: Path) -> N
     file.write_text(file.read_text().replace("  ours:", unknown + "  ours:"))
     result = add("acme/anvil-1", file, "--max-output", "9", "--provider", "acme")
     assert result.exit_code == 1
-    assert "has no prices of acme: write acme/anvil-1 into the file by hand" in result.output
+    assert "has no prices for acme: add acme/anvil-1 to the file by hand" in result.output
 
 
 def test_a_model_that_is_there_is_refused_and_the_place_named(file: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_would_have_errors_is_left_as_it_was(file: Path) -> None:
     ("arguments", "words"),
     [
         (("acme/nothing", "--max-output", "9"), "has no price for acme/nothing at any provider"),
-        (("openai/gpt-99-x", "--max-output", "9"), "state the provider's own name of it with"),
+        (("openai/gpt-99-x", "--max-output", "9"), "state the provider's name for the model with"),
         (("openai/gpt-5.2",), "Missing option '--max-output'"),
         (("openai/gpt-5.2", "--max-output", "0"), "0 is not in the range"),
         (("openai/gpt-5.2", "--max-output", "9", "--provider", "opnai"), "deepseek, google"),
@@ -110,7 +110,7 @@ def test_a_file_that_would_have_errors_is_left_as_it_was(file: Path) -> None:
         (("gpt-5.2", "--max-output", "9"), "write author/model"),
         (
             ("google/gemini-2.5-pro", "--max-output", "9"),
-            "has no context for gemini-2.5-pro: state it with --context",
+            "has no context for gemini-2.5-pro: use --context",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from tollgate.cli.routing.plan_rows import format_money, format_rise
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.review.diff import Change, Fact
-from tollgate.routing.review.replay import TrafficReplay
+from tollgate.routing.review.replay import Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
 GOLDEN = Path(__file__).parent
@@ -97,7 +97,7 @@ def test_a_comment_is_shorter_than_github_allows_and_says_what_it_leaves_out() -
     )
     comment = as_markdown(Review(base="a", head="b", changes=many))
     assert len(comment.encode()) < 65_536
-    assert comment.count("lines more: `tollgate plan` shows them") == 3
+    assert comment.count("more lines, which `tollgate plan` shows") == 3
 
 
 def test_the_gravest_change_is_the_label_and_decides_the_status(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_small_amounts_keep_the_digits_that_tell_them_apart() -> None:
         "$5,537.12",
         "-$0.020",
     ]
-    assert format_rise(0, 1_000_000_000) == "+$1.00"
-    assert format_rise(4_000_000_000, 3_000_000_000) == "-$1.00, -25.0 %"
+    assert format_rise(Flow(1, 0, 1_000_000_000)) == "+$1.00"
+    assert format_rise(Flow(1, 4_000_000_000, 3_000_000_000)) == "-$1.00, -25.0 %"

@@ -67,7 +67,7 @@ def test_c67_it_tells_how_fresh_each_day_is() -> None:
         ),
         "Incomplete: 2026-11-23; try again once the day is closed.",
         (
-            "Unknown: 2026-10-30 to 2026-10-31; no sums of these days are stored, and "
+            "Unknown: 2026-10-30 to 2026-10-31; no sums are stored for these days, and "
             "their records have expired."
         ),
     ]

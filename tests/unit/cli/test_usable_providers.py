@@ -1,7 +1,7 @@
 """The banner of `tollgate dev`: which providers are usable, and the variables of the others."""
 
 from tests.unit.routing.catalogs import catalog, endpoint, model, provider
-from tollgate.cli.server.usable_providers import describe_providers, describe_tools
+from tollgate.cli.server.dev import describe_providers, describe_tools
 from tollgate.core.secret import CredentialPlace
 
 
@@ -22,7 +22,7 @@ def test_the_providers_with_the_most_models_come_first_and_the_rest_is_counted()
     assert usable == "  usable here     host-00"
     assert heading.startswith("  without a key   the others")
     assert [line.split("# ")[1] for line in exports] == slugs[:4:-1]
-    assert rest == "    and 4 more, named in the rows of the routing file"
+    assert rest == "    and 4 more, see the providers in the routing file"
 
 
 def test_a_tool_without_its_key_has_a_line_with_the_remedy() -> None:

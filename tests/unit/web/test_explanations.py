@@ -166,7 +166,7 @@ async def test_c19_c53_it_is_told_that_nothing_is_measured() -> None:
     assert reply.json["unmet"] == ["provider.sort"]
     assert considered(reply) == [(1, "near/large-1", None), (2, "far/L", None)]
     [line] = [it for it in render_explanation(reply.json) if it.startswith("provider.sort")]
-    assert line == "provider.sort has no effect: none of these endpoints is measured here."
+    assert line == "provider.sort has no effect: no measurements of these endpoints are available."
 
 
 async def test_c19_c53_without_fallbacks_all_but_the_fastest_are_excluded() -> None:
@@ -323,7 +323,7 @@ def test_c73_the_bounds_of_rounds_are_explained() -> None:
     told = answer.model_dump(mode="json")
     assert (told["rounds"]["rounds_max"], told["rounds"]["result_tokens"]) == (6, 9_000)
     assert render_explanation(told)[-1] == (
-        "That covers 6 rounds with 9,000 tokens of results, and $0.0400 for the tools that run."
+        "That covers 6 rounds with 9,000 tokens of results, and $0.0400 for tool runs."
     )
 
 
@@ -338,5 +338,5 @@ def test_c72_an_explanation_tells_that_documents_are_not_in_what_it_says_is_held
     answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
 
     told = render_explanation(answer.model_dump(mode="json"))
-    warned = "Documents are not read here: the real request also holds their text and pages."
+    warned = "Documents are not read here: a real request also holds the cost of their pages."
     assert (warned in told) == ("pdf" in modalities)

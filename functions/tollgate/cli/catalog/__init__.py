@@ -1,1 +1,1 @@
-"""Commands that keep models, prices and limits of a routing file in step with published ones."""
+"""Commands that update the models, prices and limits in a routing file to published values."""

@@ -1,4 +1,4 @@
-"""Edits of single values in a YAML file, in place: comments, order and all other bytes stay."""
+"""Edits of single values in a YAML file, which keep comments, order and all other bytes."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,11 +12,11 @@ _STEP: Final = "  "
 
 
 class NotEditable(ValueError):
-    """A place in a file that only a person can edit."""
+    """A value that only a person can edit; the message gives the reason."""
 
 
 class FileEdits:
-    """Edits of one text, at positions in the original text."""
+    """Edits of a YAML text, collected by position and applied together."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -27,7 +27,7 @@ class FileEdits:
         self._edits: list[tuple[int, int, str]] = []
 
     def set_value(self, where: Where, key: str, value: str, *, after: Sequence[str]) -> None:
-        """Write `key: value` into a mapping: in place, or after the last key of `after`."""
+        """Replace the value of a key, or insert the key after the last existing key of `after`."""
         mapping = self._mapping(where)
         entry = _entry(mapping, key)
         if entry is not None:
@@ -43,10 +43,7 @@ class FileEdits:
         self._insert_line(before, f"{key}: {value}")
 
     def set_block(self, where: Where, key: str, lines: Sequence[str], *, after: str) -> None:
-        """Write a key with its lines into a block mapping: in place, or after the key `after`.
-
-        Raises NotEditable if comments would be lost.
-        """
+        """Replace or insert the lines under a key; raise NotEditable if comments would be lost."""
         mapping = self._mapping(where)
         before, entry = _entry(mapping, after), _entry(mapping, key)
         if mapping.flow_style or before is None:
@@ -61,8 +58,8 @@ class FileEdits:
         old = self._text[start:end]
         if "#" in old:
             raise NotEditable(f"{_path((*where, key))} has comments")
-        kept = old[len(old.rstrip()) :]
-        self._edits.append((start, end, "\n".join(block) + kept))
+        spacing = old[len(old.rstrip()) :]
+        self._edits.append((start, end, "\n".join(block) + spacing))
 
     def result(self) -> str:
         """Return the text with all edits applied."""
@@ -82,12 +79,11 @@ class FileEdits:
     def _insert_line(self, before: tuple[yaml.Node, yaml.Node], line: str) -> None:
         indent = " " * before[0].start_mark.column
         end = self._offset(before[1].end_mark)
-        # YAML ends a block where the next token begins; the insertion belongs after its last
-        # non-empty line.
+        # YAML's end mark is where the next token begins: go back to the last non-empty line.
         end = len(self._text[:end].rstrip()) if self._text[:end].endswith(("\n", " ")) else end
         found = self._text.find("\n", end)
-        place = len(self._text) if found < 0 else found
-        self._edits.append((place, place, f"\n{indent}{line}"))
+        position = len(self._text) if found < 0 else found
+        self._edits.append((position, position, f"\n{indent}{line}"))
 
     def _mapping(self, where: Where) -> yaml.MappingNode:
         node = self._root

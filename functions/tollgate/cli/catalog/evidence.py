@@ -1,11 +1,12 @@
-"""Evidence for the prices of a routing file: the publishers' statements, stored next to the file.
+"""Evidence for the prices in a routing file: the published facts, stored next to the file.
 
-The evidence has one line for each endpoint and publisher, so that a pull request shows what
-changed. Tests read the evidence without a network and without the publishers' packages.
+The evidence file has one line for each endpoint and publisher, so that a pull request shows the
+changes. Tests read that file, without a network and without the publishers' packages.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from decimal import Decimal
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -34,51 +35,51 @@ StatedFacts = Mapping[str, PublishedFacts]
 
 
 class Publisher(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One version of a publisher's data."""
+    """A publisher of prices, with the version of its data."""
 
     version: str
     sha256: str
     read: date
     within: str = ""
-    """The publisher in whose data these prices are; empty if the data are this publisher's own."""
+    """Another publisher whose data contain these prices; empty if the publisher's own data do."""
     rows: tuple[str, ...] = ()
-    """The providers of the file whose prices this publisher states."""
+    """Providers in the routing file whose prices this publisher states."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """The facts that each publisher states about the endpoints of a file."""
+    """The facts that each publisher states about the endpoints in a routing file."""
 
     publishers: Mapping[str, Publisher]
     endpoints: Mapping[str, StatedFacts]
-    """Facts by provider and upstream name, then by the publishers that state any."""
+    """Facts by endpoint (provider and upstream name), then by publisher."""
 
     def of(self, endpoint: EndpointSection) -> StatedFacts:
-        """Return what the publishers state about an endpoint."""
+        """Return the published facts about an endpoint, by publisher."""
         return self.endpoints.get(_name(endpoint), {})
 
     def label(self, publisher: str) -> str:
-        """Return a publisher's name with its version."""
-        it = self.publishers[publisher]
-        within = f" in {it.within}" if it.within else ""
-        return f"{publisher}{within} {it.version}"
+        """Return a publisher's name and version."""
+        version = self.publishers[publisher]
+        within = f" in {version.within}" if version.within else ""
+        return f"{publisher}{within} {version.version}"
 
     def may_state(self, endpoint: EndpointSection) -> tuple[str, ...]:
-        """Return the publishers that state prices of the endpoint's provider."""
+        """Return the publishers that publish prices for the endpoint's provider."""
         rows = self.publishers.items()
-        return tuple(name for name, it in rows if endpoint.provider in it.rows)
+        return tuple(name for name, version in rows if endpoint.provider in version.rows)
 
     @property
     def day(self) -> date:
-        """The day on which the most recently read publisher was read."""
+        """The last day on which any publisher's data were read."""
         return max(publisher.read for publisher in self.publishers.values())
 
 
 class NoEvidence(ValueError):
-    """A file without evidence, or with evidence in another format."""
+    """An evidence file that is missing or has another format."""
 
 
 def read_evidence(path: Path) -> Evidence:
-    """Return stored evidence; raise NoEvidence if the file has none."""
+    """Return the stored evidence; raise NoEvidence if the file cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Evidence)
     except (OSError, msgspec.DecodeError) as unreadable:
@@ -86,15 +87,19 @@ def read_evidence(path: Path) -> Evidence:
 
 
 def write_evidence(evidence: Evidence) -> str:
-    """Return evidence as text, with one line for each endpoint and publisher."""
+    """Return the text of an evidence file, with one line for each endpoint and publisher."""
     return "\n".join((*_lines(evidence), ""))
 
 
 def gather_evidence(
-    routing: Routing, today: date, price_map: PriceMap | None, kept: Evidence | None
+    routing: Routing, today: date, price_map: PriceMap | None, earlier: Evidence | None
 ) -> Evidence:
-    """Return what the publishers state today; without a price map, reuse its stored evidence."""
-    rows = {endpoint.provider for it in routing.models.values() for endpoint in it.endpoints}
+    """Return the facts published today; without a price map, copy its facts from `earlier`."""
+    rows = {
+        endpoint.provider
+        for model_section in routing.models.values()
+        for endpoint in model_section.endpoints
+    }
     sections = {name: routing.providers[name] for name in sorted(rows)}
     publishers = {
         PRICES: _installed_prices(today, sections, is_published),
@@ -107,34 +112,34 @@ def gather_evidence(
             read=today,
             rows=tuple(name for name, row in sections.items() if map_prefix(row)),
         )
-    elif kept is not None and PRICE_MAP in kept.publishers:
-        publishers[PRICE_MAP] = kept.publishers[PRICE_MAP]
+    elif earlier is not None and PRICE_MAP in earlier.publishers:
+        publishers[PRICE_MAP] = earlier.publishers[PRICE_MAP]
     endpoints: dict[str, dict[str, PublishedFacts]] = {}
     for model in routing.models.values():
         for endpoint in model.endpoints:
             row = routing.providers[endpoint.provider]
-            stated = _find_stated(row, endpoint.upstream, today, kind=model.kind)
+            facts = _find_stated(row, endpoint.upstream, today, kind=model.kind)
             mapped = (
                 price_map.find(row, endpoint.upstream, kind=model.kind)
                 if price_map is not None
-                else (kept.of(endpoint).get(PRICE_MAP) if kept is not None else None)
+                else (earlier.of(endpoint).get(PRICE_MAP) if earlier is not None else None)
             )
             if mapped is not None:
-                stated[PRICE_MAP] = mapped
-            endpoints[_name(endpoint)] = stated
+                facts[PRICE_MAP] = mapped
+            endpoints[_name(endpoint)] = facts
     return Evidence(publishers=publishers, endpoints=endpoints)
 
 
 def _find_stated(
     row: ProviderSection, upstream: str, today: date, *, kind: WorkKind
 ) -> dict[str, PublishedFacts]:
-    """Return the facts of genai-prices: the provider's own price, or else the router's."""
+    """Return the facts in genai-prices: the provider's own price, or else the router's price."""
     for publisher, find in ((PRICES, find_published_price), (ROUTER, find_routed_price)):
         try:
             published = find(row, upstream, today, kind=kind)
         except Unpublished:
             continue
-        rates = {name: rate for name, rate in published.price if name in _RATE_NAMES and rate}
+        rates = {name: rate for name, rate in published.price if isinstance(rate, Decimal) and rate}
         tokens = ("input",) if not published.price.output else ("input", "output")
         facts = PublishedFacts(
             upstream=published.upstream,
@@ -144,25 +149,6 @@ def _find_stated(
         )
         return {publisher: facts}
     return {}
-
-
-_RATE_NAMES: Final = frozenset(
-    {
-        "cache_read",
-        "cache_write",
-        "cache_write_1h",
-        "audio_input",
-        "audio_output",
-        "cache_read_audio",
-        "image_input",
-        "image_output",
-        "image",
-        "audio_hour",
-        "characters",
-        "request",
-        "web_search",
-    }
-)
 
 
 def _installed_prices(

@@ -1,4 +1,4 @@
-"""The facts that a publisher states about an endpoint, and how they differ from the file's."""
+"""Published facts about an endpoint, and their differences from the routing file."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
@@ -17,14 +17,14 @@ _THOUSAND: Final = 1_000
 
 
 class PublishedOverride(Struct, frozen=True, kw_only=True):
-    """Rates that replace the base rates under a condition, in the terms of a routing file."""
+    """Rates that replace the base rates under a condition, with the names of a routing file."""
 
     when: Mapping[str, str | int | list[str]]
     price: Mapping[str, Decimal]
 
     @property
     def section(self) -> OverrideSection:
-        """The override in the form of a routing file."""
+        """The override as a section of a routing file."""
         when = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in self.when.items()
@@ -33,14 +33,14 @@ class PublishedOverride(Struct, frozen=True, kw_only=True):
 
 
 class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The facts that one publisher states about one endpoint; an empty field is not stated."""
+    """The facts that one publisher states about an endpoint; a field is empty if not stated."""
 
     upstream: str
     """The publisher's own name for the model."""
     rates: Mapping[str, Decimal]
     overrides: tuple[PublishedOverride, ...] = ()
     context: int | None = None
-    """Tokens of a prompt; some publishers include the answer."""
+    """Context size in tokens; some publishers count only the prompt, others also the answer."""
     max_output: int | None = None
     input: tuple[Modality, ...] = ()
     supports: tuple[Capability, ...] = ()
@@ -48,33 +48,33 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def schedule(self) -> PriceSchedule:
-        """The price at any time; a class without a rate is billed as in a routing file."""
+        """The published price in the form that bills use."""
         return PriceSchedule(
-            # Publishers state no output rate for kinds of work without text output.
+            # Publishers state no output rate for work without text output.
             base=Price(**{"output": Decimal(0), **self.rates}),
             overrides=tuple(override.section.override for override in self.overrides),
         )
 
     @property
     def stated(self) -> frozenset[str]:
-        """The names of all rates that are stated, in the base price or in an override."""
+        """Names of the rates in the base price and in the overrides."""
         return frozenset(self.rates).union(*(override.price for override in self.overrides))
 
-    def differences(self, ours: PriceSchedule, day: date) -> tuple[PriceDifference, ...]:
-        """Return how this price differs from `ours` from a day on, in the classes stated here."""
+    def differences(self, file_price: PriceSchedule, day: date) -> tuple[PriceDifference, ...]:
+        """Return the differences from the file's price from a day on, for the stated rates."""
         if not any({"from", "until"} & override.when.keys() for override in self.overrides):
-            ours = _on(ours, day)
-        found = compare_prices(_rounded(ours), _rounded(self.schedule), day)
+            file_price = _on(file_price, day)
+        found = compare_prices(_rounded(file_price), _rounded(self.schedule), day)
         return tuple(each for each in found if each.rate in self.stated)
 
     def with_rates_of(self, other: "PublishedFacts") -> "PublishedFacts":
-        """Return these facts, with base rates added that only the other publisher states."""
+        """Return these facts, plus the base rates that only the other publisher states."""
         added = {name: rate for name, rate in other.rates.items() if name not in self.stated}
         return replace(self, rates={**self.rates, **added})
 
 
 def _on(schedule: PriceSchedule, day: date) -> PriceSchedule:
-    """Return the price that holds on a day, to compare it with a publisher that states no days."""
+    """Return the price on one day, for comparison with a publisher that states no days."""
     at_s = datetime.combine(day, time(), UTC).timestamp()
     holding = (
         replace(each, since_s=None, until_s=None)
@@ -86,7 +86,7 @@ def _on(schedule: PriceSchedule, day: date) -> PriceSchedule:
 
 
 def _rounded(schedule: PriceSchedule) -> PriceSchedule:
-    """Return the price with size limits such as 199,999 raised by one: over 200,000."""
+    """Return the price with size limits such as 199,999 rounded up to 200,000."""
     return PriceSchedule(
         base=schedule.base,
         overrides=tuple(
@@ -100,7 +100,7 @@ def _rounded(schedule: PriceSchedule) -> PriceSchedule:
 
 
 def override_of(section: OverrideSection) -> PublishedOverride:
-    """Return an override of a routing file in the form of a publisher's override."""
+    """Return an override section of a routing file as a published override."""
     when = section.when.model_dump(mode="json", by_alias=True, exclude_none=True)
     rates = {name: rate for name, rate in section.price if rate is not None}
     return PublishedOverride(when=to_builtins(when), price=rates)

@@ -1,6 +1,6 @@
-"""`tollgate import`: convert the configuration of another gateway to a first routing file."""
+"""`tollgate import`: convert the configuration of another gateway to a routing file."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,8 @@ from typing_extensions import override
 from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
+from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.routing.model_entry import yaml_dollars
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.settings import Settings
@@ -28,27 +28,21 @@ def import_commands() -> None:
 
 @import_commands.command()
 @click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--base",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file that providers, limits and prices are taken from.",
-)
+@routing_option("--base", "Routing file to take providers, limits and prices from.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, which must not exist; printed by default.",
+    help="File to write, which must not exist; by default, the result is printed.",
 )
 def litellm(config: Path, base: Path, output: Path | None) -> None:
-    """Convert CONFIG of LiteLLM's proxy, and list what has no counterpart.
+    """Convert CONFIG of LiteLLM's proxy, and list the settings without a counterpart.
 
-    Models and aliases stay, fallbacks become routes, weights and retries stay, and budgets of keys
+    Models, aliases, weights and retries are copied, fallbacks become routes, and budgets for keys
     become tiers. Limits and prices come from the base file, from genai-prices or from CONFIG. Keys
     written in CONFIG are not copied.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     if output is not None and output.exists():
         raise click.ClickException(f"{output.as_posix()} exists already.")
     try:
@@ -64,8 +58,8 @@ def litellm(config: Path, base: Path, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
         for problem in inspect(output, dev=False, variables=Settings().variables).problems:
             click.echo(render_text(problem), err=True)
-    for place, note in imported.notes:
-        click.echo(f"{place}: {note}", err=True)
+    for where, note in imported.notes:
+        click.echo(f"{where}: {note}", err=True)
     counts = {
         name: len(imported.sections.get(name, ())) for name in ("models", "aliases", "routes")
     }
@@ -96,7 +90,7 @@ def render_routing(imported: ImportedRouting, config: Path) -> str:
 
 
 def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
-    """Return content with decimals for rates, which a routing file writes without quotes."""
+    """Return the content with each rate as a decimal, which YAML writes without quotes."""
     match content:
         case dict():
             return {
@@ -112,7 +106,7 @@ def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A YAML dumper that writes decimals and days as plain scalars, without anchors."""
+    """A YAML dumper that writes decimals and dates as plain scalars, and no anchors."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
@@ -127,10 +121,5 @@ def _write_day(dumper: yaml.SafeDumper, day: date) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:timestamp", day.isoformat())
 
 
-def _write_tuple(dumper: yaml.SafeDumper, items: tuple[Any, ...]) -> yaml.Node:
-    return dumper.represent_list(list(items))
-
-
 _Dumper.add_representer(Decimal, _write_decimal)
 _Dumper.add_representer(date, _write_day)
-_Dumper.add_representer(tuple, _write_tuple)

@@ -1,4 +1,4 @@
-"""Reading of a LiteLLM proxy config: deployments, fallbacks, limits, and all other settings.
+"""Reader of LiteLLM proxy configs.
 
 Format: https://docs.litellm.ai/docs/proxy/config_settings, and the examples in litellm 1.109.1.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 _FILE_BYTES_MAX: Final = 4_000_000
 _ENVIRONMENT: Final = "os.environ/"
-# LiteLLM's kinds of fallbacks, with the errors that lead to each; an empty tuple means any error.
+# The errors that lead to each kind of LiteLLM's fallbacks; an empty tuple means any error.
 FALLBACK_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fallbacks": (),
     "context_window_fallbacks": ("context_length_exceeded",),
@@ -22,11 +22,11 @@ FALLBACK_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class NotALitellmConfig(ValueError):
-    """A file that is not a config of LiteLLM's proxy."""
+    """A file that is not a LiteLLM proxy config."""
 
 
 class Deployment(Struct, frozen=True, kw_only=True):
-    """One entry of `model_list`."""
+    """An entry in `model_list`."""
 
     name: str
     model: str
@@ -36,18 +36,18 @@ class Deployment(Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The weight by which LiteLLM draws among deployments of the same name; 0 if not stated."""
+        """The weight of this deployment among deployments of the same name; 0 if not stated."""
         for key in ("weight", "rpm", "tpm"):
-            stated = self.params.get(key)
-            if isinstance(stated, int | float) and 0 < stated < inf:
-                return float(stated)
+            weight = self.params.get(key)
+            if isinstance(weight, int | float) and 0 < weight < inf:
+                return float(weight)
         return 0.0
 
     def variable(self, key: str) -> str | None:
-        """Return the name of the environment variable that a parameter refers to, or None."""
-        stated = self.params.get(key)
-        if isinstance(stated, str) and stated.startswith(_ENVIRONMENT):
-            return stated.removeprefix(_ENVIRONMENT)
+        """Return the environment variable that a parameter refers to, or None."""
+        value = self.params.get(key)
+        if isinstance(value, str) and value.startswith(_ENVIRONMENT):
+            return value.removeprefix(_ENVIRONMENT)
         return None
 
     def fact(self, key: str) -> Any:
@@ -56,13 +56,13 @@ class Deployment(Struct, frozen=True, kw_only=True):
 
 
 class LitellmConfig(Struct, frozen=True, kw_only=True):
-    """A config of LiteLLM's proxy, by sections."""
+    """A LiteLLM proxy config."""
 
     deployments: tuple[Deployment, ...]
     sections: Mapping[str, Any]
 
     def setting(self, *names: str) -> Any:
-        """Return the first of these settings that the router's or the proxy's section states."""
+        """Return the first of these settings in the router's or the proxy's section, or None."""
         for section in ("router_settings", "litellm_settings"):
             for name in names:
                 if (found := as_mapping(self.sections.get(section)).get(name)) is not None:
@@ -70,14 +70,14 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
         return None
 
     def fallbacks(self, kind: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each model name with the names to try after it."""
+        """Yield each model name with its fallbacks of one kind."""
         for each in as_list(self.setting(kind)):
-            for name, others in as_mapping(each).items():
-                yield str(name), name_list(others)
+            for name, fallbacks in as_mapping(each).items():
+                yield str(name), name_list(fallbacks)
 
 
 def read_litellm_config(path: Path) -> LitellmConfig:
-    """Return the config in a file; raise NotALitellmConfig for any other file."""
+    """Return the config in a file; raise NotALitellmConfig if the file has none."""
     try:
         raw = path.read_bytes()
         if len(raw) > _FILE_BYTES_MAX:
@@ -110,7 +110,7 @@ def as_list(value: Any) -> Sequence[Any]:
 
 
 def name_list(value: Any) -> Sequence[str]:
-    """Return the texts in a list; anything else cannot name a model."""
+    """Return the strings in a list, which are the names of models."""
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
@@ -119,7 +119,7 @@ def _deployments(entries: Any) -> Iterator[Deployment]:
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
         if isinstance(name, str) and isinstance(model, str):
-            # Some examples state limits next to the parameters.
-            beside = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
+            # Some configs have limits next to the parameters.
+            limits = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))
-            yield Deployment(name=name, model=model, params={**beside, **params}, facts=facts)
+            yield Deployment(name=name, model=model, params={**limits, **params}, facts=facts)

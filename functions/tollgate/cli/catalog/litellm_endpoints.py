@@ -1,4 +1,4 @@
-"""Conversion of one LiteLLM deployment: its provider's row, its price and its limits."""
+"""Conversion of a LiteLLM deployment to an endpoint with a provider, a price and limits."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from tollgate.routing.schema import ProviderSection
 
 PlainSection: TypeAlias = dict[str, Any]
 _MILLION: Final = Decimal(1_000_000)
-# Self-hosted servers, whose tokens cost nothing.
+# Prefixes of self-hosted servers, whose tokens cost nothing.
 _OWN_SERVERS: Final = frozenset(
     {"hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "vllm", "xinference"}
 )
-# Prefixes that only say that the server speaks OpenAI's format.
+# Prefixes of servers with OpenAI's format.
 _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
 _CONTEXT_ASSUMED: Final = 8192
 _OUTPUT_ASSUMED: Final = 4096
-# Parameters of a deployment that the import reads, or that the provider's row makes redundant.
+# Parameters that need no note, because the import reads them or the provider's section has them.
 _READ: Final = frozenset(
     {
         "api_base",
@@ -52,18 +52,18 @@ _ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning":
 
 
 class Unplaced(ValueError):
-    """A deployment without a counterpart, with the reason."""
+    """A deployment that cannot be converted; the message gives the reason."""
 
 
 class PlacedEndpoint(Struct, kw_only=True):
-    """A deployment as an endpoint, with its provider's row and the facts of its model."""
+    """An endpoint made from a deployment, with the sections of its provider and model."""
 
     provider: str
     row: PlainSection
     endpoint: PlainSection
     model: PlainSection
     known_as: str | None
-    """The slug of the model that has this endpoint in the base file."""
+    """Slug of the model that has this endpoint in the base file; None if no model has."""
     notes: list[str]
 
     @property
@@ -73,7 +73,7 @@ class PlacedEndpoint(Struct, kw_only=True):
 
 
 class Placement:
-    """Conversion of deployments, based on the rows, models and prices of a base file."""
+    """A converter of deployments that takes providers, models and prices from a base file."""
 
     def __init__(self, base: Routing, today: date) -> None:
         self._base = base
@@ -84,13 +84,13 @@ class Placement:
         }
 
     def place(self, deployment: Deployment) -> PlacedEndpoint:
-        """Return the endpoint of a deployment; raise Unplaced if it has no counterpart."""
+        """Return the endpoint for a deployment; raise Unplaced if the deployment has none."""
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
         notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
-        known = self._known(provider, upstream) if provider in self._rows else None
-        if known is not None:
-            slug, endpoint, model = known
+        base_offer = self._known(provider, upstream) if provider in self._rows else None
+        if base_offer is not None:
+            slug, endpoint, model = base_offer
             return PlacedEndpoint(
                 provider=provider,
                 row=row,
@@ -102,7 +102,7 @@ class Placement:
         mode = deployment.fact("mode") or "chat"
         if mode not in ("chat", "responses", "completion"):
             raise Unplaced(
-                f"its mode is {mode}: only chat models and models of the base file are imported"
+                f"mode {mode} is unknown: only chat models and models in the base file are imported"
             )
         price, context = self._price(deployment, prefix, row, upstream)
         model = dict(self._limits(deployment, upstream, context, notes))
@@ -112,7 +112,7 @@ class Placement:
         )
 
     def list_models_of(self, wildcard: str) -> list[str]:
-        """Return the models of the base file that a wildcard such as `anthropic/*` matches."""
+        """Return the models in the base file that match a wildcard such as `anthropic/*`."""
         prefix = wildcard.removesuffix("*").rstrip("/")
         return [
             slug
@@ -124,45 +124,40 @@ class Placement:
         ]
 
     def _prefixes(self, provider: str) -> set[str]:
-        """Return the prefixes by which LiteLLM may name a provider."""
+        """Return the prefixes that LiteLLM may use for a provider."""
         return {provider, map_prefix(self._base.providers[provider])} - {""}
 
     def _split(self, model: str) -> tuple[str, str]:
         prefix, slash, upstream = model.partition("/")
         if prefix == "bedrock" and slash:
             return prefix, _BEDROCK_ROUTE.sub("", upstream)
-        known = {name for slug in self._base.providers for name in self._prefixes(slug)}
-        if slash and (prefix in known | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
+        prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
+        if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without prefix; here the base file must have the
-        # model.
+        # LiteLLM knows the provider of a name without a prefix; here, the base file must name it.
         for section in self._base.models.values():
             for endpoint in section.endpoints:
                 if endpoint.upstream == model:
                     return endpoint.provider, model
         if slash:
-            raise Unplaced(
-                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
-            )
-        raise Unplaced(f"no provider of the base file has {model}: write it as provider/model")
+            raise Unplaced(_no_row(prefix))
+        raise Unplaced(f"no provider in the base file has {model}: write it as provider/model")
 
     def _row(
         self, deployment: Deployment, prefix: str, upstream: str
     ) -> tuple[str, PlainSection, list[str]]:
         address = deployment.params.get("api_base") or deployment.params.get("base_url")
         if deployment.variable("api_base"):
-            raise Unplaced("its api_base is in the environment: write the address into the config")
+            raise Unplaced("api_base is in the environment: write the address into the config")
         if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
             return _own_row(deployment, prefix, str(address or ""))
         if prefix in _OWN_SERVERS:
-            raise Unplaced("it has no api_base: write the address of the server")
+            raise Unplaced("api_base is missing: write the address of the server")
         found = [slug for slug in self._base.providers if prefix in self._prefixes(slug)]
         if prefix == "bedrock":
             found = [slug for slug, row in self._base.providers.items() if row.region]
         if not found:
-            raise Unplaced(
-                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
-            )
+            raise Unplaced(_no_row(prefix))
         slug = next((each for each in found if self._known(each, upstream)), found[0])
         row = dict(self._rows[slug])
         key = dict(row.get("key") or {})
@@ -177,8 +172,8 @@ class Placement:
             for endpoint in section.endpoints:
                 if (endpoint.provider, endpoint.upstream) == (provider, upstream):
                     plain = section.model_dump(mode="python", by_alias=True, exclude_unset=True)
-                    place = section.endpoints.index(endpoint)
-                    offer = dict(plain.pop("endpoints")[place])
+                    index = section.endpoints.index(endpoint)
+                    offer = dict(plain.pop("endpoints")[index])
                     offer.pop("weight", None)
                     return slug, offer, plain
         return None
@@ -186,7 +181,7 @@ class Placement:
     def _price(
         self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
     ) -> tuple[PlainSection, int | None]:
-        """Return the price, and the context if one is published along with the price."""
+        """Return the price, and the context size if genai-prices publishes both."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}
@@ -209,14 +204,14 @@ class Placement:
             free = {**zero, "source": "our own machines", "checked": self._today}
             return {"price": free}, None
         raise Unplaced(
-            "no price is published for it: state input_cost_per_token and output_cost_per_token"
+            "no price is published: state input_cost_per_token and output_cost_per_token"
         )
 
     def _limits(
         self, deployment: Deployment, upstream: str, published: int | None, notes: list[str]
     ) -> Iterator[tuple[str, Any]]:
         base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
-        alike = next(
+        base_model = next(
             (
                 section
                 for section in self._base.models.values()
@@ -224,45 +219,49 @@ class Placement:
             ),
             None,
         )
-        context = deployment.fact("max_input_tokens") or (alike.context if alike else published)
-        output = deployment.fact("max_output_tokens") or (alike.max_output if alike else None)
-        for name, stated, assumed in (
+        context = deployment.fact("max_input_tokens") or (
+            base_model.context if base_model else published
+        )
+        output = deployment.fact("max_output_tokens") or (
+            base_model.max_output if base_model else None
+        )
+        limits: dict[str, int] = {}
+        for name, tokens, assumed in (
             ("context", context, _CONTEXT_ASSUMED),
             ("max_output", output, _OUTPUT_ASSUMED),
         ):
-            if not isinstance(stated, int) or stated < 1:
+            limits[name] = tokens if isinstance(tokens, int) and tokens > 0 else assumed
+            if limits[name] != tokens:
                 notes.append(f"its {name} is unknown: {assumed} assumed")
-        context = context if isinstance(context, int) and context > 0 else _CONTEXT_ASSUMED
-        output = output if isinstance(output, int) and output > 0 else _OUTPUT_ASSUMED
-        yield "context", max(context, output)
-        yield "max_output", output
+        yield "context", max(limits.values())
+        yield "max_output", limits["max_output"]
         vision = ["text", "image"] if deployment.fact("supports_vision") else ["text"]
-        yield "input", list(alike.input) if alike else vision
+        yield "input", list(base_model.input) if base_model else vision
         stated = [name for key, name in _ABILITIES.items() if deployment.fact(key)]
-        yield "supports", list(alike.supports) if alike else stated
+        yield "supports", list(base_model.supports) if base_model else stated
 
 
 def _per_million(rate: Any) -> Decimal:
-    """Return the price of a million tokens for the price of one."""
+    """Return the rate per million tokens for a rate per token."""
     try:
         paid = Decimal(str(rate)) * _MILLION
     except ArithmeticError:
         paid = Decimal("NaN")
     if not paid.is_finite() or paid < 0:
-        raise Unplaced("its price is not a number of dollars")
+        raise Unplaced("the price is not a number of dollars")
     return paid.normalize()
 
 
 def _own_row(
     deployment: Deployment, prefix: str, address: str
 ) -> tuple[str, PlainSection, list[str]]:
-    """Return a new row for a server address that the config states."""
+    """Return a new provider section for the server address in the config."""
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
     except ValueError as malformed:
-        raise Unplaced("its api_base is not an address") from malformed
+        raise Unplaced("api_base is not an address") from malformed
     if not parts.hostname:
-        raise Unplaced("it has no api_base: write the address of the server")
+        raise Unplaced("api_base is missing: write the address of the server")
     path = parts.path.rstrip("/")
     if prefix in ("azure", "azure_ai"):
         path = "/openai/v1"
@@ -282,15 +281,15 @@ def _own_row(
     try:
         ProviderSection.model_validate(row)
     except ValidationError as refused:
-        # The message omits user information of the URL, which may contain a password.
+        # The message leaves out the user information in the URL, which may contain a password.
         shown = f"{parts.scheme}://{parts.hostname}{path}"
-        raise Unplaced(f"its api_base cannot be the address of a provider: {shown}") from refused
+        raise Unplaced(f"api_base cannot be the address of a provider: {shown}") from refused
     slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
     return slug, row, _key_notes(deployment, None)
 
 
 def _no_row(prefix: str) -> str:
-    return f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
+    return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"
 
 
 def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
@@ -298,7 +297,7 @@ def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
     if not isinstance(literal, str) or deployment.variable("api_key"):
         return []
     where = f"in {variable}" if variable else "as key: { env: ... }"
-    return [f"its key is written in the config and was not copied: give it {where}"]
+    return [f"the key in the config was not copied: set it {where}"]
 
 
 def _slug(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Conversion of a LiteLLM proxy config to a routing file, with notes on what has no counterpart."""
+"""Conversion of a LiteLLM proxy config to a routing file, with notes on unconverted settings."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _CHAIN_ERRORS: Final = tuple(
     name for name in NEXT_ON_DEFAULT if name not in ("context_length_exceeded", "content_filter")
 )
-# LiteLLM's sections that state budgets of keys, with the name of the tier that each becomes.
+# LiteLLM's sections of budgets for keys, with the name of the tier that each section becomes.
 _TIERS: Final = {
     "default_key_generate_params": "default",
     "upperbound_key_generate_params": "upper-bound",
     "default_internal_user_params": "internal-user",
 }
 _PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo": "month"}
-# Settings that need no note, because the gateway always behaves so or the file includes them.
+# Settings that need no note, because the import reads them or the gateway always behaves that way.
 _KEPT: Final = frozenset(
     {
         "litellm_settings.drop_params",
@@ -57,9 +57,9 @@ _KEPT: Final = frozenset(
     }
 )
 _ADVICE: Final[Mapping[str, str]] = {
-    "general_settings.master_key": "make keys with `tollgate first-key` and `tollgate keys create`",
-    "general_settings.database_url": "DynamoDB holds keys and money; there is no database to run",
-    "guardrails": "a guardrail of Bedrock is `guardrail` of a route; others have no counterpart",
+    "general_settings.master_key": "use `tollgate first-key` and `tollgate keys create`",
+    "general_settings.database_url": "keys and money are in DynamoDB; no other database is needed",
+    "guardrails": "use `guardrail` in a route for Bedrock's guardrails; others have no counterpart",
     "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
     "litellm_settings.callbacks": "spans go to a collector by OTLP, and metrics are log lines",
     "litellm_settings.failure_callback": "spans go to a collector by OTLP, and metrics are log "
@@ -74,19 +74,19 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 class ImportedRouting(Struct, kw_only=True):
-    """The sections of a routing file, and notes on what has no counterpart, by place."""
+    """The sections of a routing file, and notes: each a setting and why it was not converted."""
 
     sections: dict[str, Any]
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def import_litellm(config: LitellmConfig, placement: Placement) -> ImportedRouting:
-    """Return the routing file that a config describes."""
+    """Convert a config to the sections of a routing file."""
     return _Import(config, placement).run()
 
 
 class _Import:
-    """One conversion, which collects sections and notes."""
+    """A conversion that collects sections and notes."""
 
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
@@ -96,7 +96,8 @@ class _Import:
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
-        self._slugs: dict[str, str] = {}  # slugs by LiteLLM's names of models
+        # Slugs by LiteLLM's model names.
+        self._slugs: dict[str, str] = {}
 
     def run(self) -> ImportedRouting:
         groups: dict[str, list[Deployment]] = {}
@@ -118,16 +119,16 @@ class _Import:
             "routes": self._routes,
             "key_tiers": tiers,
         }
-        kept = {name: section for name, section in sections.items() if section}
-        return ImportedRouting(sections=kept, notes=self._notes)
+        filled = {name: section for name, section in sections.items() if section}
+        return ImportedRouting(sections=filled, notes=self._notes)
 
     def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
-        """Add the model that has all deployments of one name, and the name as its alias."""
+        """Add one model for all deployments of a name, and the name as the model's alias."""
         where = f"model_list {name}"
         if "*" in name or any("*" in each.model for each in group):
             models = self._placement.list_models_of(group[0].model)
-            named = f"name the models, such as {models[0]}" if models else "name the models"
-            self._notes.append((where, f"wildcards do not exist here: {named}"))
+            advice = f"name the models, such as {models[0]}" if models else "name the models"
+            self._notes.append((where, f"wildcards are not supported: {advice}"))
             return
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
         for deployment in group:
@@ -139,11 +140,11 @@ class _Import:
             self._notes += [(f"{where} ({deployment.model})", note) for note in found.notes]
             offers = [(each.endpoint["provider"], each.endpoint["upstream"]) for _, each in placed]
             if (found.endpoint["provider"], found.endpoint["upstream"]) in offers:
-                note = "appears twice with the same endpoint; one is enough here"
+                note = "appears twice with the same endpoint; the second was left out"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             if placed and found.kind != placed[0][1].kind:
-                note = f"is of the kind {found.kind}, unlike the first deployment of that name"
+                note = f"has the kind {found.kind}, unlike the first deployment with this name"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             self._providers.setdefault(found.provider, found.row)
@@ -190,27 +191,27 @@ class _Import:
     def _slug(
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
-        """Return a slug that is unused, or that already belongs to the same model."""
-        own = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
-        for slug in (known_as, own):
+        """Return an unused slug, or the slug of an identical model."""
+        new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
+        for slug in (known_as, new_slug):
             same = slug is not None and self._models.get(slug, model) == model
             if slug is not None and same and not (is_chained and slug == name):
                 return slug
-        taken = sum(each.startswith(own) for each in self._models)
-        return f"{own}-{taken + 1}"
+        used = sum(each.startswith(new_slug) for each in self._models)
+        return f"{new_slug}-{used + 1}"
 
     def _name(self, name: str, target: str) -> None:
         if _NAME.fullmatch(name) is None:
-            note = "a name here is one word of letters, digits and . _ : / -"
+            note = "a name may have only letters, digits and . _ : / -"
             self._notes.append((f"model_list {name}", note))
         else:
             self._aliases[name] = {"to": target}
 
     def _chains(self) -> Iterator[tuple[str, tuple[tuple[str, ...], Sequence[str]]]]:
-        """Yield each name that has fallbacks, with the errors that lead to them and their names."""
+        """Yield each model name that has fallbacks, with the errors that lead to the fallbacks."""
         for kind, errors in FALLBACK_KINDS.items():
-            for name, others in self._config.fallbacks(kind):
-                yield name, (errors, others)
+            for name, fallbacks in self._config.fallbacks(kind):
+                yield name, (errors, fallbacks)
         default = name_list(self._config.setting("default_fallbacks"))
         if default:
             for deployment in self._config.deployments:
@@ -218,12 +219,12 @@ class _Import:
                     yield deployment.name, ((), default)
 
     def _fallbacks(self) -> None:
-        """Add a route for each name that has fallbacks: its model first, then theirs."""
+        """Add a route for each name that has fallbacks: first its own model, then the fallbacks."""
         chains: dict[str, tuple[set[str], dict[str, None]]] = {}
-        for name, (errors, others) in self._chains():
+        for name, (errors, fallbacks) in self._chains():
             causes, models = chains.setdefault(name, (set(), {}))
             causes.update(errors or _CHAIN_ERRORS)
-            models.update(dict.fromkeys(others))
+            models.update(dict.fromkeys(fallbacks))
         for name, (causes, after) in chains.items():
             missing = [each for each in (name, *after) if each not in self._slugs]
             for each in missing:
@@ -234,9 +235,7 @@ class _Import:
             for slug in list(tried)[1:]:
                 if self._kind(slug) != self._kind(next(iter(tried))):
                     del tried[slug]
-                    self._notes.append(
-                        (f"fallbacks of {name}", f"{slug} is of another kind of work")
-                    )
+                    self._notes.append((f"fallbacks of {name}", f"{slug} has another kind of work"))
             if name in self._slugs and _NAME.fullmatch(name):
                 self._routes[name] = {
                     "description": f"{name}, and its fallbacks",
@@ -249,20 +248,20 @@ class _Import:
 
     def _group_aliases(self) -> None:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():
-            named = as_mapping(target).get("model", target)
-            if not isinstance(named, str):
-                self._notes.append((f"model_group_alias {name}", "it names no model"))
-            elif named in self._slugs:
-                self._name(str(name), named if named in self._routes else self._slugs[named])
+            model = as_mapping(target).get("model", target)
+            if not isinstance(model, str):
+                self._notes.append((f"model_group_alias {name}", "no model is named"))
+            elif model in self._slugs:
+                self._name(str(name), model if model in self._routes else self._slugs[model])
             else:
-                self._notes.append((f"model_group_alias {name}", f"{named} was not imported"))
+                self._notes.append((f"model_group_alias {name}", f"{model} was not imported"))
 
     def _defaults(self) -> Iterator[tuple[str, PlainSection]]:
         retries = self._config.setting("num_retries")
         if isinstance(retries, int):
             yield "retry", {"retries_max": max(0, min(retries, _RETRIES_MAX))}
             if retries > _RETRIES_MAX:
-                note = f"{_RETRIES_MAX} at most; then the next endpoint is tried"
+                note = f"{_RETRIES_MAX} is the maximum; then the next endpoint is tried"
                 self._notes.append(("num_retries", note))
         total = self._config.setting("request_timeout", "timeout")
         if isinstance(total, int | float) and 0 < total < inf:
@@ -280,17 +279,17 @@ class _Import:
 
     def _tiers(self) -> Iterator[tuple[str, PlainSection]]:
         for section, tier in _TIERS.items():
-            stated = as_mapping(self._config.setting(section))
+            parameters = as_mapping(self._config.setting(section))
             limits: PlainSection = {}
-            models = [name for name in name_list(stated.get("models")) if name in self._slugs]
+            models = [name for name in name_list(parameters.get("models")) if name in self._slugs]
             if models:
                 limits["models"] = models
-            rpm = stated.get("rpm_limit")
+            rpm = parameters.get("rpm_limit")
             if isinstance(rpm, int) and rpm > 0:
                 limits["rpm"] = rpm
-            budget = stated.get("max_budget")
+            budget = parameters.get("max_budget")
             if isinstance(budget, int | float) and 0 <= budget < inf:
-                lasts = str(stated.get("budget_duration") or "")
+                lasts = str(parameters.get("budget_duration") or "")
                 period = _PERIODS.get(lasts, "month" if lasts else "total")
                 limits["budget"] = {"usd": Decimal(str(budget)), "per": period}
                 if lasts and lasts not in _PERIODS:
@@ -300,7 +299,7 @@ class _Import:
                 yield tier, limits
 
     def _unused(self) -> None:
-        """Add a note for each setting without a counterpart."""
+        """Add a note for each setting that was not converted."""
         for section, content in self._config.sections.items():
             if section == "model_list":
                 continue
@@ -312,7 +311,7 @@ class _Import:
 
 
 def _percents(shares: Sequence[float]) -> list[int]:
-    """Return shares as whole percents with the sum 100; equal ones if any share is not stated."""
+    """Return shares as integer percentages that sum to 100; equal shares if any share is 0."""
     if not all(shares):
         shares = [1.0] * len(shares)
     bounds = [0.0]

@@ -1,7 +1,7 @@
-"""Comparison of two prices of an endpoint, class by class, at each time and size where one changes.
+"""Comparison of two prices for an endpoint, at each time and prompt size where a price changes.
 
-Billed rates are compared rather than files: a class without a rate is billed as input or output,
-and overrides are applied.
+The comparison uses billed rates: overrides are applied, and a class of tokens without a rate has
+the rate of input or output.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,14 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import fields
 
+from tollgate.cli.routing.published_prices import BILLED_AS
 from tollgate.core.clock import DAY_S
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule
 from tollgate.routing.price_sections import WEEKDAYS
 
 
 class _Situation(Struct, frozen=True):
-    """A moment and a size of prompt, with words that describe both."""
+    """A time and a prompt size, with a description of both."""
 
     when_s: float
     prompt_tokens: int
@@ -25,7 +26,7 @@ class _Situation(Struct, frozen=True):
 
 
 class PriceDifference(Struct, frozen=True, kw_only=True):
-    """One class with two different rates; `when` is `always`, or describes the times and sizes."""
+    """A rate that differs between two prices; `when` is `always`, or describes times and sizes."""
 
     rate: str
     ours: Decimal
@@ -36,14 +37,14 @@ class PriceDifference(Struct, frozen=True, kw_only=True):
 def compare_prices(
     ours: PriceSchedule, theirs: PriceSchedule, today: date
 ) -> tuple[PriceDifference, ...]:
-    """Return the differences from a UTC day on."""
+    """Return the differences between two prices from a UTC day on."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
-        our = ours.at(situation.when_s, situation.prompt_tokens)
-        their = theirs.at(situation.when_s, situation.prompt_tokens)
-        for rate in _stated(our) | _stated(their):
-            billed = _billed(our)[rate], _billed(their)[rate]
+        file_rates = ours.at(situation.when_s, situation.prompt_tokens)
+        published_rates = theirs.at(situation.when_s, situation.prompt_tokens)
+        for rate in _stated(file_rates) | _stated(published_rates):
+            billed = _billed(file_rates)[rate], _billed(published_rates)[rate]
             if billed[0] != billed[1]:
                 found.setdefault((rate, *billed), []).append(situation.words)
     return tuple(
@@ -62,36 +63,16 @@ def _stated(price: Price) -> set[str]:
 
 
 def _billed(price: Price) -> dict[str, Decimal]:
-    """Return the rate at which each class is billed."""
-    cache_read = price.input if price.cache_read is None else price.cache_read
-    as_input = {
-        "cache_read": cache_read,
-        "cache_write": price.cache_write,
-        "cache_write_1h": price.cache_write_1h,
-        "audio_input": price.audio_input,
-        "image_input": price.image_input,
-        "cache_read_audio": cache_read
-        if price.cache_read_audio is None
-        else price.cache_read_audio,
-    }
-    return {
-        "input": price.input,
-        "output": price.output,
-        **{name: price.input if rate is None else rate for name, rate in as_input.items()},
-        "audio_output": price.output if price.audio_output is None else price.audio_output,
-        "image_output": price.output if price.image_output is None else price.image_output,
-        "request": price.request or Decimal(0),
-        "image": price.image or Decimal(0),
-        "web_search": price.web_search or Decimal(0),
-        "search": price.search or Decimal(0),
-        "audio_hour": price.audio_hour or Decimal(0),
-        "characters": price.characters or Decimal(0),
-        "text_units": price.text_units or Decimal(0),
-    }
+    """Return the billed rate for each class; classes without a fallback are free by default."""
+    rates: dict[str, Decimal] = {}
+    for name in Price.__struct_fields__:
+        rate: Decimal | None = getattr(price, name)
+        rates[name] = rates.get(BILLED_AS.get(name, ""), Decimal(0)) if rate is None else rate
+    return rates
 
 
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:
-    """Yield one situation for each span of time and of prompt sizes in which no price changes."""
+    """Yield one situation for each range of times and prompt sizes with constant prices."""
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
     edges = {
         edge_s
@@ -101,7 +82,7 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
     }
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
     weeks = _group_weekdays(overrides)
-    # A weekday ends at midnight, whatever hours the overrides have.
+    # If weekdays differ, prices may change at midnight.
     midnight = {0} if len(weeks) > 1 else set()
     minutes = sorted(midnight.union(*(override.utc_minutes or () for override in overrides))) or [0]
     sizes = [
@@ -125,20 +106,17 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
 
 
 def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
-    """Return groups of weekdays on which the same overrides hold.
-
-    Hours that cross midnight reach into the next day.
-    """
-    alike: dict[tuple[bool, ...], list[int]] = {}
+    """Return groups of weekdays with the same overrides; hours may reach into the next day."""
+    groups: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
-        here = tuple(
+        matches = tuple(
             other in override.utc_weekdays
             for override in overrides
             if override.utc_weekdays is not None
             for other in ((day, (day - 1) % 7) if _is_over_midnight(override) else (day,))
         )
-        alike.setdefault(here, []).append(day)
-    return [*alike.values()]
+        groups.setdefault(matches, []).append(day)
+    return [*groups.values()]
 
 
 def _is_over_midnight(override: PriceOverride) -> bool:
@@ -146,7 +124,7 @@ def _is_over_midnight(override: PriceOverride) -> bool:
 
 
 def _first_of(weekdays: list[int], day_s: float) -> float:
-    """Return the first midnight from `day_s` on that begins one of these weekdays."""
+    """Return the start of the first of these weekdays at or after `day_s`."""
     today = datetime.fromtimestamp(day_s, UTC).weekday()
     return day_s + min((day - today) % 7 for day in weekdays) * DAY_S
 

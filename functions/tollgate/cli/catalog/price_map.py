@@ -1,8 +1,8 @@
-"""Reading of the price map in litellm's wheel, as data: the package is not installed or run.
+"""Reader of the price map in litellm's wheel, which is neither installed nor run.
 
-The map is `model_prices_and_context_window_backup.json`: amounts in dollars per token, by names
-such as `together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Its prices of searches are left out,
-because they depend on a size that requests to the gateway do not state.
+The map is `model_prices_and_context_window_backup.json`: dollars per token, by names such as
+`together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Prices for web searches are left out, because
+they depend on a context size that requests to the gateway do not state.
 """
 
 import json
@@ -29,7 +29,7 @@ _MEMBER: Final = "litellm/model_prices_and_context_window_backup.json"
 _WHEEL: Final = re.compile(r"litellm-([0-9][0-9a-z.]*)-.*\.whl")
 _MAP_BYTES_MAX: Final = 64_000_000
 _PER_MILLION: Final = Decimal(1_000_000)
-# Some amounts of the map are sums of floats, such as 3.2000000000000003 dollars.
+# Decimals to round to, since some amounts are sums of floats, such as 3.2000000000000003.
 _PLACES: Final = 9
 _RATES: Final[Mapping[str, str]] = {
     "input_cost_per_token": "input",
@@ -45,7 +45,7 @@ _RATES_OF_IMAGES: Final[Mapping[str, str]] = {
     "input_cost_per_image_token": "image_input",
     "output_cost_per_image_token": "image_output",
 }
-# The map's names of rates that work other than chat may have, as far as `WORK_KINDS` allows them.
+# The map's names for rates of work other than chat; each kind has only its rates in `WORK_KINDS`.
 _RATES_OF_WORK: Final[Mapping[str, str]] = {
     "input_cost_per_token": "input",
     "input_cost_per_audio_token": "audio_input",
@@ -54,10 +54,10 @@ _RATES_OF_WORK: Final[Mapping[str, str]] = {
     **_RATES_OF_IMAGES,
     "input_cost_per_character": "characters",
 }
-# Models of speech output nothing but sound, so that the rate of sound is that of all output; where
-# the map has both rates, the later name of `_RATES_OF_WORK` counts.
+# Speech models output only audio, so their audio rate is the rate of all output. If the map has
+# both rates, the later name in `_RATES_OF_WORK` counts.
 _STATED_AS: Final[Mapping[str, str]] = {"audio_output": "output"}
-# The map's names of modes that differ from those of kinds.
+# The map's modes for kinds of work, where the names differ.
 _MODES: Final[Mapping[WorkKind, str]] = {
     "image": "image_generation",
     "speech": "audio_speech",
@@ -65,11 +65,11 @@ _MODES: Final[Mapping[WorkKind, str]] = {
 }
 _SECOND: Final = "input_cost_per_second"
 _SECONDS_PER_HOUR: Final = 3_600
-# The map states prices per second, which were rounded from published prices per hour.
+# Decimals to round hourly prices to: the map has prices per second, rounded from hourly prices.
 _HOUR_PLACES: Final = 3
 _IMAGE: Final = ("output_cost_per_image", "input_cost_per_image")
 _SEARCH: Final = "input_cost_per_query"
-# The map writes 0 for a class without an extra cost, such as writes to an automatic cache.
+# The map has 0 for classes without an extra charge, such as writes to an automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
 _TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
 _CAPABILITIES: Final[Mapping[str, Capability]] = {
@@ -84,60 +84,56 @@ _MODALITIES: Final[Mapping[str, Modality]] = {
     "supports_video_input": "video",
     "supports_pdf_input": "pdf",
 }
-# By the host in a provider's row: the prefix of the host's names in the map, and its values of
-# `litellm_provider`.
-_PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
-    "ai-gateway.vercel.sh": ("vercel_ai_gateway", frozenset({"vercel_ai_gateway"})),
-    "api.anthropic.com": ("anthropic", frozenset({"anthropic"})),
-    "api.cerebras.ai": ("cerebras", frozenset({"cerebras"})),
-    "api.cohere.ai": ("cohere", frozenset({"cohere", "cohere_chat"})),
-    "api.cohere.com": ("cohere", frozenset({"cohere", "cohere_chat"})),
-    "api.deepinfra.com": ("deepinfra", frozenset({"deepinfra"})),
-    "api.deepseek.com": ("deepseek", frozenset({"deepseek"})),
-    "api.fireworks.ai": (
-        "fireworks_ai",
-        frozenset({"fireworks_ai", "fireworks_ai-embedding-models"}),
-    ),
-    "api.friendli.ai": ("friendliai", frozenset({"friendliai"})),
-    "api.gmi-serving.com": ("gmi", frozenset({"gmi"})),
-    "api.groq.com": ("groq", frozenset({"groq"})),
-    "api.hyperbolic.xyz": ("hyperbolic", frozenset({"hyperbolic"})),
-    "api.inference.crusoecloud.com": ("crusoe", frozenset({"crusoe"})),
-    "api.inference.wandb.ai": ("wandb", frozenset({"wandb"})),
-    "api.jina.ai": ("jina_ai", frozenset({"jina_ai"})),
-    "api.meta.ai": ("meta", frozenset({"meta"})),
-    "api.minimax.io": ("minimax", frozenset({"minimax"})),
-    "api.mistral.ai": ("mistral", frozenset({"mistral"})),
-    "api.moonshot.ai": ("moonshot", frozenset({"moonshot"})),
-    "api.novita.ai": ("novita", frozenset({"novita"})),
-    "api.openai.com": ("openai", frozenset({"openai"})),
-    "api.perplexity.ai": ("perplexity", frozenset({"perplexity"})),
-    "api.sambanova.ai": ("sambanova", frozenset({"sambanova"})),
-    "api.scaleway.ai": ("scaleway", frozenset({"scaleway"})),
-    "api.studio.nebius.com": ("nebius", frozenset({"nebius"})),
-    "api.together.xyz": ("together_ai", frozenset({"together_ai"})),
-    "api.tokenfactory.nebius.com": ("nebius", frozenset({"nebius"})),
-    "api.voyageai.com": ("voyage", frozenset({"voyage"})),
-    "api.x.ai": ("xai", frozenset({"xai"})),
-    "api.z.ai": ("zai", frozenset({"zai"})),
-    "dashscope-intl.aliyuncs.com": ("dashscope", frozenset({"dashscope"})),
-    "generativelanguage.googleapis.com": ("gemini", frozenset({"gemini"})),
-    "inference.api.nscale.com": ("nscale", frozenset({"nscale"})),
-    "inference.baseten.co": ("baseten", frozenset({"baseten"})),
-    "integrate.api.nvidia.com": ("nvidia_nim", frozenset({"nvidia_nim"})),
-    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud", frozenset({"ovhcloud"})),
+# The map's values of `litellm_provider` by host; the first is also the prefix of the host's names.
+_PUBLISHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
+    "api.anthropic.com": ("anthropic",),
+    "api.cerebras.ai": ("cerebras",),
+    "api.cohere.ai": ("cohere", "cohere_chat"),
+    "api.cohere.com": ("cohere", "cohere_chat"),
+    "api.deepinfra.com": ("deepinfra",),
+    "api.deepseek.com": ("deepseek",),
+    "api.fireworks.ai": ("fireworks_ai", "fireworks_ai-embedding-models"),
+    "api.friendli.ai": ("friendliai",),
+    "api.gmi-serving.com": ("gmi",),
+    "api.groq.com": ("groq",),
+    "api.hyperbolic.xyz": ("hyperbolic",),
+    "api.inference.crusoecloud.com": ("crusoe",),
+    "api.inference.wandb.ai": ("wandb",),
+    "api.jina.ai": ("jina_ai",),
+    "api.meta.ai": ("meta",),
+    "api.minimax.io": ("minimax",),
+    "api.mistral.ai": ("mistral",),
+    "api.moonshot.ai": ("moonshot",),
+    "api.novita.ai": ("novita",),
+    "api.openai.com": ("openai",),
+    "api.perplexity.ai": ("perplexity",),
+    "api.sambanova.ai": ("sambanova",),
+    "api.scaleway.ai": ("scaleway",),
+    "api.studio.nebius.com": ("nebius",),
+    "api.together.xyz": ("together_ai",),
+    "api.tokenfactory.nebius.com": ("nebius",),
+    "api.voyageai.com": ("voyage",),
+    "api.x.ai": ("xai",),
+    "api.z.ai": ("zai",),
+    "dashscope-intl.aliyuncs.com": ("dashscope",),
+    "generativelanguage.googleapis.com": ("gemini",),
+    "inference.api.nscale.com": ("nscale",),
+    "inference.baseten.co": ("baseten",),
+    "integrate.api.nvidia.com": ("nvidia_nim",),
+    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
-_BEDROCK: Final = ("bedrock", frozenset({"bedrock", "bedrock_converse"}))
+_BEDROCK: Final = ("bedrock", "bedrock_converse")
 _BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _WHOLE_DAY: Final = "00:00-00:00"
 
 
 class NotAPriceMap(ValueError):
-    """A file that is neither litellm's wheel nor its price map."""
+    """A file that is not a litellm wheel with a price map."""
 
 
 class PriceMap(Struct, frozen=True, kw_only=True):
-    """The map with its version and the SHA-256 of its bytes."""
+    """A price map with its version and SHA-256 hash."""
 
     version: str
     sha256: str
@@ -146,9 +142,9 @@ class PriceMap(Struct, frozen=True, kw_only=True):
     def find(
         self, row: ProviderSection, upstream: str, *, kind: WorkKind = "chat"
     ) -> PublishedFacts | None:
-        """Return the facts about a provider's model, or None if the map lacks it or its price."""
-        prefix, providers = _publisher(row)
-        for name in (f"{prefix}/{upstream}", upstream):
+        """Return the facts about a provider's model; None if the map has no price for the model."""
+        providers = _publisher(row)
+        for name in (f"{map_prefix(row)}/{upstream}", upstream):
             entry = self.entries.get(name)
             if entry is not None and entry.get("litellm_provider") in providers:
                 if kind == "chat":
@@ -159,10 +155,10 @@ class PriceMap(Struct, frozen=True, kw_only=True):
 
 
 def read_price_map(path: Path) -> PriceMap:
-    """Return the price map in a wheel named with its version; raise NotAPriceMap otherwise."""
-    named = _WHEEL.fullmatch(path.name)
-    if named is None:
-        raise NotAPriceMap(f"{path.name} is not named like a wheel of litellm")
+    """Return the price map in a litellm wheel; raise NotAPriceMap for any other file."""
+    name_match = _WHEEL.fullmatch(path.name)
+    if name_match is None:
+        raise NotAPriceMap(f"{path.name} is not named like a litellm wheel")
     try:
         with ZipFile(path) as wheel:
             if wheel.getinfo(_MEMBER).file_size > _MAP_BYTES_MAX:
@@ -171,19 +167,19 @@ def read_price_map(path: Path) -> PriceMap:
         entries = json.loads(content, parse_float=Decimal)
     except (OSError, BadZipFile, KeyError, ValueError) as unreadable:
         raise NotAPriceMap(f"{path.name} has no price map: {unreadable}") from unreadable
-    return PriceMap(version=named[1], sha256=sha256(content).hexdigest(), entries=entries)
+    return PriceMap(version=name_match[1], sha256=sha256(content).hexdigest(), entries=entries)
 
 
 def map_prefix(row: ProviderSection) -> str:
-    """Return the prefix of a provider's names in the map, or "" if the map lacks the provider."""
-    return _publisher(row)[0]
+    """Return the prefix of a provider's model names in the map; "" for an unknown provider."""
+    return next(iter(_publisher(row)), "")
 
 
-def _publisher(row: ProviderSection) -> tuple[str, frozenset[str]]:
+def _publisher(row: ProviderSection) -> tuple[str, ...]:
     if row.transport in _BEDROCK_TRANSPORTS:
         return _BEDROCK
     host = urlsplit(row.base_url or "").hostname or ""
-    return _PUBLISHERS.get(host, ("", frozenset()))
+    return _PUBLISHERS.get(host, ())
 
 
 def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
@@ -199,21 +195,21 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
         overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        input=("text", *(ours for key, ours in _MODALITIES.items() if entry.get(key))),
-        supports=tuple(ours for key, ours in _CAPABILITIES.items() if entry.get(key)),
+        input=("text", *(name_here for key, name_here in _MODALITIES.items() if entry.get(key))),
+        supports=tuple(name_here for key, name_here in _CAPABILITIES.items() if entry.get(key)),
         retires=_day(entry.get("deprecation_date")),
     )
 
 
 def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> PublishedFacts | None:
-    """Return the facts about a model that makes no text; its limits of answers mean nothing."""
+    """Return the facts about a model without text output, for which output limits mean nothing."""
     rates = _rates(entry, _rate_names(kind)) | _pieces(entry, kind)
     if not rates:
         return None
     if WORK_KINDS[kind].rates_of_results:
         rates.setdefault("input", Decimal(0))
     if "image_output" in rates:
-        # Where all output is pictures, others state its rate as that of output.
+        # Other publishers state this rate as the output rate if a model outputs only images.
         rates.setdefault("output", rates["image_output"])
         if rates["output"] == rates["image_output"]:
             del rates["image_output"]
@@ -230,7 +226,7 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> Pub
 
 
 def _rate_names(kind: WorkKind) -> dict[str, str]:
-    """Return the map's names of the rates of a kind, with the rate that each name states."""
+    """Return the rates of a kind of work by their names in the map."""
     rates = WORK_KINDS[kind].rates
     return {
         name: _STATED_AS.get(rate, rate) for name, rate in _RATES_OF_WORK.items() if rate in rates
@@ -238,7 +234,7 @@ def _rate_names(kind: WorkKind) -> dict[str, str]:
 
 
 def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
-    """Return the rates per unit of a model that is not priced by tokens."""
+    """Return the rate per hour or image; empty for a model priced by tokens."""
     if entry.get("input_cost_per_token"):
         return {}
     results = WORK_KINDS[kind].rates_of_results
@@ -253,15 +249,15 @@ def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
 
 def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[str, Decimal]:
     found = {
-        ours: round(Decimal(entry[theirs]) * _PER_MILLION, _PLACES).normalize()
-        for theirs, ours in names.items()
-        if entry.get(theirs) is not None
+        rate_name: round(Decimal(entry[map_name]) * _PER_MILLION, _PLACES).normalize()
+        for map_name, rate_name in names.items()
+        if entry.get(map_name) is not None
     }
     return {name: rate for name, rate in found.items() if rate or name not in _ZERO_IS_NONE}
 
 
 def _sizes(entry: Mapping[str, Any]) -> Iterator[PublishedOverride]:
-    """Yield overrides for prompts above a size, which the map states in separate keys."""
+    """Yield the overrides for large prompts, which have separate keys in the map."""
     by_size: dict[int, dict[str, Any]] = {}
     for key, amount in entry.items():
         tier = _TIER.fullmatch(key)
@@ -280,7 +276,7 @@ def _ranges(tiers: Any) -> Iterator[PublishedOverride]:
 
 
 def _hours(off_peak: Any) -> Iterator[PublishedOverride]:
-    """Yield overrides for off-peak hours; the map counts weekdays from Monday as 1."""
+    """Yield the overrides for off-peak hours; weekday 1 in the map is Monday."""
     for window in (off_peak or {}).get("windows", ()):
         hours = window["hours_utc"]
         days = [WEEKDAYS[day - 1] for day in window.get("weekdays", ())]

@@ -1,7 +1,7 @@
-"""`tollgate catalog refresh`: update a routing file to published prices, for review."""
+"""`tollgate catalog refresh`: update the prices in a routing file, for review."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from typing import Final
@@ -19,41 +19,23 @@ from tollgate.cli.catalog.evidence import (
 from tollgate.cli.catalog.facts import PublishedFacts
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.catalog.verdicts import Verdict, judge_file
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.model_entry import render_overrides, yaml_dollars, yaml_text
 from tollgate.cli.tables import exact
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.price_sections import RatesSection
 from tollgate.settings import Settings
 
 EVIDENCE: Final = Path("infra/catalog/evidence.json")
 _CHECKED_DAYS_MAX: Final = 30
-_RATE_ORDER: Final = (
-    "input",
-    "output",
-    "cache_read",
-    "cache_write",
-    "cache_write_1h",
-    "audio_input",
-    "audio_output",
-    "cache_read_audio",
-    "request",
-    "image_input",
-    "image_output",
-    "image",
-    "audio_hour",
-    "characters",
-    "text_units",
-    "web_search",
-    "search",
-)
+_RATE_ORDER: Final = tuple(RatesSection.model_fields)
 
 
 @click.group("catalog")
 def catalog_commands() -> None:
-    """Keep a routing file in step with published prices, limits and days."""
+    """Keep a routing file in step with published prices, limits and retirement days."""
 
 
 @catalog_commands.command()
@@ -61,63 +43,62 @@ def catalog_commands() -> None:
 @click.option(
     "--price-map",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A wheel of litellm, whose price map is read; by default the stored evidence of an "
-    "earlier one. `python -m pip download --no-deps litellm` fetches it.",
+    help="litellm wheel with a price map; by default, the stored evidence of an earlier wheel is "
+    "used. `python -m pip download --no-deps litellm` fetches a wheel.",
 )
 @click.option(
     "--evidence",
-    "kept",
+    "stored",
     default=EVIDENCE,
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file that stores the publishers' statements.",
+    help="File that stores the published facts.",
 )
-@click.option("--provider", help="Check only this provider of the file.")
-@click.option("--model", "slug", help="Only this model.")
-@click.option("--write", is_flag=True, help="Write the change and the evidence.")
+@click.option("--provider", help="Check only this provider.")
+@click.option("--model", "slug", help="Check only this model.")
+@click.option("--write", is_flag=True, help="Write the changes and the evidence.")
 def refresh(
     file: Path,
     price_map: Path | None,
-    kept: Path,
+    stored: Path,
     *,
     provider: str | None,
     slug: str | None,
     write: bool,
 ) -> None:
-    """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
+    """Compare FILE with genai-prices and litellm's price map, and show the necessary changes.
 
-    A price changes if all publishers that state one agree on another. If they disagree, the price
-    stays, and its `source` says so. Retirement days are added. Differing limits and capabilities
-    are listed for a person to decide. The exit status is 1 if there is a change and it was not
-    written.
+    A price changes if all publishers agree on another price. If they disagree, the price stays, and
+    its `source` says so. Retirement days are added. Differing limits and capabilities are listed
+    for a person to decide. The exit status is 1 if changes are necessary but not written.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     inspection = inspect(file, dev=False, variables=Settings().variables)
     if inspection.routing is None:
         raise click.ClickException(
             f"{file.as_posix()} must not be used.\n{InvalidRouting(inspection.errors)}"
         )
     try:
-        earlier = read_evidence(kept) if kept.exists() else None
+        earlier = read_evidence(stored) if stored.exists() else None
         mapped = read_price_map(price_map) if price_map else None
     except (NotAPriceMap, NoEvidence) as unusable:
         raise click.ClickException(str(unusable)) from unusable
     evidence = gather_evidence(inspection.routing, today, mapped, earlier)
     verdicts = [
-        it
-        for it in judge_file(inspection.routing, evidence)
-        if slug in (None, it.model) and provider in (None, it.endpoint.provider)
+        verdict
+        for verdict in judge_file(inspection.routing, evidence)
+        if slug in (None, verdict.model) and provider in (None, verdict.endpoint.provider)
     ]
     if not verdicts:
-        raise click.UsageError("the file has no endpoint of that model and provider")
+        raise click.UsageError("the file has no endpoint for this model and provider")
     changed, by_hand = _edited(inspection.files, verdicts, today)
     click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
     for path, (before, after) in changed.items():
         click.echo("\n".join(_diff(path, before, after)))
     if write:
         _write(file, {path: after for path, (_, after) in changed.items()})
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(write_evidence(evidence), encoding="utf-8")
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(write_evidence(evidence), encoding="utf-8")
     elif changed:
         raise SystemExit(1)
 
@@ -125,63 +106,67 @@ def refresh(
 def render_verdicts(
     verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a report for people: what must be decided, what changes, what stays, and the totals."""
-    for it in verdicts:
-        if it.undecided:
-            yield f"! {it.place}: no publisher has its price, and they disagree"
-            yield from _differences(it)
-    for place, reason in by_hand.items():
-        yield f"! {place}: edit by hand, {reason}"
-    for it in verdicts:
-        if it.price is not None:
-            rates = ", ".join(f"{name} {exact(rate)}" for name, rate in it.price.rates.items())
-            yield f"~ {it.place}: {rates} ({it.source})"
-    for it in verdicts:
-        if it.retires is not None:
-            yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"
-    for it in verdicts:
-        if it.price is not None:
+    """Yield the lines of a report: decisions to make, changes, unchanged prices, and totals."""
+    for verdict in verdicts:
+        if verdict.undecided:
+            yield f"! {verdict.place}: the publishers disagree, and none has the file's price"
+            yield from _differences(verdict)
+    for endpoint, reason in by_hand.items():
+        yield f"! {endpoint}: edit by hand: {reason}"
+    for verdict in verdicts:
+        if verdict.price is not None:
+            rates = ", ".join(f"{name} {exact(rate)}" for name, rate in verdict.price.rates.items())
+            yield f"~ {verdict.place}: {rates} ({verdict.source})"
+    for verdict in verdicts:
+        if verdict.retires is not None:
+            yield f"~ {verdict.place}: retires {verdict.retires} ({verdict.retires_source})"
+    for verdict in verdicts:
+        if verdict.price is not None:
             continue
-        if it.differing and not it.undecided:
-            first = it.source.partition(";")[0]
-            yield f"? {it.place}: publishers disagree; the file has the price of {first}"
-            yield from _differences(it)
-        elif not it.agreeing and not it.differing:
-            price = it.endpoint.price
-            ours = f"{price.source}, {price.checked}"
-            yield f"? {it.place}: nobody publishes its price; the file's price is from {ours}"
-    for it in verdicts:
-        if it.notes:
-            yield f"? {it.place}: {'; '.join(it.notes)}"
+        if verdict.differing and not verdict.undecided:
+            first = verdict.source.partition(";")[0]
+            yield f"? {verdict.place}: publishers disagree; the file has the price from {first}"
+            yield from _differences(verdict)
+        elif not verdict.agreeing and not verdict.differing:
+            price = verdict.endpoint.price
+            origin = f"{price.source}, {price.checked}"
+            yield f"? {verdict.place}: no published price; the file's price is from {origin}"
+    for verdict in verdicts:
+        if verdict.notes:
+            yield f"? {verdict.place}: {'; '.join(verdict.notes)}"
     labels = ", ".join(map(evidence.label, evidence.publishers))
-    lone = [it for it in verdicts if len(it.agreeing) == 1]
+    lone = [verdict for verdict in verdicts if len(verdict.agreeing) == 1]
+    agreed = sum(len(verdict.agreeing) > 1 for verdict in verdicts)
+    undecided = sum(verdict.undecided for verdict in verdicts)
+    unpublished = sum(not verdict.agreeing and not verdict.differing for verdict in verdicts)
     yield (
-        f"{len(verdicts)} endpoints compared with {labels}: "
-        f"{sum(len(it.agreeing) > 1 for it in verdicts)} agreed by two, {len(lone)} stated by one, "
-        f"{sum(it.undecided for it in verdicts)} undecided, "
-        f"{sum(not it.agreeing and not it.differing for it in verdicts)} not published"
+        f"{len(verdicts)} endpoints compared with {labels}: {agreed} agreed by two, "
+        f"{len(lone)} stated by one, {undecided} undecided, {unpublished} not published"
     )
     if lone:
-        disputed = sum(bool(it.differing) for it in lone)
-        unknown = sum(not it.differing and len(evidence.may_state(it.endpoint)) == 1 for it in lone)
+        disputed = sum(bool(verdict.differing) for verdict in lone)
+        unknown = sum(
+            not verdict.differing and len(evidence.may_state(verdict.endpoint)) == 1
+            for verdict in lone
+        )
         yield (
-            f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} of "
-            f"providers that no other publishes, {len(lone) - disputed - unknown} of models that "
-            "no other lists"
+            f"of the {len(lone)} stated by one: {disputed} disputed by another, {unknown} from "
+            f"providers without another publisher, {len(lone) - disputed - unknown} for models "
+            "that no other publisher lists"
         )
 
 
 def _differences(verdict: Verdict) -> Iterator[str]:
     for label, differences in verdict.differing.items():
         for found in differences:
-            theirs = f"{label} has {exact(found.theirs)}, {found.when}"
-            yield f"    {found.rate} {exact(found.ours)}, {theirs}"
+            published = f"{label} has {exact(found.theirs)}, {found.when}"
+            yield f"    {found.rate} {exact(found.ours)}, {published}"
 
 
 def _edited(
     files: Sequence[Path], verdicts: Sequence[Verdict], today: date
 ) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
-    """Return the text of each changed file before and after, and the reasons why places stay."""
+    """Return each changed file's text before and after, and why other endpoints need a person."""
     changed: dict[Path, tuple[str, str]] = {}
     by_hand: dict[str, str] = {}
     for path in files:
@@ -216,24 +201,20 @@ def _edit(edits: FileEdits, verdict: Verdict, today: date) -> None:
 
 
 def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: PublishedFacts) -> None:
-    ours = {name for name, rate in verdict.endpoint.price if name in _RATE_ORDER and rate}
-    for place, name in enumerate(_RATE_ORDER):
+    # A rate that no publisher states stays, so that the refresh never lowers the bill of a class.
+    for index, name in enumerate(_RATE_ORDER):
         if name in price.rates:
             value = yaml_dollars(price.rates[name])
-            edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:place] or ("input",))
-        elif name in ours:
-            # A rate that no publisher states stays, so that the refresh never lowers the bill of a
-            # class.
-            continue
+            edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:index] or ("input",))
     if price.overrides or verdict.endpoint.overrides:
         lines = list(render_overrides([each.section for each in price.overrides]))
         if not lines:
-            raise NotEditable("its overrides are not published any more")
+            raise NotEditable("overrides are no longer published")
         edits.set_block(where, "overrides", lines, after="price")
 
 
 def _write(main: Path, contents: Mapping[Path, str]) -> None:
-    """Write the files, or restore them all if the result has errors."""
+    """Write the files; restore all of them if the result has errors."""
     before = {path: path.read_bytes() for path in contents}
     for path, content in contents.items():
         path.write_text(content, encoding="utf-8", newline="")

@@ -1,7 +1,7 @@
-"""Prices of a host at Hugging Face's router, which passes prices on without a markup.
+"""Prices of hosts behind Hugging Face's router, which adds no markup.
 
 Source: huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
-prices for each host, but lacks some of these hosts' own prices.
+price for each host, but lacks the own prices of some hosts.
 """
 
 import re
@@ -18,7 +18,7 @@ from tollgate.routing.schema import ProviderSection
 
 ROUTER: Final = "Hugging Face router"
 _ROUTER: Final = "router.huggingface.co"
-# By the host in a provider's row: the router's name of the host.
+# The router's names for hosts, by the hostname in a provider's `base_url`.
 _HOSTS: Final[Mapping[str, str]] = {
     "api.cerebras.ai": "cerebras",
     "api.fireworks.ai": "fireworks-ai",
@@ -31,12 +31,12 @@ _HOSTS: Final[Mapping[str, str]] = {
     "inference.api.nscale.com": "nscale",
     "oai.endpoints.kepler.ai.cloud.ovh.net": "ovhcloud",
 }
-# The router uses the names of weights; hosts append how the weights are served.
+# Suffix that hosts append to the router's model name for a quantization.
 _SERVED_AS: Final = re.compile(r"-fp[48]$")
 
 
 def is_routed(row: ProviderSection) -> bool:
-    """Return True if the router passes on a provider's prices, or is the provider itself."""
+    """Return whether a provider is the router or a host behind the router."""
     host = urlsplit(row.base_url or "").hostname or ""
     return host == _ROUTER or host in _HOSTS
 
@@ -44,20 +44,25 @@ def is_routed(row: ProviderSection) -> bool:
 def find_routed_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind
 ) -> Published:
-    """Return the router's price of a host's model from a day on; raise Unpublished without one."""
+    """Return the router's price for a host's model from a day on; raise Unpublished without one."""
     host = urlsplit(row.base_url or "").hostname or ""
     name, _, routed = upstream.partition(":")
-    at = routed if host == _ROUTER else _HOSTS.get(host, "")
-    publisher = next((it for it in data.providers if it.id == f"huggingface_{at}"), None)
+    host_id = routed if host == _ROUTER else _HOSTS.get(host, "")
+    publisher = next(
+        (candidate for candidate in data.providers if candidate.id == f"huggingface_{host_id}"),
+        None,
+    )
     if publisher is None:
-        raise Unpublished("the router does not publish prices of this provider")
-    found = [it for it in publisher.models if _weights(it.id) == _weights(name)]
+        raise Unpublished("the router does not publish this provider's prices")
+    found = [
+        candidate for candidate in publisher.models if _weights(candidate.id) == _weights(name)
+    ]
     if len(found) != 1:
         raise Unpublished(f"{publisher.name} has no price for {upstream}")
     return convert_price(found[0], day, kind=kind)
 
 
 def _weights(name: str) -> str:
-    """Return the name of a model's weights, without author and suffix."""
+    """Return a model's name without its author and its quantization."""
     bare = name.lower().rpartition("/")[2]
     return _SERVED_AS.sub("", bare)

@@ -1,4 +1,4 @@
-"""Verdicts on the endpoints of a routing file, by what the publishers state about each."""
+"""Verdicts on the endpoints in a routing file, from the published facts about each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -15,28 +15,28 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6
-# The least share of the stated context that counts as the same context, rounded down.
+# A context of at least this share of the published context counts as the same, rounded down.
 _ROUNDED_PERCENT: Final = 95
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The verdict on one endpoint: which publishers agree with its price, and what follows."""
+    """The verdict on an endpoint: which publishers agree with its price, and what changes."""
 
     model: str
     index: int
     """Position of the endpoint in its model."""
     endpoint: EndpointSection
     agreeing: tuple[str, ...]
-    """Labels of publishers whose every rate equals the file's."""
+    """Labels of the publishers whose rates all equal the file's rates."""
     differing: Mapping[str, tuple[PriceDifference, ...]]
     price: PublishedFacts | None
     """The price to write; None if the file's price stays."""
     undecided: bool
-    """True if no publisher states the file's price, and none has one to replace it with."""
+    """True if the publishers disagree with the file's price and with each other."""
     source: str
-    """The text of `source` that the price must have."""
+    """The required `source` of the price."""
     retires: date | None
-    """The retirement day that a publisher states, unless the file has the same."""
+    """The published retirement day; None if the file has the same day."""
     retires_source: str
     notes: tuple[str, ...]
     """Differences in limits and capabilities, for a person to decide."""
@@ -89,13 +89,13 @@ def _judge(slug: str, model: ModelSection, *, index: int, evidence: Evidence) ->
 
 
 def _page(source: str, evidence: Evidence) -> str:
-    """Return the page that a person took a price from, or "" for a price from a publisher."""
+    """Return the web page in a price's source, or "" if the price is from a publisher."""
     page = source.partition(";")[0].partition(" and ")[0]
     return "" if page.startswith(tuple(evidence.publishers)) else page
 
 
 def _successor_of(stated: Sequence[PublishedFacts], day: date) -> PublishedFacts | None:
-    """Return the price of the only publisher, or the price that both publishers agree on."""
+    """Return the price that all publishers agree on, or None."""
     match stated:
         case [only]:
             return only
@@ -113,7 +113,7 @@ def _source(
     agreeing: Sequence[str],
     differing: Mapping[str, Sequence[PriceDifference]],
 ) -> str:
-    """Return the text of `source`: who states the price, and what other publishers state."""
+    """Return the `source` of a price: who publishes the price, and the prices of others."""
     if not agreeing and not differing:
         return current
     first = " and ".join((page, *agreeing) if page else agreeing)
@@ -121,8 +121,8 @@ def _source(
         first = f"{first} alone"
     if not first:
         return current
-    others = [f"{label} has {_words(found)}" for label, found in differing.items()]
-    return "; ".join((first, *others))[:_SENTENCE_CHARACTERS_MAX]
+    disagreeing = [f"{label} has {_words(found)}" for label, found in differing.items()]
+    return "; ".join((first, *disagreeing))[:_SENTENCE_CHARACTERS_MAX]
 
 
 def _words(differences: Sequence[PriceDifference]) -> str:
@@ -136,7 +136,7 @@ def _words(differences: Sequence[PriceDifference]) -> str:
 def _end(
     model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
 ) -> tuple[date | None, str]:
-    """Return the earliest retirement day that a publisher states, unless the file has the same."""
+    """Return the earliest published retirement day and its publisher; None if the file has it."""
     days = {facts.retires: label for label, facts in stated.items() if facts.retires is not None}
     day = min(days, default=None)
     if day is None or day in (endpoint.retires, model.retires):
@@ -147,28 +147,28 @@ def _end(
 def _notes(
     model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
 ) -> Iterator[str]:
-    most = endpoint.max_output or model.max_output
+    max_output = endpoint.max_output or model.max_output
     for label, facts in stated.items():
-        if facts.max_output not in (None, most):
-            yield f"max_output {most}, {label} has {facts.max_output}"
+        if facts.max_output not in (None, max_output):
+            yield f"max_output {max_output}, {label} has {facts.max_output}"
         if facts.context is not None and not _is_context(model.context, facts):
             yield f"context {model.context}, {label} has {facts.context}"
-        for name, ours, theirs in (
+        for name, in_file, published in (
             ("input", model.input, facts.input),
             ("supports", model.supports, facts.supports),
         ):
-            extra, missing = set(theirs) - set(ours), set(ours) - set(theirs)
-            if theirs and extra:
+            extra, missing = set(published) - set(in_file), set(in_file) - set(published)
+            if published and extra:
                 yield f"{name} without {', '.join(sorted(extra))}, which {label} has"
-            if theirs and missing:
+            if published and missing:
                 yield f"{name} with {', '.join(sorted(missing))}, which {label} lacks"
 
 
-def _is_context(ours: int, facts: PublishedFacts) -> bool:
-    """Return whether a model's context agrees with the one that a publisher states.
+def _is_context(context: int, facts: PublishedFacts) -> bool:
+    """Return whether a model's context agrees with a published context.
 
-    Some publishers count the prompt alone, and some write 1,048,576 tokens as a million.
+    Some publishers count only the prompt, and some round 1,048,576 tokens to a million.
     """
     stated = facts.context or 0
-    is_rounded = stated * _ROUNDED_PERCENT <= ours * 100 and ours <= stated
-    return is_rounded or stated <= ours <= stated + (facts.max_output or 0)
+    is_rounded = stated * _ROUNDED_PERCENT <= context * 100 and context <= stated
+    return is_rounded or stated <= context <= stated + (facts.max_output or 0)

@@ -9,7 +9,6 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
-from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
 
 _ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.audit_routes:AuditObject")
@@ -29,13 +28,13 @@ class _ListByDefault(click.Group):
 
 @click.group(cls=_ListByDefault)
 def audit() -> None:
-    """List changes of keys, people, credit, workspaces and catalogs, and verify the log."""
+    """List changes to keys, people, credit, workspaces and catalogs, and verify the log."""
 
 
 @audit.command("ls")
-@click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; 30d by default.")
+@click.option("--since", metavar="AGO", help="7d, 12h, a day or a timestamp; 30d by default.")
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
-@click.option("--actor", metavar="WHO", help="Id or name of a key, member, ARN, or process.")
+@click.option("--actor", metavar="WHO", help="Id or name of a key, member or process, or an ARN.")
 @click.option("--target", metavar="WHAT", help="Key, team, member, entry, workspace or sha.")
 @click.option(
     "--workspace", metavar="ID", help="Workspace, for the operator; all workspaces by default."
@@ -43,7 +42,7 @@ def audit() -> None:
 @calls_gateway
 def list_entries(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List entries, latest first; `ls` may be left out."""
-    query = with_moments(selection, SystemClock().now_s())
+    query = with_moments(selection)
     found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 
@@ -85,9 +84,9 @@ def _row(entry: Any) -> dict[str, str]:
 
 
 def _actor(entry: Any) -> str:
-    """Return the member that made a change, followed by the key unless the member was signed in."""
+    """Return the member that made a change, and the key unless the member was signed in."""
     key: str = entry["actor_name"] or entry["actor"]
-    # A gateway older than members does not send this field.
+    # Old gateways do not send this field.
     member: str | None = entry.get("actor_member_id")
     if member is None:
         return key
@@ -95,7 +94,7 @@ def _actor(entry: Any) -> str:
 
 
 def _explain(before: dict[str, str], after: dict[str, str]) -> str:
-    """Return the changed fields, such as `limits.day 5 → 10`; `–` stands for no value."""
+    """Return the changed fields, such as `limits.day 5 → 10`; `–` means no value."""
     names = sorted({*before, *after})
     if not before:
         return ", ".join(f"{name} {after[name]}" for name in names)

@@ -1,4 +1,4 @@
-"""Explanation of a bill: cost lines, failed attempts, cache savings and unusual quantities."""
+"""Text output for a bill: cost lines, failed attempts, cache savings and unusual quantities."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -25,21 +25,17 @@ _NAMES: Final = {
     "unpriced_web_search": "provider search",
     "audio_second": "seconds of sound",
 }
-# Tokens are priced per million; units such as searches read better per thousand.
+# Items priced per million; other units, such as searches, are shown per thousand.
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}
-# Ids that find the request in the logs of AWS services.
+# Ids of the request in the logs of AWS services.
 _PLATFORMS: Final = {"api_gateway_request_id": "API Gateway", "lambda_request_id": "Lambda"}
-# A median of fewer bills means little, and a quantity below twice the median is not unusual.
+# The minimum number of bills for a median, and the multiple of the median that counts as unusual.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
 
 def explain_bill(record: Any, earlier: Sequence[Any]) -> list[str]:
-    """Return an explained bill: a headline, then each cost line with a note next to it.
-
-    `record` is a generation as the API returns it; `earlier` are its key's
-    generations before this one.
-    """
+    """Render a generation's bill with notes; `earlier` are previous generations of its key."""
     lines = [_headline(record)]
     notes = [
         *_explain_attempts(record),
@@ -81,27 +77,27 @@ def _headline(record: Any) -> str:
 
 
 def _explain_attempts(record: Any) -> Iterator[str]:
-    """Yield the requested model if another model served, then each failed attempt."""
+    """Yield the requested model if another model served, each failed attempt, and the failure."""
     if record["requested_model"] != record["model"]:
         rule = f", rule {record['rule']}" if record.get("rule") else ""
-        yield f"asked for {record['requested_model']}{rule}"
+        yield f"requested {record['requested_model']}{rule}"
     for number, attempt in enumerate(record["provider_responses"], start=1):
         if attempt["error"]:
             failure = f"{attempt['status'] or ''} {attempt['error']}".strip()
             served = f"{attempt['model']} via {attempt['provider_name']}"
             paid = Decimal(attempt["operator_cost"])
-            ours = f", {dollars(paid)} paid by the operator" if paid else ""
-            yield f"attempt {number} {served}: {failure}, $0{ours}"
+            operator_cost = f", {dollars(paid)} paid by the operator" if paid else ""
+            yield f"attempt {number} {served}: {failure}, $0{operator_cost}"
             if words := attempt["provider_words"]:
                 yield f"  {attempt['provider_name']} answered: {words}"
     if record["status"] != "ok":
-        yield f"{record['status']}: {record['error_code'] or 'the caller left'}"
+        yield f"{record['status']}: {record['error_code'] or 'the client disconnected'}"
 
 
 def _explain_runs(record: Any) -> Iterator[str]:
     """Yield the number of rounds, then each run of a server tool."""
     if rounds := record.get("rounds"):
-        yield f"{len(rounds)} rounds; each line begins with its round"
+        yield f"{len(rounds)} rounds; each line begins with the number of its round"
     for run in record.get("server_tool_runs", ()):
         engine = f" by {run['engine']}" if run["engine"] else ""
         outcome = f": {run['error']}" if run["error"] else ""
@@ -109,7 +105,7 @@ def _explain_runs(record: Any) -> Iterator[str]:
 
 
 def _explain_figures(record: Any) -> Iterator[str]:
-    """Yield cache savings, the reasoning share, unpriced searches and doubts about the usage."""
+    """Yield notes on cache savings, reasoning, unpriced searches and unreliable usage."""
     if (saved := _cache_saved_usd(record)) > 0:
         yield f"cache saved {dollars(saved)}"
     if record["tokens_reasoning"]:
@@ -117,18 +113,17 @@ def _explain_figures(record: Any) -> Iterator[str]:
     if _quantity(record, "unpriced_web_search"):
         yield "the provider searched the web, but the catalog has no price for searches"
     if withheld := record.get("withheld_tool_calls"):
-        yield f"{withheld} tool calls were billed but withheld: the caller allowed only one"
+        yield f"{withheld} tool calls were billed but not delivered: the caller allowed only one"
     if record["usage_source"] == "estimated":
         yield "the provider reported no usage; this is an estimate"
     if record["usage_source"] == "bounded":
         yield (
-            "the provider reported more usage than the answer can have had; the upper bound "
-            "is billed"
+            "the provider reported more usage than the answer can have; the upper bound is billed"
         )
 
 
 def _cache_saved_usd(record: Any) -> Decimal:
-    """Return how much more the cached tokens would have cost as uncached input."""
+    """Return the savings from cached tokens, compared with uncached input."""
     rates = {
         (line.get("round"), line["item"]): Decimal(line["usd_per_million"])
         for line in record["cost_lines"]
@@ -142,7 +137,7 @@ def _cache_saved_usd(record: Any) -> Decimal:
 
 
 def _explain_surprise(record: Any, earlier: Sequence[Any]) -> Iterator[str]:
-    """Yield a note on the dearest line if its quantity is at least twice this key's median."""
+    """Yield a note if the quantity on the most expensive line is unusual for this key."""
     if len(earlier) < _OTHERS_MIN or not record["cost_lines"]:
         return
     item = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))["item"]

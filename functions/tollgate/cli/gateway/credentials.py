@@ -1,4 +1,4 @@
-"""The user's sign-ins on this machine, in a file that only the user may read."""
+"""The user's sessions with gateways, in a file that only the user may read."""
 
 import fcntl
 import json
@@ -18,33 +18,35 @@ _LOCK: Final = "credentials.lock"
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """A session with a gateway, and the refresh token that starts the next session."""
+    """The access token of a session, and the refresh token for the next session."""
 
     access_token: str
     expires_s: int
     """Unix second at which the access token expires."""
     lifetime_s: int
-    """Seconds that the access token was valid for when it was issued."""
+    """Seconds of validity when the access token was issued."""
     refresh_token: str | None = None
 
 
 class CredentialFile:
-    """The file of credentials, keyed by the address of the gateway; locked while it is in use."""
+    """The file with one credential for each gateway's address."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / _FILE
 
     def find(self, gateway: str) -> Credential | None:
-        """Return the credential of a gateway, or None."""
+        """Return the credential for a gateway, or None."""
         return self._read().get(gateway)
 
     def put(self, gateway: str, credential: Credential) -> None:
-        """Store the credential of a gateway, replacing an older one."""
+        """Store or replace the credential for a gateway."""
         self._write({**self._read(), gateway: credential})
 
     def drop(self, gateway: str) -> None:
-        """Delete the credential of a gateway."""
-        self._write({name: kept for name, kept in self._read().items() if name != gateway})
+        """Delete the credential for a gateway."""
+        self._write(
+            {name: credential for name, credential in self._read().items() if name != gateway}
+        )
 
     def _read(self) -> dict[str, Credential]:
         try:
@@ -77,7 +79,7 @@ class CredentialFile:
 
 @contextmanager
 def open_credentials() -> Iterator[CredentialFile]:
-    """Yield the user's credentials, locked: parallel helpers would use one refresh token twice."""
+    """Yield the user's credentials, locked so that a refresh token is used only once."""
     folder = Path(click.get_app_dir("tollgate"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.options import as_moment
+from tollgate.cli.options import as_moment, workspace_id_option
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.dotted_names import DottedName
 
@@ -18,17 +18,11 @@ _OWED: Final = ("credit_limit", "owed")
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
-_workspace = click.option(
-    "--workspace",
-    "workspace_id",
-    metavar="ID",
-    help="Workspace, for the operator; by default the workspace of the key.",
-)
 _note = click.option("--note", default="", help="Reason, which the ledger shows.")
 
 
 def _entry_id(described: str) -> Callable[[_Command], _Command]:
-    """Return the option `--id`, by which an entry is made only once."""
+    """Return the option `--id`, which makes an entry idempotent."""
     return click.option("--id", "entry_id", required=True, help=described)
 
 
@@ -38,10 +32,10 @@ def credit() -> None:
 
 
 @credit.command("show")
-@_workspace
+@workspace_id_option
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
-    """Show credit that is granted, spent, held, available, owed and about to expire."""
+    """Show granted, spent, held, available, owed and expiring credit."""
     path = f"/workspaces/{workspace_id}/credits" if workspace_id else "/credits"
     balance = api.get(path)["data"]
     _show_balance(balance, style, data=balance)
@@ -56,15 +50,15 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
 
 @credit.command("add")
 @click.argument("amount", metavar="USD")
-@_entry_id("Name of the grant, such as an invoice's number: a repeated name adds nothing.")
+@_entry_id("Id of the grant, such as an invoice number; a repeated id adds nothing.")
 @click.option(
     "--expires",
     "expires_at",
     metavar="MOMENT",
-    help="Day or moment at which the rest expires, such as 2027-01-01; spent before other credit.",
+    help="Day or time at which unused credit expires, such as 2027-01-01; it is spent first.",
 )
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def add_credits(
     api: Api, style: OutputStyle, entry_id: str, expires_at: str | None, **body: str | None
@@ -78,34 +72,34 @@ def add_credits(
 
 @credit.command("pay")
 @click.argument("amount", metavar="USD")
-@_entry_id("Name of the payment, such as a transfer's number: a repeated name adds nothing.")
+@_entry_id("Id of the payment, such as a transfer number; a repeated id adds nothing.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
-    """Enter a payment, once for each --id; it pays the debt first."""
+    """Enter a payment, once for each --id; a payment first reduces the debt."""
     reply = api.post("/credits/payments", {"id": entry_id, **body})
-    _show_entered(reply, style, f"{entry_id} was booked before; nothing was added.")
+    _show_entered(reply, style, f"{entry_id} was entered before; nothing was added.")
 
 
-# A negative amount begins with a dash, as an option does.
+# A negative amount begins with a dash, like an option.
 @credit.command("adjust", context_settings={"ignore_unknown_options": True})
 @click.argument("amount", metavar="USD")
-@_entry_id("Name of the adjustment: a repeated name changes nothing.")
+@_entry_id("Id of the adjustment; a repeated id changes nothing.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
-    """Add USD, or take it back if USD is negative, once for each --id."""
+    """Add USD to the credit, or subtract a negative USD, once for each --id."""
     reply = api.post("/credits/adjustments", {"id": entry_id, **body})
     _show_entered(reply, style, f"{entry_id} was entered before; nothing was changed.")
 
 
 @credit.command("refund")
 @click.argument("generation_id", metavar="GENERATION")
-@click.option("--amount", metavar="USD", help="Part of the cost to refund; all of it by default.")
+@click.option("--amount", metavar="USD", help="Amount to refund; the whole cost by default.")
 @_note
-@_workspace
+@workspace_id_option
 @calls_gateway
 def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
     """Refund the cost of a generation, once for each GENERATION."""
@@ -114,14 +108,14 @@ def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
 
 
 def _show_entered(reply: Any, style: OutputStyle, repeated: str) -> None:
-    """Show the balance after an entry, with the remark `repeated` if the entry existed before."""
+    """Show the balance after an entry, and `repeated` if the entry existed before."""
     if not reply["granted"]:
         click.echo(repeated, err=True)
     _show_balance(reply["data"], style, data=reply)
 
 
 def _show_balance(balance: Any, style: OutputStyle, *, data: object) -> None:
-    """Show the amounts of a balance, with the debt only if the workspace has a credit limit."""
+    """Show a balance, with the debt only for a workspace with a credit limit."""
     columns = (*_BALANCE, *_OWED) if balance["credit_limit"] or style == "csv" else _BALANCE
     show([{name: exact(balance[name]) for name in columns}], columns, style, data=data)
 
@@ -133,7 +127,7 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
     found = list(api.pages("/credits/ledger", {}, "cursor"))
     rows = [
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}
-        # A table omits the year of a moment, which an expiry needs: midnight is shown as a day.
+        # A table omits the year of timestamps; expiries at midnight are shown as dates with a year.
         | {"expires_at": (entry["expires_at"] or "").removesuffix("T00:00:00Z")}
         for entry in found
     ]

@@ -1,4 +1,4 @@
-"""`tollgate generations`: records of generations, their bills and their content."""
+"""`tollgate generations`: records, bills and content of generations."""
 
 import asyncio
 import contextlib
@@ -21,9 +21,9 @@ _GENERATION_SHAPE: Final = DottedName[type[Any]](
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
-# Longer than any generation runs.
+# Longer than any generation lasts.
 _TAIL_BACK: Final = "1h"
-# Columns have fixed widths, because the first row is printed before the others are known.
+# Column widths are fixed, because the first row is printed before later rows are known.
 _TAIL_WIDTHS: Final = {
     "id": 19,
     "created_at": 14,
@@ -41,7 +41,7 @@ _EXPORT_PAGE: Final = 500
 
 @click.group()
 def generations() -> None:
-    """List generations of the workspace, explain bills, show content."""
+    """List the generations in the workspace, explain bills, show content."""
 
 
 @generations.command("ls")
@@ -51,9 +51,7 @@ def generations() -> None:
     help="7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z; by default a day before --until.",
 )
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
-@click.option(
-    "--model", help="Model that served or was requested; a requested route or alias works too."
-)
+@click.option("--model", help="Model that served, or the requested model, route or alias.")
 @click.option("--provider")
 @click.option("--key", help="Name or id of a key.")
 @click.option("--team", metavar="ID", help="Team that the key belonged to.")
@@ -65,7 +63,7 @@ def generations() -> None:
 @calls_gateway
 def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) -> None:
     """List generations, newest first."""
-    selection = {**with_moments(query, SystemClock().now_s()), "limit": min(limit, 1000)}
+    selection = {**with_moments(query), "limit": min(limit, 1000)}
     found = []
     for record in api.pages("/generations", selection, "cursor"):
         found.append(record)
@@ -76,14 +74,14 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
 
 @generations.command("export")
 @click.option(
-    "--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h or a moment."
+    "--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h or a timestamp."
 )
 @calls_gateway
 def export_generations(api: Api, style: OutputStyle, since: str) -> None:
     """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
     if style == "csv":
         raise click.UsageError("--csv does not apply: an export is JSON lines.")
-    selection: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
+    selection: Query = {"since": since_moment(since), "limit": _EXPORT_PAGE}
     for record in api.pages("/generations", selection, "cursor"):
         click.echo(as_json(record, indent=None))
 
@@ -92,7 +90,7 @@ def export_generations(api: Api, style: OutputStyle, since: str) -> None:
 @click.argument("generation_id")
 @calls_gateway
 def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
-    """Explain the bill of one generation, line by line."""
+    """Explain a generation's bill line by line."""
     record = api.get("/generation", {"id": generation_id})["data"]
     if style == "auto":
         click.echo("\n".join(explain_bill(record, _others_of_its_key(api, record))))
@@ -119,17 +117,17 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
             else:
                 table.add(_row(record))
 
-    # Ctrl-C is the normal way to end a tail. One event loop runs the whole tail, because a loop
-    # that is interrupted while it is being created warns about unclosed resources.
+    # Users end a tail with Ctrl-C. If an event loop is interrupted while being created, it warns
+    # about unclosed resources, so the whole tail runs in one loop.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(follow())
 
 
 async def _follow(api: Api) -> AsyncIterator[Any]:
-    """Yield each generation that ends from now on; never return."""
+    """Yield each generation that ends from now on, without an end."""
     clock = SystemClock()
-    # Generations are listed by their start, so one that ends now may have begun before.
-    since = since_moment(_TAIL_BACK, clock.now_s())
+    # Generations are listed by start time, so that a generation that ends now may be further back.
+    since = since_moment(_TAIL_BACK)
     seen: set[str] = set()
     first = True
     while True:
@@ -154,14 +152,14 @@ async def _follow(api: Api) -> AsyncIterator[Any]:
 @click.argument("generation_id")
 @calls_gateway
 def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
-    """Print request and answer as JSON, if the key stores content."""
+    """Print a generation's request and answer as JSON, if its key stores content."""
     if style == "csv":
         raise click.UsageError("--csv does not apply: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
-    """Return earlier generations of the record's key; return none if this key may not list them."""
+    """Return earlier generations of the record's key; empty if the caller may not list them."""
     selection = {
         "key": record["key_id"],
         "until": record["created_at"],
@@ -182,7 +180,7 @@ def _row(record: Any) -> dict[str, str]:
         "id": record["id"],
         "created_at": record["created_at"],
         "status": record["error_code"] or record["status"],
-        # A failed generation has no model that served.
+        # A failed generation has only a requested model.
         "model": record["model"] or record["requested_model"],
         "provider": record["provider_name"] or "",
         "key": record["key_name"] or record["key_id"],

@@ -1,4 +1,4 @@
-"""Client of a running gateway's API: JSON over HTTP, with exact numbers."""
+"""Client of a running gateway's API."""
 
 import json
 import urllib.error
@@ -18,20 +18,29 @@ _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
 
-# The user's next step after an error, by HTTP status.
+gateway_url = click.option(
+    "--url",
+    envvar="TOLLGATE_URL",
+    default="http://localhost:8787/api/v1",
+    show_default=True,
+    show_envvar=True,
+    help="Base URL of the gateway.",
+)
+
+# Advice for the user after an error, by HTTP status.
 _NEXT_STEPS: Final = {
     401: "Set TOLLGATE_KEY to a valid key (`tollgate dev` prints one for a local gateway), or "
     "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
     "ask an admin of the workspace.",
-    404: "`tollgate keys ls` and `tollgate generations ls` list what exists.",
+    404: "`tollgate keys ls` and `tollgate generations ls` list existing ids.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
     503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",
 }
 
 
 class Refused(click.ClickException):
-    """An error answer of the gateway, by its HTTP status."""
+    """An error response from the gateway, with its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +48,7 @@ class Refused(click.ClickException):
 
 
 class Api(Struct, frozen=True):
-    """Client of one gateway, with one key."""
+    """Client of a gateway, with one key."""
 
     url: str
     key: str
@@ -49,29 +58,29 @@ class Api(Struct, frozen=True):
         return f"Api(url={self.url!r})"
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """Send GET and return the reply; numbers with a decimal point become Decimal."""
+        """Send GET and return the JSON reply; numbers with a decimal point become Decimal."""
         return self._send("GET", path, query or {}, None)
 
     def text(self, path: str, query: Query) -> str:
-        """Send GET and return the text of a reply that is not JSON, such as CSV."""
+        """Send GET and return a text reply, such as CSV."""
         return self._exchange("GET", path, query, None).decode()
 
     def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
-        """Send POST and return the reply."""
+        """Send POST and return the JSON reply."""
         return self._send("POST", path, query or {}, body)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
-        """Send PATCH and return the reply."""
+        """Send PATCH and return the JSON reply."""
         return self._send("PATCH", path, {}, body)
 
     def delete(self, path: str) -> Any:
-        """Send DELETE and return the reply."""
+        """Send DELETE and return the JSON reply."""
         return self._send("DELETE", path, {}, None)
 
     def pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Yield every item of a list, page after page.
+        """Yield each item on each page of a list, and print the names of corrupt items.
 
-        `cursor` is the name of the query parameter. Raises ClickException after 1,000 pages.
+        `cursor` is the query parameter for the page. Raises ClickException after 1,000 pages.
         """
         for reply in self.read_pages(path, query, cursor):
             yield from reply["data"]
@@ -79,13 +88,13 @@ class Api(Struct, frozen=True):
                 click.echo(f"Skipped, because it is corrupt: {name}", err=True)
 
     def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Yield each page of a list unchanged; raise ClickException after 1,000 pages."""
-        at: str | None = None
+        """Yield each page of a list; raise ClickException after 1,000 pages."""
+        position: str | None = None
         for _ in range(_PAGES_MAX):
-            reply = self.get(path, {**query, cursor: at})
+            reply = self.get(path, {**query, cursor: position})
             yield reply
-            at = reply.get("next_cursor")
-            if at is None:
+            position = reply.get("next_cursor")
+            if position is None:
                 return
         raise click.ClickException(
             f"{path} has more than {_PAGES_MAX} pages: narrow the selection."
@@ -127,7 +136,7 @@ class Api(Struct, frozen=True):
 
 
 def gateway(url: str, key: str | None) -> Api:
-    """Return the client of the gateway that the options name."""
+    """Return a client; raise ClickException for an invalid URL or a missing key."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise click.ClickException(
             f"{url} is not an http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
@@ -138,7 +147,7 @@ def gateway(url: str, key: str | None) -> Api:
 
 
 def _refusal(refused: urllib.error.HTTPError) -> str:
-    """Return the gateway's error message and the next step."""
+    """Return the gateway's error message, and advice for the user."""
     try:
         error = json.loads(refused.read(_REPLY_BYTES_MAX))["error"]
         message = f"{error['message']} ({error['code']}, request {error['request_id']})"

@@ -1,4 +1,4 @@
-"""`tollgate keys`: make, list, change, rotate and stop keys of a running gateway."""
+"""`tollgate keys`: create, list, change, rotate, disable and delete keys in a running gateway."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -22,7 +22,7 @@ from tollgate.stores.rules.periods import PERIODS
 _KEY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.keys.key_shapes:KeyObject")
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 _BELONGS: Final = ("team", "member")
-# Cells of one key: rights first, then limits, in the order of a reader's questions.
+# Columns for a single key.
 _SHOWN: Final = (
     *_LISTED,
     *_BELONGS,
@@ -37,7 +37,7 @@ _SHOWN: Final = (
     "last_used",
     "old_secret",
 )
-# Settings that `--no` removes, by the names that `--no` accepts.
+# Fields of the settings that `--no` removes, by the argument of `--no`.
 _REMOVABLE: Final = {
     "models": "models",
     "expires": "expires_at",
@@ -59,7 +59,7 @@ _workspace = click.option(
 
 @click.group()
 def keys() -> None:
-    """List, create, change, rotate and delete keys of the workspace."""
+    """List, create, change, rotate and delete keys in the workspace."""
 
 
 @keys.command("ls")
@@ -81,7 +81,7 @@ def list_keys(
 @_workspace
 @calls_gateway
 def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
-    """Show rights, limits and spending of the key with this NAME or id."""
+    """Show rights, limits and spending of the key with the name or id NAME."""
     key = _find_key(api, name, workspace)
     show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
@@ -90,7 +90,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
 @keys.command("whoami")
 @calls_gateway
 def show_own_key(api: Api, style: OutputStyle) -> None:
-    """Show the key in TOLLGATE_KEY, and what is left of each limit above it."""
+    """Show the key in TOLLGATE_KEY, and the remaining limits of its team and member."""
     key = api.get("/key")["data"]
     show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
@@ -99,7 +99,7 @@ def show_own_key(api: Api, style: OutputStyle) -> None:
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one option for each plain setting."""
-    # `--help` lists the option that is added last first.
+    # `--help` lists the last added option first.
     for name, setting in reversed(list(PLAIN_SETTINGS.items())):
         is_number = setting.type in (int, int | None)
         command = click.option(
@@ -112,14 +112,14 @@ def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a key's settings, passed on as the API's `settings`."""
+    """Give a command the options for a key's settings, passed as `settings` in the API's form."""
 
     @click.option(
         "--limit",
         "limits",
         multiple=True,
         metavar="PERIOD=USD",
-        help="Spending limit per day, week, month or in total.",
+        help="Spending limit for day, week, month or total.",
     )
     @click.option("--model", "models", multiple=True, help="Glob of models that the key may use.")
     @_plain_options
@@ -133,21 +133,25 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def called(
-        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **passed: Any
+        *,
+        limits: tuple[str, ...],
+        models: tuple[str, ...],
+        labels: tuple[str, ...],
+        **arguments: Any,
     ) -> None:
         pairs = {
             "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
             "labels": dict(split_pair(text, "--label") for text in labels),
         }
-        chosen = {name: passed.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
-        # Zero is a value, which the API validates; an option that is not given is None or empty.
+        chosen = {name: arguments.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        # An option that is not given is None or empty; zero is a value, which the API validates.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()
             if value is not None and value not in ({}, [])
         }
-        command(settings=settings, **passed)
+        command(settings=settings, **arguments)
 
     return called
 
@@ -159,7 +163,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(get_args(KeyRole)),
     default="inference",
     show_default=True,
-    help="inference generates, read lists, management lists and changes.",
+    help="inference: generate; read: list; management: list and change.",
 )
 @_workspace
 @_settings
@@ -212,11 +216,11 @@ def update_key(
     default="24h",
     show_default=True,
     metavar="DURATION",
-    help="How long the old secret still works, such as 30m, 24h, 7d or 0h.",
+    help="Time until the old secret stops working, such as 30m, 24h, 7d or 0h.",
 )
 @calls_gateway
 def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
-    """Give a key a new secret; id, limits and spending stay."""
+    """Give a key a new secret; its id, limits and spending stay."""
     key = _find_key(api, name)
     reply = api.post(f"/keys/{key['id']}/rotate", {"grace_s": _seconds(grace)})
     _tell_secret(reply, style)
@@ -229,7 +233,7 @@ def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
 @_workspace
 @calls_gateway
 def disable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
-    """Disable a key: it is refused everywhere within five seconds."""
+    """Disable a key; all servers refuse the key within five seconds."""
     _switch(api, style, name, workspace, disabled=True)
 
 
@@ -246,7 +250,7 @@ def enable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -
 @click.argument("name")
 @calls_gateway
 def delete_key(api: Api, style: OutputStyle, name: str) -> None:
-    """Delete a key for good; its spending stays on record."""
+    """Delete a key permanently; its spending stays on record."""
     key = _find_key(api, name)
     reply = api.delete(f"/keys/{key['id']}")
     if style == "json":
@@ -255,13 +259,13 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
         click.echo(f"Key {key['name']} ({key['id']}) is deleted.")
     else:
         raise click.ClickException(
-            f"Key {key['name']} ({key['id']}) is refused from now on, but one of its requests "
-            "still runs.\nRepeat the command once that request has ended, to delete the key."
+            f"Key {key['name']} ({key['id']}) is now refused, but one of its requests is still "
+            "running.\nRepeat the command after that request has ended, to delete the key."
         )
 
 
 def _path(workspace: str | None) -> str:
-    """Return the path of the keys of `workspace`, or of the caller's own workspace."""
+    """Return the API path for keys in `workspace`, or in the caller's own workspace."""
     return f"/workspaces/{workspace}/keys" if workspace else "/keys"
 
 
@@ -274,10 +278,9 @@ def _switch(
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:
-    """Set each setting that `--no` names to null, also nested ones: periods and labels.
+    """Set each setting, period or label that `--no` names to null.
 
-    If the key belongs to a team, `--no team` removes the team, otherwise a label called `team`; the
-    same holds for `member`.
+    `--no team` removes the key's team, or else the label `team`; the same applies to `member`.
     """
     for name in without:
         if name in PERIODS:
@@ -294,7 +297,7 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> 
 
 
 def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
-    """Return the key with this id or name; raise ClickException unless exactly one matches."""
+    """Return the key with this id or name; raise ClickException unless one key matches."""
     listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
         return listed[
@@ -304,7 +307,7 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
         ]
     except RequestError as unknown:
         raise click.ClickException(
-            f"{unknown.message}\n`tollgate keys ls` shows them all."
+            f"{unknown.message}\n`tollgate keys ls` shows all keys."
         ) from unknown
 
 
@@ -323,7 +326,7 @@ def _row(key: Any) -> dict[str, str]:
         "held": exact(key["held"]),
         "limits": ", ".join(limits),
         "created": key["created_at"],
-        # A gateway older than teams sends neither field.
+        # Old gateways send neither field.
         "team": key.get("team_id") or "",
         "member": key.get("member_id") or "",
         "left": ", ".join(_explain_left(key)),
@@ -332,22 +335,22 @@ def _row(key: Any) -> dict[str, str]:
         "rates": ", ".join(_explain_rates(key)),
         "expires": key["expires_at"] or "never",
         "labels": ", ".join(labels),
-        "content": "not kept" if days is None else f"kept for {days} days",
-        "responses": "as the workspace says" if stored is None else f"stored for {stored} days",
+        "content": "not stored" if days is None else f"stored for {days} days",
+        "responses": "as in the workspace" if stored is None else f"stored for {stored} days",
         "last_used": key["last_used_at"] or "never",
         "old_secret": "" if old is None else f"{old['label']} until {old['expires_at']}",
     }
 
 
 def _explain_left(key: Any) -> Iterator[str]:
-    """Yield what is left of each limit, and when the limit resets."""
-    for period, left in key["limits_remaining"].items():
+    """Yield the remaining amount of each limit, and when the limit resets."""
+    for period, remaining in key["limits_remaining"].items():
         reset = key["limits_reset_at"][period]
-        yield f"{period} {exact(left)}" + (f" until {reset}" if reset else "")
+        yield f"{period} {exact(remaining)}" + (f" until {reset}" if reset else "")
 
 
 def _explain_rates(key: Any) -> Iterator[str]:
-    """Yield the key's own rates, which apply in addition to the rates of its tier."""
+    """Yield the key's own rate limits, which apply in addition to those of its tier."""
     yield f"{key['requests_per_minute']} requests/min"
     yield f"burst {key['burst']}"
     if key["tokens_per_minute"] is not None:
@@ -357,7 +360,7 @@ def _explain_rates(key: Any) -> Iterator[str]:
 
 
 def _state(key: Any) -> str:
-    """Return `on`, or the reason why the key is refused."""
+    """Return `on`, `disabled` or `expired`."""
     if key["disabled"]:
         return "disabled"
     ends = key["expires_at"]
@@ -369,7 +372,7 @@ def _tell_secret(reply: Any, style: OutputStyle) -> None:
     if style == "json":
         click.echo(as_json(reply))
         return
-    # Only the secret goes to standard output, for `TOLLGATE_KEY=$(tollgate keys create ci)`.
+    # Standard output has only the secret, for `TOLLGATE_KEY=$(tollgate keys create ci)`.
     key = reply["data"]
     click.echo(f"Key {key['name']} ({key['id']}). Its secret is shown only this once:", err=True)
     click.echo(reply["key"])

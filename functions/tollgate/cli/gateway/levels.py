@@ -1,4 +1,4 @@
-"""`tollgate teams` and `tollgate members`: the same commands for both kinds of level."""
+"""`tollgate teams` and `tollgate members`: the same commands for teams and members."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import MemberRole
@@ -18,58 +19,59 @@ _LEVEL_ID: Final = click.argument("level_id", metavar="ID")
 
 
 class _Level(Struct, frozen=True, kw_only=True):
-    """The differences between the commands for teams and those for members."""
+    """The parts of the commands that differ between teams and members (levels)."""
 
     name: str
     end: str
-    """Name of the command that deletes or removes a level."""
+    """The command that ends a level: `delete` or `remove`."""
     gone: str
-    """Word for a deleted or removed level, also the name of the option that lists them."""
+    """State of an ended level: `deleted` or `removed`; also the option of `ls` that lists them."""
     shape: DottedName[type[Any]]
-    """Model of a reply, imported only for output that needs the names of its fields."""
+    """Model of the API's reply, imported only for CSV."""
     listed: tuple[str, ...]
     shown: tuple[str, ...]
     cells: Callable[[Any], dict[str, str]]
     help: Mapping[str, str]
-    """Help text of each command; the key "" holds the help of the group."""
+    """Help texts by command; the key "" has the help for the group."""
     removable: Mapping[str, str] = {}
-    """Fields by the names that `--no` accepts, besides the settings of every level."""
+    """Further settings that `--no` removes: fields by argument of `--no`."""
     filters: tuple[_Option, ...] = ()
-    """Options of `ls` that select levels."""
+    """Options of `ls` that filter levels."""
     places: tuple[_Option, ...] = ()
-    """Options that name the workspace of the levels."""
+    """Options that name the workspace."""
     settings: tuple[_Option, ...] = ()
-    """Options of `create` and `update`, besides the settings that all levels have."""
-
-    def add(self, *options: _Option) -> _Option:
-        """Return a decorator that gives a command these options."""
-
-        def decorate(command: Callable[..., None]) -> Callable[..., None]:
-            for option in reversed(options):
-                command = option(command)
-            return command
-
-        return decorate
+    """Further options of `create` and `update`."""
 
     def path(self, workspace: str | None) -> str:
-        """Return the path of the levels of `workspace`, or of the caller's own workspace."""
+        """Return the API path for levels in `workspace`, or in the caller's own workspace."""
         return f"/workspaces/{workspace}/{self.name}s" if workspace else f"/{self.name}s"
 
     def row(self, level: Any) -> dict[str, str]:
-        """Return the table cells of a level."""
+        """Return the table cells for a level."""
         end = level[f"{self.gone}_at"]
         state = "there" if end is None else f"{self.gone} {end}"
         return {**level_cells(level), "state": state, **self.cells(level)}
 
     def show(self, reply: Any, style: OutputStyle) -> None:
-        """Print one level, with a bar for each limit."""
+        """Print a level, with a bar for each limit."""
         data = reply["data"]
         show_one(self.row(data), self.shown, style, data=data, shape=self.shape)
         draw_limits(data, style)
 
 
+def _with(*options: _Option) -> _Option:
+    """Return a decorator that gives a command these options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def _commands(level: _Level) -> click.Group:
-    """Return the group of commands for one kind of level."""
+    """Return the command group for teams or members."""
     group = click.Group(f"{level.name}s", help=level.help[""])
     _add_reading(group, level)
     _add_writing(group, level)
@@ -78,11 +80,11 @@ def _commands(level: _Level) -> click.Group:
 
 def _add_reading(group: click.Group, level: _Level) -> None:
     @group.command("ls", help=level.help["ls"])
-    @level.add(*level.filters)
+    @_with(*level.filters)
     @click.option(
         f"--{level.gone}", "gone", is_flag=True, help=f"Also list {level.gone} {group.name}."
     )
-    @level.add(*level.places)
+    @_with(*level.places)
     @calls_gateway
     def list_levels(
         api: Api,
@@ -107,7 +109,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
 def _add_writing(group: click.Group, level: _Level) -> None:
     @group.command("create", help=level.help["create"])
     @_LEVEL_ID
-    @level.add(*level.places, *level.settings)
+    @_with(*level.places, *level.settings)
     @level_settings
     @calls_gateway
     def create_level(
@@ -117,15 +119,15 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         level_id: str,
         settings: dict[str, Any],
         workspace: str | None = None,
-        **own: str | None,
+        **options: str | None,
     ) -> None:
-        body = {"id": level_id, **_given(own), **settings}
+        body = {"id": level_id, **without_none(options), **settings}
         level.show(api.post(level.path(workspace), body), style)
 
     @group.command("update", help=level.help["update"])
     @_LEVEL_ID
     @click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
-    @level.add(*level.places, *level.settings)
+    @_with(*level.places, *level.settings)
     @level_settings
     @calls_gateway
     def update_level(
@@ -136,12 +138,12 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         without: tuple[str, ...],
         settings: dict[str, Any],
         workspace: str | None = None,
-        **own: str | None,
+        **options: str | None,
     ) -> None:
-        changes = {**_given(own), **settings}
+        changes = {**without_none(options), **settings}
         take_away(changes, without, level.removable)
         if not changes:
-            usage = f"`tollgate {group.name} update --help` lists it."
+            usage = f"`tollgate {group.name} update --help` lists them."
             raise click.UsageError(f"Give at least one change; {usage}")
         level.show(api.patch(f"{level.path(workspace)}/{level_id}", changes), style)
 
@@ -151,12 +153,8 @@ def _add_writing(group: click.Group, level: _Level) -> None:
     def end_level(api: Api, style: OutputStyle, level_id: str) -> None:
         reply = api.delete(f"{level.path(None)}/{level_id}")
         ended = f"is {level.gone}" if reply[level.gone] else f"was {level.gone} before"
-        whole = f"{level.name.capitalize()} {level_id} {ended}."
-        click.echo(as_json(reply) if style == "json" else whole)
-
-
-def _given(own: Mapping[str, str | None]) -> dict[str, Any]:
-    return {name: value for name, value in own.items() if value is not None}
+        sentence = f"{level.name.capitalize()} {level_id} {ended}."
+        click.echo(as_json(reply) if style == "json" else sentence)
 
 
 def _member_cells(member: Any) -> dict[str, str]:
@@ -180,9 +178,9 @@ teams: Final = _commands(
         shown=("id", "name", "state", *_RIGHTS),
         cells=lambda _: {},
         help={
-            "": "List, create, limit and delete teams of the workspace.",
-            "ls": "List the teams by id, with what is left of their limits.",
-            "show": "Show rights and limits of a team, with what is spent, held and left.",
+            "": "List, create, limit and delete teams in the workspace.",
+            "ls": "List the teams by id, with their remaining limits.",
+            "show": "Show a team's rights and limits, with spent, held and remaining amounts.",
             "create": "Create a team. ID: lower-case letters, digits, dots, dashes, "
             "underscores; at most 64.",
             "update": "Change the given settings of a team; --no day removes its daily limit.",
@@ -201,12 +199,12 @@ members: Final = _commands(
         cells=_member_cells,
         help={
             "": "List, add, limit and remove members of the workspace.",
-            "ls": "List the members by id, with what is left of their limits.",
-            "show": "Show role and limits of a member, with what is spent, held and left.",
+            "ls": "List the members by id, with their remaining limits.",
+            "show": "Show a member's role and limits, with spent, held and remaining amounts.",
             "create": "Add a member. ID: letters, digits and .-_@+, at most 128, such as an "
             "e-mail address.",
             "update": "Change the given settings of a member; --no team removes the team.",
-            "remove": "Remove a member, whose keys and sessions are refused everywhere within "
+            "remove": "Remove a member; all servers refuse the member's keys and sessions within "
             "five seconds.",
         },
         removable={"team": "team_id", "email": "email"},
@@ -226,11 +224,9 @@ members: Final = _commands(
                 "--team",
                 "team_id",
                 metavar="ID",
-                help="Team of the member's keys that name no team.",
+                help="Team for the member's keys without a team.",
             ),
-            click.option(
-                "--email", help="E-mail address by which sign-in may recognise the member."
-            ),
+            click.option("--email", help="E-mail address that may identify the member at sign-in."),
         ),
     )
 )

@@ -1,4 +1,4 @@
-"""Command-line options, table cells and bars for the limits of teams and members."""
+"""Command-line options, table cells and bars for the limits of keys, teams and members."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, dollars, exact
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.level_settings import LevelSettings
@@ -15,7 +16,7 @@ from tollgate.stores.rules.periods import PERIODS
 
 _BAR: Final = 20
 _SPENT, _HELD, _LEFT = "█", "▒", "░"
-# Settings that keys and levels share, by the names of their options in `tollgate keys`.
+# Settings that keys share with teams and members (levels), by option.
 _PLAIN: Final = {
     setting.offer.option: name
     for name, setting in PLAIN_SETTINGS.items()
@@ -25,14 +26,14 @@ _REMOVABLE: Final = {"models": "models", "display-name": "display_name", **_PLAI
 
 
 def level_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a level's settings, passed on as the API's `settings`."""
+    """Give a command the options for a level's settings, passed as `settings` in the API's form."""
 
     @click.option(
         "--limit",
         "limits",
         multiple=True,
         metavar="PERIOD=USD",
-        help="Spending limit of all keys together, per day, week, month or in total.",
+        help="Spending limit of all keys together, for day, week, month or total.",
     )
     @click.option("--model", "models", multiple=True, help="Glob of models that the keys may use.")
     @click.option("--rpm", type=int, help="Requests per minute of all keys together.")
@@ -41,21 +42,21 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--tpm", type=int, help="Tokens per minute of all keys together.")
     @click.option("--concurrency", type=int, help="Requests in flight at the same time.")
-    @click.option("--tier", help="Tier of routing.yaml, for keys that name none.")
-    @click.option("--display-name", metavar="NAME", help="Name that people see.")
+    @click.option("--tier", help="Tier in routing.yaml for keys without a tier.")
+    @click.option("--display-name", metavar="NAME", help="Name to show to people.")
     @wraps(command)
-    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **passed: Any) -> None:
+    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **arguments: Any) -> None:
         chosen = {
-            name: passed.pop(option.replace("-", "_"))
+            name: arguments.pop(option.replace("-", "_"))
             for option, name in {**_PLAIN, "display-name": "display_name"}.items()
         }
-        # Zero is a value, which the API validates; an option that is not given is None or empty.
-        settings = {name: value for name, value in chosen.items() if value is not None}
+        # An option that is not given is None or empty; zero is a value, which the API validates.
+        settings = without_none(chosen)
         if models:
             settings["models"] = list(models)
         if limits:
             settings["limits"] = dict(split_pair(text, "--limit") for text in limits)
-        command(settings=settings, **passed)
+        command(settings=settings, **arguments)
 
     return called
 
@@ -63,10 +64,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
 def take_away(
     settings: dict[str, Any], without: tuple[str, ...], more: Mapping[str, str] = {}
 ) -> None:
-    """Set each setting that `--no` names to null; periods are nested in the limits.
-
-    `more` maps further names that `--no` accepts to their fields.
-    """
+    """Set each setting or period that `--no` names to null; `more` adds fields by argument."""
     removable = {**_REMOVABLE, **more}
     for name in without:
         if name in PERIODS:
@@ -79,14 +77,15 @@ def take_away(
 
 
 def level_cells(level: Any) -> dict[str, str]:
-    """Return the cells that teams and members share."""
+    """Return the table cells that teams and members share."""
     limits = level["limits"]
     return {
         "id": level["id"],
         "name": level["display_name"] or "",
         "limits": ", ".join(f"{period} {exact(limit)}" for period, limit in limits.items()),
         "left": ", ".join(
-            f"{period} {exact(left)}" for period, left in level["limits_remaining"].items()
+            f"{period} {exact(remaining)}"
+            for period, remaining in level["limits_remaining"].items()
         ),
         "held": exact(level["held"]),
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
@@ -101,21 +100,24 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
-        left, spent = level["limits_remaining"].get(period), level["limits_usage"].get(period, 0)
-        if left is None:
-            # The gateway may not have begun to count a limit that was just set.
+        remaining, spent = (
+            level["limits_remaining"].get(period),
+            level["limits_usage"].get(period, 0),
+        )
+        if remaining is None:
+            # The gateway may not count a new limit yet.
             continue
-        held = max(Decimal(limit) - Decimal(left) - Decimal(spent), Decimal(0))
+        held = max(Decimal(limit) - Decimal(remaining) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]
         until = f", until {reset[5:16].replace('T', ' ')}" if reset else ""
         amounts = f"{_amount(spent)} spent, {_amount(held)} held"
-        rest = f"{_amount(left)} of {_amount(limit)} left"
+        rest = f"{_amount(remaining)} of {_amount(limit)} left"
         click.echo(f"{period:<6}{_bar(spent, held, limit)}  {amounts}")
         click.echo(f"{'':<{6 + _BAR}}  {rest}{until}")
 
 
 def draw_levels(key: Any, style: OutputStyle) -> None:
-    """Print the limits of a key's member and team on a terminal, and which limit is tightest."""
+    """Print the limits of a key's member and team on a terminal, and the tightest limit."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for level in key["levels"]:
@@ -127,7 +129,7 @@ def draw_levels(key: Any, style: OutputStyle) -> None:
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """Return the name and value of an option; raise UsageError unless the text is `name=value`."""
+    """Return the name and value in `name=value`; raise UsageError for any other text."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise click.UsageError(f"{option}: write {text!r} as name=value.")
@@ -135,13 +137,13 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _amount(usd: Any) -> str:
-    """Return an amount in dollars, which is negative if a last answer overshot the limit."""
+    """Return dollars; a remaining amount is negative if the last answer overshot the limit."""
     sign = "-" if Decimal(usd) < 0 else ""
     return f"{sign}{dollars(abs(Decimal(usd)), 2)}"
 
 
 def _bar(spent: Any, held: Decimal, limit: Any) -> str:
-    """Return a bar of fixed width; any amount above zero fills at least one cell."""
+    """Return a bar of fixed width; amounts above zero fill at least one character."""
     cells = [_cells(Decimal(amount), Decimal(limit)) for amount in (spent, held)]
     filled = (_SPENT * cells[0] + _HELD * cells[1])[:_BAR]
     return filled + _LEFT * (_BAR - len(filled))

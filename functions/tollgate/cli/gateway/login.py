@@ -1,4 +1,4 @@
-"""`tollgate login`, `token` and `logout`: a personal session in place of a stored key."""
+"""`tollgate login`, `token` and `logout`: a personal session instead of a stored key."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.credentials import Credential, CredentialFile, open_credentials
-from tollgate.cli.gateway.http import gateway
+from tollgate.cli.gateway.http import gateway, gateway_url
 from tollgate.cli.gateway.sign_in import (
     Declined,
     find_endpoints,
@@ -26,19 +26,12 @@ _LEFT_S_MIN: Final = 420
 
 
 def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
-    """Call a command with the address of its gateway as `url`."""
+    """Give a command the option `--url`, without a trailing slash."""
 
-    @click.option(
-        "--url",
-        envvar="TOLLGATE_URL",
-        default="http://localhost:8787/api/v1",
-        show_default=True,
-        show_envvar=True,
-        help="Base URL of the gateway.",
-    )
+    @gateway_url
     @wraps(command)
-    def called(*, url: str, **passed: Any) -> None:
-        command(url=url.rstrip("/"), **passed)
+    def called(*, url: str, **arguments: Any) -> None:
+        command(url=url.rstrip("/"), **arguments)
 
     return called
 
@@ -67,9 +60,9 @@ def login(url: str, *, device: bool) -> None:
 @click.command()
 @_at_gateway
 def token(url: str) -> None:
-    """Print an access token of your session, renewed if it expires soon, and nothing else.
+    """Print only an access token for your session, which is renewed if it expires soon.
 
-    Agents call it as their helper: apiKeyHelper of Claude Code, auth.command of Codex.
+    Agents use the command as a helper: apiKeyHelper in Claude Code, auth.command in Codex.
     """
     found = session_token(url)
     if found is None:
@@ -100,7 +93,7 @@ def logout(url: str) -> None:
 
 
 def session_token(url: str) -> str | None:
-    """Return an access token that is valid for some minutes, or None without a sign-in."""
+    """Return an access token that is valid for some minutes; None if nobody is signed in."""
     clock, root = SystemClock(), gateway_root(url)
     with open_credentials() as credentials:
         credential = credentials.find(root)
@@ -112,7 +105,7 @@ def session_token(url: str) -> str | None:
 def _renew(
     credentials: CredentialFile, root: str, credential: Credential, clock: Clock
 ) -> Credential:
-    """Return a renewed credential; raise ClickException if the person has to sign in again."""
+    """Return a renewed credential; raise ClickException if the user has to sign in again."""
     left_s = credential.expires_s - clock.now_s()
     if left_s >= min(_LEFT_S_MIN, credential.lifetime_s / 2):
         return credential
@@ -122,16 +115,12 @@ def _renew(
         raise click.ClickException("Your session has ended: run `tollgate login`.")
     try:
         renewed = renew_session(find_endpoints(root), credential.refresh_token, clock=clock)
-    except Declined as declined:
-        if declined.code == "invalid_grant":
+    except click.ClickException as failed:
+        if isinstance(failed, Declined) and failed.code == "invalid_grant":
             credentials.drop(root)
             raise click.ClickException(
-                f"Your sign-in has ended: run `tollgate login`. {declined.message}"
-            ) from declined
-        if left_s > 0:
-            return credential
-        raise
-    except click.ClickException:
+                f"Your sign-in has ended: run `tollgate login`. {failed.message}"
+            ) from failed
         if left_s > 0:
             return credential
         raise

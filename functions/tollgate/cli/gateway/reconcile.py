@@ -1,4 +1,4 @@
-"""`tollgate reconcile`: a provider's invoice against the gateway's records, by day and model."""
+"""`tollgate reconcile`: compare a provider's invoice with the gateway's records."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -13,6 +13,7 @@ from tollgate.cli.gateway.http import Api, Refused
 from tollgate.cli.invoices.comparison import BilledModel, Compared, compare
 from tollgate.cli.invoices.files import read_invoices
 from tollgate.cli.invoices.lines import InvoiceRefused
+from tollgate.cli.options import routing_option
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.routing.file.load import load
 from tollgate.routing.file.problems import InvalidRouting
@@ -48,13 +49,7 @@ _DAYS_AT_ONCE: Final = 4
     metavar="NAME",
     help="Provider in routing.yaml that sent the invoice; may be repeated.",
 )
-@click.option(
-    "--routing",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("routing.yaml"),
-    show_default=True,
-    help="File that says under which names the provider bills its models.",
-)
+@routing_option("--routing", "Routing file with the provider's names for billed models.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 100),
@@ -84,11 +79,11 @@ def reconcile(
     tolerance_usd: float,
     shows_all: bool,
 ) -> None:
-    """List where a provider's invoice differs from the gateway's records; exit with 1 if it does.
+    """List differences between a provider's invoice and the records; exit with 1 if there are any.
 
-    FILE is a report of OpenAI's, Anthropic's or AWS's cost API as JSON, or AWS's Cost and Usage
-    Report 2.0 as CSV. Days are UTC, as in these reports. With a key of the operator's workspace,
-    the records of all workspaces are compared; with any other key, those of its own workspace.
+    FILE is a report from the cost API of OpenAI, Anthropic or AWS as JSON, or AWS's Cost and Usage
+    Report 2.0 as CSV. Days are UTC. A key from the operator's workspace compares the records of all
+    workspaces; any other key compares those of its own workspace.
     """
     try:
         invoice = read_invoices(files)
@@ -109,7 +104,7 @@ def reconcile(
 
 
 def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iterator[Any]:
-    """Yield the activity of these days and providers in every workspace that the key may read."""
+    """Yield the activity on these days with these providers, in each workspace the key may read."""
     end = date.fromisoformat(last) + timedelta(days=1)
     if (end - date.fromisoformat(first)).days > _DAYS_MAX:
         raise click.ClickException(f"The invoice has more than {_DAYS_MAX} days.")
@@ -121,7 +116,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
     except Refused as refused:
         if refused.status != 403:
             raise
-        click.echo("Only records of this key's workspace are compared.", err=True)
+        click.echo("Only the records of this key's workspace are compared.", err=True)
         paths = ["/activity"]
     for path in paths:
         for provider in providers:
@@ -133,7 +128,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
                     "by": ("day", "model"),
                 }
                 for page in api.read_pages(path, query, "cursor"):
-                    # The tested days and models fit into one page, so each path prints this once.
+                    # A window's days and models fit on one page, so that this is printed once.
                     for name in ("partial_days", "missing_days"):
                         if page[name]:
                             click.echo(f"{path}: {name}: {', '.join(page[name])}", err=True)
@@ -141,7 +136,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
 
 
 def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
-    """Yield spans of days short enough for one request to read their rows of activity."""
+    """Yield ranges of days that are short enough for one request."""
     while start < end:
         until = min(start + timedelta(days=_DAYS_AT_ONCE), end)
         yield start, until
@@ -149,12 +144,9 @@ def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
 
 
 def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]:
-    """Return the models of these providers; raise ClickException for an unknown provider.
-
-    A file that only `tollgate dev` can serve is accepted too, since nothing is sent to its
-    addresses.
-    """
+    """Return the models of these providers; raise ClickException for an unknown provider."""
     try:
+        # Files for `tollgate dev` are accepted too, since nothing is sent to their addresses.
         loaded = load(routing, dev=True)
     except InvalidRouting as invalid:
         raise click.ClickException(str(invalid)) from invalid

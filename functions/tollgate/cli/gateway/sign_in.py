@@ -1,4 +1,4 @@
-"""Sign-in of a person at a gateway from a terminal, in a browser on this or another machine."""
+"""Sign-in to a gateway from a terminal, with a browser on this or another machine."""
 
 import asyncio
 import json
@@ -30,16 +30,15 @@ _REQUESTS_MAX: Final = 50
 
 
 class Declined(click.ClickException):
-    """The OAuth error with which the gateway refused a token request."""
+    """An OAuth error in the gateway's reply to a token request."""
 
-    def __init__(self, code: str, description: str, status: int) -> None:
+    def __init__(self, code: str, description: str) -> None:
         super().__init__(description)
         self.code = code
-        self.status = status
 
 
 class Endpoints(Struct, frozen=True):
-    """The OAuth endpoints of a gateway that signs people in."""
+    """The OAuth endpoints of a gateway."""
 
     authorize: str
     device: str
@@ -48,7 +47,7 @@ class Endpoints(Struct, frozen=True):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Rejects redirects, so that a token goes only to the gateway that was named."""
+    """A handler that rejects redirects, so that only the named gateway gets a token."""
 
     @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -59,12 +58,12 @@ _OPENER: Final = urllib.request.build_opener(_NoRedirects)
 
 
 def gateway_root(url: str) -> str:
-    """Return a gateway's address without the version of its API."""
+    """Return a gateway's address without the API version."""
     return url.rstrip("/").removesuffix("/v1")
 
 
 def find_endpoints(root: str) -> Endpoints:
-    """Return the endpoints of a gateway; raise ClickException if the gateway has no sign-in."""
+    """Return a gateway's OAuth endpoints; raise ClickException if any is on another host."""
     described = _send(f"{root}/.well-known/oauth-authorization-server", None)
     names = (
         "authorization_endpoint",
@@ -73,19 +72,19 @@ def find_endpoints(root: str) -> Endpoints:
         "revocation_endpoint",
     )
     found = [str(described.get(name, "")) for name in names]
-    here = urlsplit(root)
+    gateway = urlsplit(root)
     for address in found:
-        there = urlsplit(address)
-        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+        endpoint = urlsplit(address)
+        if (endpoint.scheme, endpoint.netloc) != (gateway.scheme, gateway.netloc):
             raise click.ClickException(
-                f"{root} signs people in at {there.scheme}://{there.netloc}: if you trust that "
-                "address, set TOLLGATE_URL to it."
+                f"{root} signs people in at {endpoint.scheme}://{endpoint.netloc}: if you trust "
+                "that address, set TOLLGATE_URL to it."
             )
     return Endpoints(*found)
 
 
 def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) -> Credential:
-    """Sign in with a browser on this machine, which sends the code to a local port."""
+    """Sign in with a browser on this machine, which returns the code to a local port."""
     verifier, state = (_random_text(ids) for _ in range(2))
     with _Listener(state) as listener:
         address = f"http://127.0.0.1:{listener.server_port}/callback"
@@ -112,15 +111,15 @@ def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) ->
 
 
 def sign_in_by_device(endpoints: Endpoints, *, clock: Clock) -> Credential:
-    """Sign in with a browser on any machine, where a person confirms a code."""
-    waiting = _send(endpoints.device, {})
+    """Sign in with a browser on any machine, in which the user confirms a code."""
+    pending = _send(endpoints.device, {})
     click.echo(
-        f"Visit\n\n  {waiting['verification_uri_complete']}\n\n"
-        f"and confirm the code {waiting['user_code']}.",
+        f"Visit\n\n  {pending['verification_uri_complete']}\n\n"
+        f"and confirm the code {pending['user_code']}.",
         err=True,
     )
-    pause_s, until_s = int(waiting["interval"]), clock.monotonic_s() + int(waiting["expires_in"])
-    form = {"grant_type": _DEVICE_GRANT, "device_code": str(waiting["device_code"])}
+    pause_s, until_s = int(pending["interval"]), clock.monotonic_s() + int(pending["expires_in"])
+    form = {"grant_type": _DEVICE_GRANT, "device_code": str(pending["device_code"])}
     while clock.monotonic_s() < until_s:
         asyncio.run(clock.sleep(pause_s))
         try:
@@ -134,13 +133,13 @@ def sign_in_by_device(endpoints: Endpoints, *, clock: Clock) -> Credential:
 
 
 def renew_session(endpoints: Endpoints, token: str, *, clock: Clock) -> Credential:
-    """Return the next session; raise Declined if the person has to sign in again."""
+    """Return a new session for a refresh token; raise Declined if the gateway refuses it."""
     form = {"grant_type": "refresh_token", "client_id": _CLIENT, "refresh_token": token}
     return _credential(_send(endpoints.token, form), clock)
 
 
 def revoke(endpoints: Endpoints, token: str) -> None:
-    """End the sign-in that a refresh token belongs to."""
+    """Revoke a refresh token at the gateway."""
     _send(endpoints.revoke, {"token": token})
 
 
@@ -155,7 +154,7 @@ def has_browser() -> bool:
 
 
 class _Listener(HTTPServer):
-    """Local HTTP server that waits for the browser to return with a code."""
+    """A local HTTP server that waits for the browser to return with a code."""
 
     def __init__(self, state: str) -> None:
         self.state = state
@@ -182,7 +181,7 @@ class _Callback(BaseHTTPRequestHandler):
     timeout = 5.0
 
     def do_GET(self) -> None:
-        """Accept the code of a request that names the expected state; answer any other with 404."""
+        """Accept the code in a request with the expected state; answer other requests with 404."""
         server = self.server
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -228,10 +227,10 @@ def _declined(refused: urllib.error.HTTPError) -> Declined:
         body = _object(refused.read(_REPLY_BYTES_MAX))
         error = body.get("error")
         if isinstance(error, dict):
-            return Declined(str(error["code"]), str(error["message"]), refused.code)
-        return Declined(str(error), str(body.get("error_description", error)), refused.code)
+            return Declined(str(error["code"]), str(error["message"]))
+        return Declined(str(error), str(body.get("error_description", error)))
     except (ValueError, KeyError, AttributeError):
-        return Declined("unknown", f"HTTP {refused.code} {refused.reason}", refused.code)
+        return Declined("unknown", f"HTTP {refused.code} {refused.reason}")
 
 
 def _object(content: bytes) -> Any:

@@ -1,8 +1,8 @@
-"""`tollgate spend`: the cost of a range of days, grouped by model, key, day or label."""
+"""`tollgate spend`: costs in a range of days, grouped by model, provider, key, day or label."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,13 +11,13 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api, Refused
+from tollgate.cli.options import utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
-from tollgate.core.clock import SystemClock
 
-# Keys are grouped by id, because a name may change and old keys may share one.
+# Fields of activity rows; keys are grouped by id, because names can change or repeat.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# Stands for a missing label, and for the model of a request that no model served.
+# Shown for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
 _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -46,20 +46,20 @@ def spend(
     since: str | None,
     until: str | None,
 ) -> None:
-    """Show the cost of a month or a range of days, dearest first."""
+    """Show the costs of a month or a range of days, highest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     days = _days(today, month, since, until)
     query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
     # The totals of the first page cover all pages.
     reply, *later_pages = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
-    # A gateway older than `by` ignores it and returns single rows, which are grouped here.
+    # Old gateways ignore `by` and return ungrouped rows, which are grouped here.
     rows = group_activity([row for page in (reply, *later_pages) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
-    whole = {
+    summary = {
         "since": f"{days[0]}",
         "until": f"{days[1]}",
         **{name: content for name, content in reply.items() if name != "next_cursor"},
@@ -67,21 +67,21 @@ def spend(
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
-    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=whole)
+    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=summary)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
                 click.echo(f"No key with usage has a label {name}.", err=True)
-        sums = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
+        totals = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
         if refunds is not None:
-            sums += f", refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}"
-        click.echo(sums, err=True)
+            totals += f", refunds in these days ${exact(refunds)}, net ${exact(summary['net'])}"
+        click.echo(totals, err=True)
         for line in explain_freshness(reply):
             click.echo(line, err=True)
 
 
 def _refunds(api: Api, since: date, until: date) -> Decimal | None:
-    """Return the refunds in a range of days, or None for a developer, who may not read credit."""
+    """Return the refunds in a range of days; None if the caller may not read credit."""
     try:
         return add_refunds(api.pages("/credits/ledger", {}, "cursor"), since, until)
     except Refused as refused:
@@ -91,7 +91,7 @@ def _refunds(api: Api, since: date, until: date) -> Decimal | None:
 
 
 def explain_freshness(activity: Any) -> Iterator[str]:
-    """Yield which days of activity are final, live, incomplete or lost, one line for each state."""
+    """Yield one line each for the final, live, incomplete and unknown days."""
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
     if activity["live_days"]:
@@ -104,13 +104,13 @@ def explain_freshness(activity: Any) -> Iterator[str]:
         )
     if activity["missing_days"]:
         yield (
-            f"Unknown: {_ranges(activity['missing_days'])}; no sums of these days are stored, "
+            f"Unknown: {_ranges(activity['missing_days'])}; no sums are stored for these days, "
             "and their records have expired."
         )
 
 
 def _ranges(days: Sequence[str]) -> str:
-    """Return days in order as ranges, such as `2026-11-01 to 2026-11-20, 2026-11-22`."""
+    """Return sorted days as ranges, such as `2026-11-01 to 2026-11-20, 2026-11-22`."""
     ranges: list[tuple[date, date]] = []
     for day in map(date.fromisoformat, days):
         if ranges and day - ranges[-1][1] == timedelta(days=1):
@@ -123,15 +123,12 @@ def _ranges(days: Sequence[str]) -> str:
 
 
 def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
-    """Return the sum of the refunds entered on these days, whenever the refunded cost arose.
-
-    `entries` come latest first; reading stops at the first entries before `since`.
-    """
+    """Return the sum of refunds entered on these days; ledger entries come latest first."""
     total = Decimal(0)
     for entry in entries:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        # Entries are ordered by when they were written, a moment after `created_at`: a day of
-        # margin makes sure that none is missed.
+        # Entries are ordered by write time, which is slightly after `created_at`: a day of margin
+        # makes sure that no entry is missed.
         if day < since - timedelta(days=1):
             break
         if day < since:
@@ -142,34 +139,31 @@ def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
 
 
 def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
-    """Return the sums of activity rows of the API for each combination of `names`.
-
-    The dearest combination comes first.
-    """
+    """Return the sums of activity rows for each combination of `names`, highest cost first."""
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
-        place = tuple(
+        group = tuple(
             str((row[_FIELDS[name]] if name in _FIELDS else row["labels"].get(name)) or _NONE)
             for name in names
         )
-        figures = sums.setdefault(place, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
+        figures = sums.setdefault(group, dict.fromkeys((*_FIGURES, "usage"), Decimal(0)))
         for figure in figures:
             figures[figure] += row[figure]
     key_names = {row["key_id"]: row["key_name"] for row in activity}
     ordered = sorted(sums.items(), key=lambda entry: (-entry[1]["usage"], entry[0]))
     return [
         {
-            **dict(zip(names, place, strict=True)),
+            **dict(zip(names, group, strict=True)),
             **{figure: str(figures[figure]) for figure in _FIGURES},
             "usd": exact(figures["usage"]),
-            **_name_key(dict(zip(names, place, strict=True)).get("key"), key_names),
+            **_name_key(dict(zip(names, group, strict=True)).get("key"), key_names),
         }
-        for place, figures in ordered
+        for group, figures in ordered
     ]
 
 
 def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells of a key: its latest name, and its id if several keys share the name."""
+    """Return the cells for a key: its latest name, with the id if several keys share the name."""
     if key_id is None:
         return {}
     name = names.get(key_id) or key_id
@@ -180,7 +174,7 @@ def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
 def _days(
     today: date, month: str | None, since: str | None, until: str | None
 ) -> tuple[date, date]:
-    """Return the first day and the day after the last one; raise UsageError for invalid options."""
+    """Return the first day and the day after the last; raise UsageError for invalid options."""
     if since is None and until is None:
         first, end = _month(month or f"{today:%Y-%m}")
         if first > today:

@@ -1,4 +1,4 @@
-"""`tollgate statement`: a workspace's monthly statement, to be read, printed or imported."""
+"""`tollgate statement`: a workspace's monthly statement, as a table, HTML, CSV or JSON."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -7,6 +7,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import workspace_id_option
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 
 _MOVES: Final = (
@@ -19,7 +20,7 @@ _MOVES: Final = (
     "usage",
     "closing_balance",
 )
-# Fields that are shown even if they are 0.
+# Fields that are shown even if their value is 0.
 _ALWAYS: Final = ("opening_balance", "usage", "closing_balance")
 _GROUPS: Final = ("team", "member", "model", "provider_name")
 _AMOUNTS: Final = ("net", "cost", "refunded")
@@ -28,25 +29,17 @@ _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 
 @click.command()
 @click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
-@click.option(
-    "--workspace",
-    "workspace_id",
-    metavar="ID",
-    help="Workspace, for the operator; by default the workspace of the key.",
-)
-@click.option("--html", is_flag=True, help="Print an HTML page to be printed or sent.")
+@workspace_id_option
+@click.option("--html", is_flag=True, help="Print an HTML page.")
 @calls_gateway
 def statement(
     api: Api, style: OutputStyle, *, month: str | None, workspace_id: str | None, html: bool
 ) -> None:
-    """Show the balances, entries and usage of a month, net of refunds.
-
-    In CSV, the last amount is the sum of the amounts above it.
-    """
+    """Show balances, entries and usage for a month, net of refunds; CSV ends with the sum."""
     path = f"/workspaces/{workspace_id}/statement" if workspace_id else "/statement"
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})
-        # Written as bytes, because text output would replace the newlines of CSV by the platform's.
+        # Text output would replace the newlines in CSV with the platform's newlines.
         click.echo(text.encode(), nl=False)
         return
     found = api.get(path, {"month": month})["data"]
@@ -72,7 +65,7 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether any line has a value in this field, or there are no lines."""
+    """Return whether the table needs a column: if any line has a value, or without lines."""
     return not found["lines"] or any(line[name] for line in found["lines"])
 
 
@@ -85,12 +78,12 @@ def _line(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _remarks(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not final about a statement, one line for each remark."""
+    """Yield remarks on figures that are not final or not complete."""
     if found["status"] == "open":
         yield f"{found['month']} is not closed: figures may still change."
     if found["partial_days"]:
-        yield f"Some records of {', '.join(found['partial_days'])} are not counted."
+        yield f"Some records are not counted on {', '.join(found['partial_days'])}."
     if found["missing_days"]:
-        yield f"Nothing is known about {', '.join(found['missing_days'])}."
+        yield f"No figures are available for {', '.join(found['missing_days'])}."
     if found["summed"]:
         yield f"Summed over {', '.join(found['summed'])}, because there are too many lines."

@@ -1,4 +1,4 @@
-"""`tollgate webhooks`: the addresses that receive the events of a workspace."""
+"""`tollgate webhooks`: the addresses that receive a workspace's events."""
 
 from typing import Any, Final
 
@@ -6,6 +6,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
 
@@ -21,20 +22,20 @@ _events = click.option(
     "events",
     multiple=True,
     metavar="GLOB",
-    help="Types of events, such as key.* or budget.*; may be repeated.",
+    help="Event types, such as key.* or budget.*; may be repeated.",
 )
-_description = click.option("--description", metavar="TEXT", help="Words of yours.")
+_description = click.option("--description", metavar="TEXT", help="Description to show.")
 
 
 @click.group()
 def webhooks() -> None:
-    """Make, list, test and delete webhooks; needs a management key."""
+    """Create, list, test and delete webhooks; needs a management key."""
 
 
 @webhooks.command("ls")
 @calls_gateway
 def list_webhooks(api: Api, style: OutputStyle) -> None:
-    """List the webhooks, and whether they accept events."""
+    """List the webhooks, with the state of each."""
     found = api.get("/webhooks")["data"]
     show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
 
@@ -47,7 +48,7 @@ def list_webhooks(api: Api, style: OutputStyle) -> None:
 def create_webhook(
     api: Api, style: OutputStyle, *, address: str, events: tuple[str, ...], description: str | None
 ) -> None:
-    """Create a webhook; its secret is shown only this once. Without --event it gets all events."""
+    """Create a webhook for all events, or only for each --event; show its secret only this once."""
     body: dict[str, object] = {"url": address, **_given(events, description)}
     _tell_secret(api.post("/webhooks", body), style)
 
@@ -75,11 +76,7 @@ def update_webhook(
     enabled: bool | None,
 ) -> None:
     """Change the given settings of a webhook."""
-    settings = {"url": address, "enabled": enabled}
-    changes: dict[str, object] = {
-        name: value for name, value in settings.items() if value is not None
-    }
-    changes |= _given(events, description)
+    changes = without_none({"url": address, "enabled": enabled, **_given(events, description)})
     if not changes:
         raise click.UsageError(
             "Give at least one change; `tollgate webhooks update --help` lists them."
@@ -95,7 +92,7 @@ def update_webhook(
     type=click.IntRange(0, 168),
     default=24,
     show_default=True,
-    help="Hours during which events are signed with the old secret as well.",
+    help="Hours during which events are also signed with the old secret.",
 )
 @calls_gateway
 def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours: int) -> None:
@@ -107,7 +104,7 @@ def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
-    """Delete a webhook; pending events are not sent any more."""
+    """Delete a webhook; pending events are no longer sent."""
     api.delete(f"/webhooks/{webhook_id}")
     if style == "auto":
         click.echo(f"{webhook_id} is deleted.", err=True)
@@ -117,10 +114,10 @@ def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
-    """Send an event of the type webhook.test now; exit with 1 if the delivery fails."""
-    sent = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
-    show_one(_sent_row(sent), _SENT, style, data=sent, shape=_DELIVERY_SHAPE)
-    if sent["status"] != "delivered":
+    """Send an event of type webhook.test now; exit with 1 if the delivery fails."""
+    delivery = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
+    show_one(_sent_row(delivery), _SENT, style, data=delivery, shape=_DELIVERY_SHAPE)
+    if delivery["status"] != "delivered":
         raise SystemExit(1)
 
 
@@ -138,24 +135,23 @@ def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @click.argument("event_id", metavar="EVENT")
 @calls_gateway
 def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str) -> None:
-    """Send an event again within the next minutes, under the same id."""
-    again = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
-    show_one(_sent_row(again), _SENT, style, data=again, shape=_DELIVERY_SHAPE)
+    """Send an event again within the next minutes, with the same id."""
+    delivery = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
+    show_one(_sent_row(delivery), _SENT, style, data=delivery, shape=_DELIVERY_SHAPE)
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
-    settings: dict[str, object] = {"events": list(events)} if events else {}
-    return settings if description is None else {**settings, "description": description}
+    return without_none({"events": list(events) or None, "description": description})
 
 
 def _tell_secret(reply: Any, style: OutputStyle) -> None:
-    """Print a secret alone to standard output, for scripts, and the rest to standard error."""
+    """Print only the secret to standard output, for scripts, and a remark to standard error."""
     if style == "json":
         click.echo(as_json(reply["data"]))
         return
     click.echo(reply["data"]["secret"])
     click.echo(
-        f"The secret signs the events of {reply['data']['id']}, and is not shown again.", err=True
+        f"The secret signs events for {reply['data']['id']}, and is not shown again.", err=True
     )
 
 

@@ -1,4 +1,4 @@
-"""`tollgate workspaces`: the workspaces of a running gateway, for its operator."""
+"""`tollgate workspaces`: the workspaces in a running gateway, for its operator."""
 
 from typing import Any, Final, get_args
 
@@ -6,6 +6,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, exact, show, show_one
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import Admission
@@ -31,19 +32,19 @@ _REMOVABLE: Final = ("admission", "budget", "credit-limit", "response-days", "fi
 _admission = click.option(
     "--admission",
     type=click.Choice(get_args(Admission)),
-    help="Which balance admits a request: any above 0 (positive), or one that covers its "
-    "highest cost (covered).",
+    help="Balance that admits a request: above 0 (positive), or enough for the maximum cost of "
+    "the request (covered).",
 )
-_budget = click.option("--budget", metavar="USD", help="Highest cost in a UTC month.")
+_budget = click.option("--budget", metavar="USD", help="Maximum cost in a UTC month.")
 _pause = click.option(
     "--pause-at-budget/--no-pause-at-budget",
     default=None,
-    help="Whether a used-up budget locks the workspace until the month ends.",
+    help="Pause the workspace until the end of the month once the budget is spent.",
 )
 _days = click.option(
     "--response-days",
     type=click.IntRange(1),
-    help="Days that responses of its keys are stored: 1, 7, 30 or 90.",
+    help="Days to store responses for its keys: 1, 7, 30 or 90.",
 )
 _file_days = click.option(
     "--file-days",
@@ -82,8 +83,8 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @_file_days
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
-    """Create a workspace, without credit and without keys."""
-    _show(api.post("/workspaces", {"id": workspace_id, **_given(settings)}), style)
+    """Create a workspace without credit or keys."""
+    _show(api.post("/workspaces", {"id": workspace_id, **without_none(settings)}), style)
 
 
 @workspaces.command("update")
@@ -96,8 +97,8 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @click.option(
     "--credit-limit",
     metavar="USD",
-    help="Credit line: what the workspace may spend before it pays. The used part cannot be "
-    "taken away.",
+    help="Credit line: amount that the workspace may spend before it pays. The used part cannot "
+    "be removed.",
 )
 @click.option(
     "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Remove a setting."
@@ -107,7 +108,7 @@ def update_workspace(
     api: Api, style: OutputStyle, *, workspace_id: str, without: tuple[str, ...], **settings: Any
 ) -> None:
     """Change the given settings of a workspace."""
-    changes = {**_given(settings), **{name.replace("-", "_"): None for name in without}}
+    changes = {**without_none(settings), **{name.replace("-", "_"): None for name in without}}
     if not changes:
         raise click.UsageError(
             "Give at least one change; `tollgate workspaces update --help` lists them."
@@ -119,7 +120,7 @@ def update_workspace(
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
-    """Refuse every further request of a workspace."""
+    """Refuse all further requests from a workspace."""
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": True}), style)
 
 
@@ -127,12 +128,8 @@ def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def unlock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
-    """Admit requests of a locked workspace again."""
+    """Admit requests from a locked workspace again."""
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": False}), style)
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _show(reply: Any, style: OutputStyle) -> None:

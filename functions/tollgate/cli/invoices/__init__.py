@@ -1,1 +1,1 @@
-"""Providers' invoices: their formats, and their comparison with the gateway's records."""
+"""Readers of providers' invoices, and the comparison with the gateway's records."""

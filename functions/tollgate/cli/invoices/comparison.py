@@ -1,4 +1,4 @@
-"""Comparison of an invoice with the gateway's records, by UTC day and model; pure."""
+"""Comparison of an invoice with the gateway's records, by UTC day and model."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from tollgate.cli.invoices.lines import InvoiceLine
 
-# Text that may follow the name of a model: a date, then a class of tokens.
+# Text that may follow the name of a model in an invoice: a date, then a class of tokens.
 _BEHIND: Final = r"(?:-\d{4}-?\d{2}-?\d{2})?(?:[, ].*)?"
 
 
 class BilledModel(Struct, frozen=True, kw_only=True):
-    """A model with the names under which one provider bills it."""
+    """A model with the names or patterns under which a provider bills the model."""
 
     slug: str
     upstream: str
@@ -30,11 +30,11 @@ class BilledModel(Struct, frozen=True, kw_only=True):
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """One model on one UTC day: invoiced and recorded amounts."""
+    """The invoiced and recorded amounts for a model on a UTC day."""
 
     day: str
     model: str
-    """The slug of a model, or the name on the invoice if no model of routing.yaml matches."""
+    """The model's slug, or the name on the invoice if no model in routing.yaml matches."""
     is_known: bool = True
     invoiced_usd: Decimal | None = None
     """None if the invoice states no amount."""
@@ -43,14 +43,10 @@ class Compared(Struct, frozen=True, kw_only=True):
     recorded_usd: Decimal = Decimal(0)
     recorded_tokens: int = 0
     failed: int = 0
-    """Requests that failed: callers paid nothing, but the provider may have billed their attempts.
-    """
+    """Number of failed requests, which are free for callers but may be billed by the provider."""
 
     def differs(self, percent: Decimal, usd: Decimal) -> bool:
-        """Return whether amounts, or tokens if no amount is stated, differ by more than the bounds.
-
-        A name that matches no model has no records, so its whole amount counts as a difference.
-        """
+        """Return whether amounts, or tokens without an amount, differ by more than the bounds."""
         if self.invoiced_usd is not None:
             difference = abs(self.invoiced_usd - self.recorded_usd)
             return difference > usd and difference * 100 > percent * max(
@@ -66,17 +62,14 @@ def compare(
     recorded: Iterable[Mapping[str, object]],
     models: Sequence[BilledModel],
 ) -> list[Compared]:
-    """Return every model and day of the invoice or the activity, in order.
-
-    `recorded` are rows of activity of the same days, as the API returns them.
-    """
+    """Return a comparison for each model and day, sorted; `recorded` are activity rows."""
     found: dict[tuple[str, str], Compared] = {}
     has_amounts = any(line.usd is not None for line in invoice)
     has_tokens = any(line.input_tokens is not None for line in invoice)
     for line in invoice:
         slug = next((model.slug for model in models if model.is_named(line.name)), None)
-        place = (line.day, slug or line.name)
-        known = found.get(place) or Compared(
+        key = (line.day, slug or line.name)
+        known = found.get(key) or Compared(
             day=line.day, model=slug or line.name, is_known=slug is not None
         )
         usd, tokens = known.invoiced_usd, known.invoiced_tokens
@@ -84,12 +77,12 @@ def compare(
             usd = (usd or Decimal(0)) + line.usd
         if line.input_tokens is not None or line.output_tokens is not None:
             tokens = (tokens or 0) + (line.input_tokens or 0) + (line.output_tokens or 0)
-        found[place] = replace(known, invoiced_usd=usd, invoiced_tokens=tokens)
+        found[key] = replace(known, invoiced_usd=usd, invoiced_tokens=tokens)
     for row in recorded:
-        place = (str(row["date"]), str(row["model"]))
-        known = found.get(place) or Compared(day=place[0], model=place[1])
+        key = (str(row["date"]), str(row["model"]))
+        known = found.get(key) or Compared(day=key[0], model=key[1])
         counts = [int(str(row[name])) for name in ("prompt_tokens", "completion_tokens", "failed")]
-        found[place] = replace(
+        found[key] = replace(
             known,
             recorded_usd=known.recorded_usd + Decimal(str(row["usage"])),
             recorded_tokens=known.recorded_tokens + counts[0] + counts[1],

@@ -1,9 +1,8 @@
-"""Pages of costs and usage as the administration APIs of OpenAI, Anthropic and AWS return them.
+"""Reader of cost and usage reports from the administration APIs of OpenAI, Anthropic and AWS.
 
 OpenAI: `GET /organization/costs?group_by=line_item` and `/organization/usage/completions?group_by=
-model` with days as buckets (developers.openai.com/api/reference, organization usage, seen
-2026-11-22). The text of a line item is not documented; in practice, it begins with the name of a
-model.
+model` with daily buckets (developers.openai.com/api/reference, organization usage, seen
+2026-11-22). The text of a line item is not documented; in practice, it begins with a model's name.
 
 Anthropic: `GET /v1/organizations/cost_report?group_by[]=description`, whose amounts are cents, and
 `/usage_report/messages?group_by[]=model&bucket_width=1d` (platform.claude.com/docs/en/api/admin,
@@ -12,7 +11,7 @@ cost_report and usage_report, seen 2026-11-22).
 AWS: `aws ce get-cost-and-usage --granularity DAILY --metrics UnblendedCost --group-by
 Type=DIMENSION,Key=USAGE_TYPE` (AWS Cost Management, API reference, GetCostAndUsage).
 
-Days of all three are UTC.
+All three use UTC days.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,18 +27,15 @@ from tollgate.cli.invoices.lines import (
 )
 
 _CENT: Final = Decimal("0.01")
-# Raised for a line without a name, because only a grouped report can be compared.
+# Message for a line without a name; only a grouped report can be compared.
 _UNGROUPED: Final = "The report is not grouped by {}: request it with group_by."
 _DAY_S: Final = 86_400
 
 
 def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
-    """Yield the lines of a page; raise InvoiceRefused for an unknown format.
-
-    With `alone`, the page must be the only one of its report.
-    """
+    """Yield the lines on a page; raise InvoiceRefused if `alone` and the report has more pages."""
     if isinstance(page, dict) and alone and (page.get("has_more") or page.get("NextPageToken")):
-        raise InvoiceRefused("There are more pages: give one file for each page.")
+        raise InvoiceRefused("The report has more pages: give one file for each page.")
     if isinstance(page, dict) and isinstance(page.get("ResultsByTime"), list):
         yield from _cost_explorer(page["ResultsByTime"])
         return
@@ -52,18 +48,17 @@ def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
 
 
 def _read_result(result: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], InvoiceLine]:
-    match result.get("object"):
-        case "organization.costs.result":
+    match result:
+        case {"object": "organization.costs.result"}:
             return _line_item
-        case "organization.usage.completions.result":
+        case {"object": "organization.usage.completions.result"}:
             return _completions
+        case {"amount": _}:
+            return _cost_in_cents
+        case {"uncached_input_tokens": _}:
+            return _messages
         case _:
-            pass
-    if "amount" in result:
-        return _cost_in_cents
-    if "uncached_input_tokens" in result:
-        return _messages
-    raise InvoiceRefused("This is not a report of a known format.")
+            raise InvoiceRefused("This is not a report of a known format.")
 
 
 def _line_item(day: str, result: Mapping[str, Any]) -> InvoiceLine:
@@ -118,7 +113,7 @@ def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
 
 
 def _bucket_day(bucket: Mapping[str, Any]) -> str:
-    """Return the UTC day of a bucket; raise InvoiceRefused for any other span."""
+    """Return the UTC day of a bucket; raise InvoiceRefused unless the bucket is one UTC day."""
     if "start_time" in bucket:
         start, end = (
             datetime.fromtimestamp(int(bucket[edge]), UTC) for edge in ("start_time", "end_time")

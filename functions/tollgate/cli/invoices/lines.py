@@ -1,33 +1,34 @@
-"""The lines of an invoice in any format: name, UTC day, amount, tokens."""
+"""Invoice lines, independent of the file format."""
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
-# Only US dollars are accepted, because no exchange rate is known here.
+# The only accepted currency, because exchange rates are unknown.
 CURRENCY: Final = "USD"
+_Amount = TypeVar("_Amount", Decimal, int)
 
 
 class InvoiceRefused(Exception):
-    """A file that cannot be compared: unknown format, another currency, or an invalid field."""
+    """A file that cannot be compared; the message gives the reason."""
 
 
 class InvoiceLine(Struct, frozen=True, kw_only=True):
-    """The amount that a provider billed under one name for one UTC day; None if not stated."""
+    """The amount and tokens billed under one name for a UTC day; None if not stated."""
 
     day: str
     """ISO date, such as `2026-11-21`."""
     name: str
-    """The provider's name for the model, or for whatever else the line bills."""
+    """The provider's name for the billed model or item."""
     usd: Decimal | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
 
 
 def read_amount(value: object, what: str) -> Decimal:
-    """Return a stated amount; raise InvoiceRefused unless the value is a finite number."""
+    """Return a value as an amount; raise InvoiceRefused unless the value is a finite number."""
     try:
         amount = Decimal(str(value))
     except InvalidOperation:
@@ -37,31 +38,27 @@ def read_amount(value: object, what: str) -> Decimal:
     return amount
 
 
-def check_currency(stated: object) -> None:
-    """Raise InvoiceRefused if amounts are in another currency than US dollars."""
-    if str(stated).upper() != CURRENCY:
-        raise InvoiceRefused(f"Amounts are in {str(stated)[:10]!r}, not in {CURRENCY}.")
+def check_currency(currency: object) -> None:
+    """Raise InvoiceRefused unless the currency is US dollars."""
+    if str(currency).upper() != CURRENCY:
+        raise InvoiceRefused(f"Amounts are in {str(currency)[:10]!r}, not in {CURRENCY}.")
 
 
 def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
-    """Return the lines with those of the same day and name summed, in order."""
+    """Return one line for each day and name, with sums, sorted."""
     sums: dict[tuple[str, str], InvoiceLine] = {}
     for line in lines:
-        place = (line.day, line.name)
-        known = sums.get(place, InvoiceLine(day=line.day, name=line.name))
-        sums[place] = InvoiceLine(
+        key = (line.day, line.name)
+        total = sums.get(key, InvoiceLine(day=line.day, name=line.name))
+        sums[key] = InvoiceLine(
             day=line.day,
             name=line.name,
-            usd=_plus(known.usd, line.usd),
-            input_tokens=_plus_count(known.input_tokens, line.input_tokens),
-            output_tokens=_plus_count(known.output_tokens, line.output_tokens),
+            usd=_plus(total.usd, line.usd),
+            input_tokens=_plus(total.input_tokens, line.input_tokens),
+            output_tokens=_plus(total.output_tokens, line.output_tokens),
         )
-    return [sums[place] for place in sorted(sums)]
+    return [sums[key] for key in sorted(sums)]
 
 
-def _plus(first: Decimal | None, second: Decimal | None) -> Decimal | None:
-    return second if first is None else first if second is None else first + second
-
-
-def _plus_count(first: int | None, second: int | None) -> int | None:
+def _plus(first: _Amount | None, second: _Amount | None) -> _Amount | None:
     return second if first is None else first if second is None else first + second

@@ -1,4 +1,4 @@
-"""Chat requests made from the options of a command, which are planned and never answered."""
+"""Chat requests built from command-line options, to be planned but never answered."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -12,7 +12,7 @@ from tollgate.ingress.chat_completions.parse import parse
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_TYPICAL, PromptSize
 
 Feature = Literal["audio", "image", "pdf", "structured_output", "tools"]
-# The smallest valid media: a GIF of one pixel, the head of a PDF, a WAV without sound.
+# The smallest valid media: a one-pixel GIF, the header of a PDF, an empty WAV file.
 _PIXEL: Final = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 _PAGE: Final = "data:application/pdf;base64,JVBERi0xLjQK"
 _SILENCE: Final = "UklGRgAAAABXQVZF"
@@ -32,7 +32,7 @@ _EMPTY: Final[dict[str, JsonValue]] = {"role": "user", "content": ""}
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A request described by options; a field with None leaves the given body as it is."""
+    """A request described by options; a field with None changes nothing in the body."""
 
     model: str | None = None
     prompt_tokens: int | None = None
@@ -42,13 +42,13 @@ class Described(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
     def named(self, given: Mapping[str, JsonValue]) -> bytes:
-        """Return a request of any format, with the model and the session that the options name."""
-        stated = {"model": self.model, "session_id": self.session}
-        return to_json({**given, **{name: value for name, value in stated.items() if value}})
+        """Return a request in any format, with the model and the session from the options."""
+        options = {"model": self.model, "session_id": self.session}
+        return to_json({**given, **{name: value for name, value in options.items() if value}})
 
     def body(self, given: Mapping[str, JsonValue]) -> bytes:
-        """Return the request's body: the fields of `given`, replaced by those of the options."""
-        stated: dict[str, JsonValue] = {
+        """Return the body: the fields in `given`, overridden by the options."""
+        options: dict[str, JsonValue] = {
             "model": self.model,
             "max_tokens": self.output_tokens_max,
             "metadata": dict(self.metadata) or None,
@@ -57,26 +57,26 @@ class Described(Struct, frozen=True, kw_only=True):
         body: dict[str, JsonValue] = {
             "messages": [_EMPTY],
             **given,
-            **{name: value for name, value in stated.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
         }
         for feature in self.has:
             body.update(_FIELDS.get(feature, {}))
         parts = [_PARTS[feature] for feature in self.has if feature in _PARTS]
         if parts:
             body["messages"] = [*_messages(body), {"role": "user", "content": parts}]
-        # A single text stays a string, because some endpoints accept nothing else.
-        kept = [] if body["messages"] == [_EMPTY] else _messages(body)
+        # Content that is only text stays a string, because some endpoints accept nothing else.
+        messages = [] if body["messages"] == [_EMPTY] else _messages(body)
         missing_tokens = (self.prompt_tokens or 0) - _estimate(
-            {**body, "messages": [*kept, _EMPTY]}
+            {**body, "messages": [*messages, _EMPTY]}
         )
         if missing_tokens > 0:
             text = "x" * (missing_tokens * BYTES_PER_TOKEN_TYPICAL)
-            body["messages"] = [*kept, {**_EMPTY, "content": text}]
+            body["messages"] = [*messages, {**_EMPTY, "content": text}]
         return to_json(body)
 
 
 def _estimate(body: Mapping[str, JsonValue]) -> int:
-    """Return the planner's estimate; 0 for an invalid body, which the gateway refuses itself."""
+    """Return the planner's estimate in tokens; 0 for an invalid body, which is refused later."""
     try:
         return PromptSize.of(parse(to_json(body)).request).estimate
     except GatewayError:

@@ -1,7 +1,6 @@
-"""`tollgate check`: problems of a routing file, as text, GitHub annotations or JSON."""
+"""`tollgate check` and `tollgate compile`: problems in a routing file, and its compiled form."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +8,11 @@ import click
 from msgspec import to_builtins
 from pydantic_core import to_json
 
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.permissions import read_pins
-from tollgate.core.clock import SystemClock
-from tollgate.routing.file.compile import compile_routing
+from tollgate.routing.file.compile import CompiledCatalog, compile_catalog, compile_routing
 from tollgate.routing.file.load import Inspection, inspect
-from tollgate.routing.file.problems import Problem, render_text
+from tollgate.routing.file.problems import InvalidRouting, Problem, render_text
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
@@ -27,24 +25,60 @@ from tollgate.settings import Settings
     default="text",
     show_default=True,
     type=click.Choice(["text", "github", "json"]),
-    help="As text, as annotations of a GitHub workflow, or as JSON.",
+    help="Text, annotations for a GitHub workflow, or JSON.",
 )
 @click.option(
     "--template",
     default=Path("infra/template.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The template that pins which host gets which secret; ignored if missing.",
+    help="Template that lists which host may get which secret; ignored if missing.",
 )
 def check(file: Path, style: str, template: Path) -> None:
-    """Check FILE and what it includes for development; the exit status is 1 if there are errors."""
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    """Check FILE and its includes, also those for development; exit with 1 if there are errors."""
+    today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
     )
     click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)
+
+
+@click.command("compile")
+@routing_file
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="File to write the compiled JSON to.",
+)
+@click.option(
+    "--production/--dev",
+    default=True,
+    show_default=True,
+    help="Leave out or keep the files that FILE includes for development.",
+)
+def compile_file(file: Path, output: Path, production: bool) -> None:
+    """Write the compiled form of FILE; write nothing if FILE has errors."""
+    compiled = compile_valid(file, dev=not production)
+    # The file is renamed once it is complete, so that no reader sees a partial catalog.
+    written = output.with_name(f"{output.name}.part")
+    try:
+        written.write_bytes(compiled.content)
+        written.replace(output)
+    except OSError as unwritable:
+        raise click.ClickException(f"{output.as_posix()}: {unwritable.strerror}") from unwritable
+    click.echo(f"{output.as_posix()}: catalog {compiled.sha}, {len(compiled.content)} bytes")
+
+
+def compile_valid(file: Path, *, dev: bool = False) -> CompiledCatalog:
+    """Return the compiled form of a routing file; raise ClickException if it has errors."""
+    try:
+        return compile_catalog(file, dev=dev, variables=Settings().variables)
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
 
 
 def _as_text(file: Path, inspection: Inspection) -> str:
@@ -62,7 +96,7 @@ def _as_line(problem: Problem) -> str:
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:
-    """Return one line that sums up what production would serve."""
+    """Return a one-line summary of the catalog for production."""
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
@@ -79,18 +113,15 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
-    """Return the problems as workflow commands.
-
-    Format: docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
-    """
+    """Return the problems as workflow commands (docs.github.com, "Workflow commands", 2026-11)."""
     return "\n".join(_annotation(problem) for problem in inspection.problems)
 
 
 def _annotation(problem: Problem) -> str:
-    place = f"line={problem.line},col={problem.column}"
+    position = f"line={problem.line},col={problem.column}"
     text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     file = _escaped(problem.file).replace(":", "%3A").replace(",", "%2C")
-    return f"::{problem.severity} file={file},{place},title={problem.code}::{_escaped(text)}"
+    return f"::{problem.severity} file={file},{position},title={problem.code}::{_escaped(text)}"
 
 
 def _escaped(value: str) -> str:

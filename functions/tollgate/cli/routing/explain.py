@@ -1,17 +1,18 @@
-"""`tollgate explain`: the route of a request with the reasons, by a file or a running gateway."""
+"""`tollgate explain`: the route of a request and the reasons, from a file or a running gateway."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import click
 from click.core import ParameterSource
-from msgspec import Struct
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tollgate.cli.gateway.command import open_gateway
+from tollgate.cli.options import routing_option
 from tollgate.cli.routing.chat_body import Described
+from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
@@ -21,25 +22,13 @@ from tollgate.core.principal import Principal
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
-from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.settings import Settings
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
 from tollgate.wiring.services import wire_explained_tools
 
-_KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
-
-
-class _LocalKey(Struct, frozen=True, kw_only=True):
-    """An imaginary key for an explanation by a file, and the moment whose prices apply."""
-
-    production: bool
-    tier: str | None
-    models: tuple[str, ...]
-    at: datetime | None
+_KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
 
 
 @click.command()
@@ -63,33 +52,27 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     "--has",
     multiple=True,
     type=click.Choice(["audio", "image", "pdf", "structured_output", "tools"]),
-    help="A part or a feature of the request.",
+    help="A content part or a feature that the request has.",
 )
 @click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
-@click.option("--session", help="Session_id of the request, which decides weighted draws.")
+@click.option("--session", help="The request's session_id, which decides weighted draws.")
 @click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file that explains, unless a gateway is named.",
-)
+@routing_option("--file", "Routing file to explain from, unless a gateway is named.")
 @click.option(
     "--production/--dev",
     default=True,
-    help="Leave out what FILE includes for development, or keep it.",
+    help="Leave out or keep the files that FILE includes for development.",
 )
 @click.option("--tier", help="With a file: the tier of the key.")
 @click.option(
     "--key-models", multiple=True, metavar="GLOB", help="With a file: the models of the key."
 )
-@click.option("--at", type=click.DateTime(), help="With a file: the moment in UTC; now by default.")
+@click.option("--at", type=click.DateTime(), help="With a file: the UTC time; now by default.")
 @click.option(
     "--url",
     envvar="TOLLGATE_URL",
     show_envvar=True,
-    help="Base URL of a gateway that explains instead of a file.",
+    help="Base URL of a gateway to ask instead of reading a file.",
 )
 @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
 @click.option("--json", "as_data", is_flag=True, help="Print JSON.")
@@ -97,7 +80,7 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 def explain(ctx: click.Context, /, **options: Any) -> None:
     """Explain where a request for MODEL would go; nothing is sent to a provider.
 
-    The exit status is 1 if the request is refused, or if no endpoint serves it in the simulation.
+    The exit status is 1 if the request would be refused or the simulation finds no endpoint.
     """
     described = Described(
         model=options["model"],
@@ -114,26 +97,19 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
         query = {"format": (format_name,), "simulate": options["simulate"]}
         answer = api.post("/route/explain", from_json(body), query)
     else:
-        key = _LocalKey(
-            production=options["production"],
-            tier=options["tier"],
-            models=options["key_models"],
-            at=options["at"],
-        )
-        catalog = _catalog(options["file"], production=key.production)
-        answer = _by_file(catalog, (format_name, body), options["simulate"], key)
+        answer = _by_file(options, format_name, body)
     click.echo(as_json(answer) if options["as_data"] else "\n".join(render_explanation(answer)))
     if answer["error"] or (answer["simulation"] and answer["simulation"]["error"]):
         raise SystemExit(1)
 
 
 def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
-    """Return True if a gateway explains; options for a file override a URL from the environment."""
-    stated = {
+    """Return whether to ask a gateway; options for a file override a URL in the environment."""
+    named_options = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    local = sorted(stated & {"file", "production", "tier", "key_models", "at"})
-    if "url" in stated and local:
+    local = sorted(named_options & {"file", "production", "tier", "key_models", "at"})
+    if "url" in named_options and local:
         raise click.UsageError(
             f"--{local[0].replace('_', '-')} applies to a file, not to a gateway."
         )
@@ -143,17 +119,17 @@ def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
 def _body(
     ctx: click.Context, described: Described, file: BinaryIO | None, format_name: str
 ) -> bytes:
-    """Return the body to explain. Descriptive options need a chat request; names fit any format."""
-    given = _given(file, described.model)
+    """Return the request body; raise UsageError for options that the format does not allow."""
+    request = _given(file, described.model)
     if format_name == CHAT_COMPLETIONS.name:
-        return described.body(given)
+        return described.body(request)
     if file is None:
         raise click.UsageError(f"--format {format_name} needs a --request of that format.")
     for name in ("prompt_tokens", "output_tokens", "has", "metadata"):
         if ctx.params[name]:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} describes a chat request, not {format_name}.")
-    return described.named(given)
+    return described.named(request)
 
 
 def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
@@ -162,12 +138,12 @@ def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
             raise click.UsageError("Give a model, or a request with --request.")
         return {}
     try:
-        given = from_json(file.read())
+        request = from_json(file.read())
     except ValueError as broken:
         raise click.UsageError(f"--request: {broken}") from broken
-    if not isinstance(given, dict):
+    if not isinstance(request, dict):
         raise click.UsageError("--request: the body must be a JSON object.")
-    return given
+    return request
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -177,32 +153,19 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _catalog(file: Path, *, production: bool) -> Catalog:
-    try:
-        return Catalog.from_json(
-            compile_catalog(file, dev=not production, variables=Settings().variables).content
-        )
-    except InvalidRouting as invalid:
-        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
-
-
-def _by_file(
-    catalog: Catalog, request: tuple[str, bytes], faults: tuple[str, ...], key: _LocalKey
-) -> Any:
-    """Return the explanation that a gateway with this catalog would give for a request.
-
-    The explanation assumes that no endpoint rests and that none has been measured.
-    """
+def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
+    """Return a gateway's explanation from the file, without cooldowns and measured speeds."""
+    compiled = compile_valid(options["file"], dev=not options["production"])
+    catalog = Catalog.from_json(compiled.content)
     clock = SystemClock()
     ids = IdSource(clock)
-    format_name, body = request
     principal = Principal(
         key_id="local",
         workspace_id="local",
         role="inference",
         label="local",
-        tier=key.tier,
-        models=key.models or None,
+        tier=options["tier"],
+        models=options["key_models"] or None,
     )
     try:
         parsed = Ingresses(ids)[format_name].parse(body)
@@ -215,18 +178,21 @@ def _by_file(
             request_id=ids.new_id(),
             rounds=tools.bound if tools else None,
         )
-        now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
+        at: datetime | None = options["at"]
+        now_s = clock.now_s() if at is None else at.replace(tzinfo=UTC).timestamp()
         answer = explain_plan(
             planner.survey(wanted, now_s=now_s),
             wanted,
             catalog.sha,
-            faults=[Fault.parse(fault) for fault in faults],
+            faults=[Fault.parse(fault) for fault in options["simulate"]],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             resting={},
             speeds={},
             tools=tools,
         )
     except GatewayError as refusal:
-        hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""
+        hint = (
+            _KEEP_DEV if options["production"] and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""
+        )
         raise click.ClickException(f"{refusal.message} ({refusal.code}){hint}") from refusal
     return answer.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Text of an explained plan: the route, its candidates, the simulated attempts."""
+"""Text output for an explained plan: the route, its candidates and the simulated attempts."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -13,12 +13,12 @@ _GAP: Final = "  "
 
 
 def render_explanation(answer: Any) -> list[str]:
-    """Return the answer of `POST /v1/route/explain` as lines."""
+    """Render a reply of `POST /v1/route/explain` as lines."""
     lines = [_headline(answer), _sizes(answer), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
     for name in answer["unmet"]:
-        lines.append(f"{name} has no effect: none of these endpoints is measured here.")
+        lines.append(f"{name} has no effect: no measurements of these endpoints are available.")
     if answer["error"] is None:
         lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
         if rounds := answer.get("rounds"):
@@ -26,7 +26,7 @@ def render_explanation(answer: Any) -> list[str]:
             lines += map(_tool, rounds["tools"])
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
-                "Documents are not read here: the real request also holds their text and pages."
+                "Documents are not read here: a real request also holds the cost of their pages."
             )
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
@@ -39,17 +39,17 @@ def _headline(answer: Any) -> str:
     name = answer["requested"]
     if answer["route"] not in (None, name):
         name = f"{name} → {answer['route']}"
-    chosen = f" → rule {answer['rule']}" if answer["rule"] else ""
+    rule = f" → rule {answer['rule']}" if answer["rule"] else ""
     skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""
-    return f"{name}{chosen}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
+    return f"{name}{rule}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
 
 
 def _rounds(rounds: Any) -> str:
     results, fees = rounds["result_tokens"], _dollars(rounds["fees"])
     return (
         f"That covers {rounds['rounds_max']} rounds with {results:,} tokens of results, and "
-        f"{fees} for the tools that run."
+        f"{fees} for tool runs."
     )
 
 
@@ -62,12 +62,12 @@ def _tool(tool: Any) -> str:
 
 
 def _sizes(answer: Any) -> str:
-    about, most = answer["prompt_tokens"], answer["prompt_tokens_max"]
-    return f"about {about:,} prompt tokens, {most:,} at most; drawn by {answer['drawn_by']}"
+    about, upper = answer["prompt_tokens"], answer["prompt_tokens_max"]
+    return f"about {about:,} prompt tokens, {upper:,} at most; drawn by {answer['drawn_by']}"
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Return the candidates of the plan in the order of their attempts, followed by the others."""
+    """Return the candidates in the order of their attempts; those without an attempt come last."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 
@@ -88,17 +88,14 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 
 def _remark(candidate: Any) -> str:
-    """Return the remarks on an endpoint that is tried."""
-    resting = candidate["resting_until"]
-    remarks = [
-        "documents are read for it" if candidate["reads"] else "",
-        f"rests until {resting}" if resting else "",
-    ]
-    return ", ".join(filter(None, remarks))
+    """Return the remarks on a candidate that was not removed."""
+    until = candidate["resting_until"]
+    reads = "documents are read for it" if candidate["reads"] else ""
+    return ", ".join(filter(None, (reads, f"rests until {until}" if until else "")))
 
 
 def _simulation(simulation: Any) -> Iterator[str]:
-    """Yield a line for every simulated attempt."""
+    """Yield a line for each simulated attempt, and the error if no endpoint serves."""
     yield f"With {', '.join(simulation['faults'])}:"
     elapsed_s = Decimal(0)
     for attempt in simulation["attempts"]:
@@ -111,7 +108,7 @@ def _simulation(simulation: Any) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows aligned in columns, without columns that are empty in all rows."""
+    """Return the rows aligned in columns; columns without content are left out."""
     heads, *body = rows
     used = [index for index in range(len(heads)) if any(row[index] for row in body)]
     widths = {index: max(len(row[index]) for row in rows) for index in used}

@@ -1,4 +1,4 @@
-"""Insertion of one model into a routing file, without changing any other line."""
+"""Insertion of a model into a routing file, without changes to other lines."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,17 +16,17 @@ from tollgate.routing.price_sections import OverrideSection
 
 _CENTS_EXPONENT: Final = -2
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@()+-]*")
-# Strings in YAML 1.2 that YAML 1.1 reads as other values; `tollgate check` refuses them unquoted.
+# Strings that YAML 1.1 reads as other values; `tollgate check` refuses them without quotes.
 _AMBIGUOUS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _INDENT: Final = "  "
 
 
 class Unplaceable(ValueError):
-    """A file that cannot take the model: it has errors, has the model already, or has no models."""
+    """A file into which the model cannot be inserted; the message gives the reason."""
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
-    """A model with one endpoint at a published price."""
+    """A new model with one endpoint at a published price."""
 
     slug: str
     name: str
@@ -40,14 +40,14 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
 
 def insert_model(path: Path, entry: ModelEntry) -> str:
-    """Return the file's text with the entry after its author's models; raise Unplaceable if not."""
+    """Return the file's text with the model inserted after other models by its author."""
     document = read_document(path, path.as_posix())
     if document.problems:
         raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` shows why")
     if ("models", entry.slug) in document.keys:
         place = document.place_text(("models", entry.slug))
         raise Unplaceable(
-            f"{entry.slug} exists already: {place}; write another provider by hand, as one more "
+            f"{entry.slug} exists already: {place}; add another provider by hand, as one "
             "of its endpoints"
         )
     with path.open(encoding="utf-8", newline="") as file:
@@ -61,14 +61,16 @@ def insert_model(path: Path, entry: ModelEntry) -> str:
 
 
 def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
-    """Return the number of lines before the new model, and the indentation of models."""
+    """Return the number of lines before the new model, and the indentation of the models."""
     models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
     if not models or document.keys[models[0]].line == document.keys["models",].line:
-        raise Unplaceable(f"{document.file} has no section models with a line for each model")
+        raise Unplaceable(f"{document.file} has no section `models` with one line for each model")
     author = slug.partition("/")[0]
     last = [where for where in models if str(where[1]).partition("/")[0] == author] or models
     heads = sorted(
-        place.line for where, place in document.keys.items() if len(where) == 1 or where in models
+        position.line
+        for where, position in document.keys.items()
+        if len(where) == 1 or where in models
     )
     following = [line for line in heads if line > document.keys[last[-1]].line]
     after = (following[0] if following else len(document.lines) + 1) - 1
@@ -79,16 +81,13 @@ def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
 
 
 def _is_between(line: str, indent: str) -> bool:
-    """Return True for an empty line, or for a comment that is not indented deeper than models.
-
-    Such a line belongs to the entry after it.
-    """
+    """Return whether a line belongs to the entry after it: an empty line, or a model's comment."""
     text = line.lstrip()
     return not text or (text.startswith("#") and len(line) - len(text) <= len(indent))
 
 
 def render_entry(entry: ModelEntry) -> Iterator[str]:
-    """Yield the lines of the entry as a person would write them, without indentation."""
+    """Yield the YAML lines of a model, without the indentation of the section."""
     yield f"{entry.slug}:"
     yield f"{_INDENT}name: {yaml_text(entry.name)}"
     yield f"{_INDENT}context: {entry.context}"
@@ -116,7 +115,7 @@ def _offer(upstream: str, published: Published) -> Iterator[str]:
 
 
 def render_overrides(overrides: Iterable[OverrideSection]) -> Iterator[str]:
-    """Yield two lines for each override, without indentation."""
+    """Yield two YAML lines for each override, without indentation."""
     for override in overrides:
         when = override.when.model_dump(by_alias=True, exclude_none=True)
         rates = override.price.model_dump(exclude_none=True, mode="python")
@@ -133,7 +132,7 @@ def _condition(value: object) -> str:
 
 
 def yaml_dollars(amount: Decimal) -> str:
-    """Return dollars with two decimals, or more if the amount has more digits."""
+    """Return an amount in dollars with two decimals, or with more if needed."""
     exact = amount.normalize()
     exponent = exact.as_tuple().exponent
     if isinstance(exponent, int) and exponent > _CENTS_EXPONENT:
@@ -142,7 +141,7 @@ def yaml_dollars(amount: Decimal) -> str:
 
 
 def yaml_text(value: str) -> str:
-    """Return text as a YAML scalar, quoted if it would be read as something else."""
+    """Return a string as a YAML scalar, with quotes only if YAML needs them."""
     plain = (
         _PLAIN.fullmatch(value)
         and ": " not in value

@@ -1,8 +1,8 @@
 """`tollgate models`: add a model to a routing file, for a person to review and commit."""
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from typing import get_args
@@ -10,7 +10,7 @@ from typing import get_args
 import click
 from msgspec.structs import replace
 
-from tollgate.cli.options import routing_file
+from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.model_entry import ModelEntry, Unplaceable, insert_model
 from tollgate.cli.routing.published_prices import (
     SOURCE,
@@ -19,7 +19,6 @@ from tollgate.cli.routing.published_prices import (
     find_published_price,
     is_published,
 )
-from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
@@ -36,17 +35,17 @@ def models() -> None:
 @models.command()
 @click.argument("model")
 @routing_file
-@click.option("--provider", help="Provider whose price is used; needed if several have one.")
-@click.option("--upstream", help="The provider's own name for the model, if it differs.")
+@click.option("--provider", help="Provider of the model; required if several have a price.")
+@click.option("--upstream", help="The provider's name for the model, if different.")
 @click.option("--name", help="Display name of the model.")
 @click.option(
-    "--context", type=click.IntRange(1), help="Context in tokens; by default the published one."
+    "--context", type=click.IntRange(1), help="Context in tokens; published value by default."
 )
 @click.option(
     "--max-output",
     type=click.IntRange(1),
     required=True,
-    help="Highest number of tokens of an answer.",
+    help="Maximum number of tokens in an answer.",
 )
 @click.option(
     "--input",
@@ -75,12 +74,12 @@ def add(
     takes: tuple[Modality, ...],
     supports: tuple[Capability, ...],
 ) -> None:
-    """Write MODEL, an author/slug, into FILE with its price from genai-prices, and show the change.
+    """Insert MODEL, an author/slug, into FILE with its price in genai-prices, and show the change.
 
-    Limits and capabilities are stated as options, because genai-prices lacks them. Nothing is
-    written if the file would have errors.
+    Limits and capabilities are options, because genai-prices lacks them. Nothing is written if the
+    file would have errors.
     """
-    today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+    today = utc_today()
     if not re.fullmatch(MODEL_SLUG, model):
         raise click.UsageError(f"{model}: write author/model, in lower case")
     try:
@@ -90,7 +89,7 @@ def add(
         )
         tokens = price.context if context is None else context
         if tokens is None:
-            raise Unpublished(f"{SOURCE} has no context for {its_name}: state it with --context")
+            raise Unpublished(f"{SOURCE} has no context for {its_name}: use --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
@@ -109,41 +108,40 @@ def add(
         raise click.ClickException(str(refused)) from refused
     if price.unstatable:
         click.echo(
-            f"Left out, because a routing file has no rate for it: {', '.join(price.unstatable)}"
+            f"Left out, because a routing file has no such rate: {', '.join(price.unstatable)}"
         )
-    click.echo(
-        "Review the change, and commit it together with what `tollgate permissions` changes."
-    )
+    click.echo("Run `tollgate permissions`, review all changes, and commit them together.")
 
 
 def _offer(
     routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
 ) -> tuple[str, str, Published]:
-    """Return provider, upstream name and price of a model; raise Unpublished unless one fits."""
+    """Return a model's provider, upstream name and price; raise Unpublished unless one matches."""
     if provider is not None and provider not in routing.providers:
         raise click.ClickException(
             f"the file has no provider {provider}: {', '.join(sorted(routing.providers))}"
         )
     chosen = [provider] if provider else list(routing.providers)
     names = (upstream,) if upstream else _likely_names(model)
-    offers = [
-        (slug, its_name, price)
-        for slug in chosen
-        for its_name, price in _published_as(routing, slug, names, today)
-        if upstream or price.upstream == its_name
-    ]
+    offers = []
+    for slug in chosen:
+        for its_name in names:
+            with suppress(Unpublished):
+                price = find_published_price(routing.providers[slug], its_name, today)
+                if upstream or price.upstream == its_name:
+                    offers.append((slug, its_name, price))
     match offers:
         case [offer]:
             return offer
         case [] if provider and not is_published(routing.providers[provider]):
             raise Unpublished(
-                f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
+                f"{SOURCE} has no prices for {provider}: add {model} to the file by hand, "
                 "with the page that states the price as `source`"
             )
         case []:
             raise Unpublished(
-                f"{SOURCE} has no price for {model} at {provider or 'any provider of the file'}: "
-                "state the provider's own name of it with --upstream"
+                f"{SOURCE} has no price for {model} at {provider or 'any provider in the file'}: "
+                "state the provider's name for the model with --upstream"
             )
         case _:
             places = ", ".join(f"{slug} ({its_name})" for slug, its_name, _ in offers)
@@ -151,19 +149,9 @@ def _offer(
 
 
 def _likely_names(model: str) -> tuple[str, ...]:
-    """Return likely upstream names: with or without the author, with dots or hyphens."""
+    """Return likely upstream names for a model: with or without author, with dots or hyphens."""
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
-
-
-def _published_as(
-    routing: Routing, provider: str, names: tuple[str, ...], today: date
-) -> Iterator[tuple[str, Published]]:
-    for name in names:
-        try:
-            yield name, find_published_price(routing.providers[provider], name, today)
-        except Unpublished:
-            continue
 
 
 def _write(file: Path, content: str, today: date) -> None:

@@ -1,10 +1,9 @@
-"""`tollgate permissions`: grant the chat function what a routing file needs, and nothing more.
+"""`tollgate permissions`: grant the chat function only the permissions that a routing file needs.
 
-The statements are in the template, between two marks, so that a pull request that adds a model or a
-provider shows the new permissions of the chat function. Between two other marks are the pairs of
-secrets and hosts, as metadata of the function's role, because a stack update that changes only
-metadata works for a resource, not for the template itself ("CloudFormation template Metadata
-syntax", 2026-11).
+The statements are in the template between two marks, so that a pull request that adds a model or a
+provider shows the new permissions. Two other marks enclose the pairs of secrets and hosts. These
+pairs are metadata of the function's role, because a stack update cannot change only the metadata
+of the template itself ("CloudFormation template Metadata syntax", 2026-11).
 """
 
 import re
@@ -35,13 +34,11 @@ _PINS: Final = "KeyHosts"
     default=Path("infra/template.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The template whose marked lines are rewritten.",
+    help="Template whose marked lines are rewritten.",
 )
-@click.option(
-    "--check", is_flag=True, help="Change nothing; the exit status is 1 if lines would change."
-)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if lines would change.")
 def permissions(file: Path, template: Path, check: bool) -> None:
-    """Write into the template what FILE may invoke, and which hosts may get which secrets."""
+    """Write the permissions that FILE needs, and the hosts for each secret, to the template."""
     try:
         needed = compile_permissions(compile_catalog(file, variables=Settings().variables).routing)
     except (InvalidRouting, NotPermissible) as invalid:
@@ -61,7 +58,7 @@ def permissions(file: Path, template: Path, check: bool) -> None:
 
 
 def read_pins(template: Path) -> frozenset[str] | None:
-    """Return the pairs that a template pins; None if the file is missing or has no marks."""
+    """Return the pairs of secrets and hosts in a template; None without a template or marks."""
     if not template.is_file():
         return None
     marked = re.search(
@@ -71,7 +68,7 @@ def read_pins(template: Path) -> frozenset[str] | None:
 
 
 def list_missing(template: str, needed: Permissions) -> list[str]:
-    """Return the ARNs and pins that a deployed template, in YAML or JSON, lacks."""
+    """Return the needed ARNs and pairs that a deployed template, in YAML or JSON, lacks."""
     return [name for name in needed.all_names if not _names(template, name)]
 
 
@@ -103,7 +100,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:CountTokens", needed.counted_models)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("bedrock:InvokeModel", needed.whole_models)
-    # According to its API reference (2026-11-21), the streaming call needs this action too.
+    # SageMaker's streaming call needs this action too (API reference, 2026-11-21).
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
         yield from ("- Effect: Allow", f"  Action: {action}", '  Resource: "*"')

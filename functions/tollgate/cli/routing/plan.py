@@ -1,8 +1,8 @@
-"""`tollgate plan`: the effects of a change to routing.yaml on cost and traffic."""
+"""`tollgate plan`: the effects of a change in routing.yaml on costs and traffic."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
@@ -13,12 +13,11 @@ from typing_extensions import override
 
 from tollgate.cli.gateway.command import open_gateway
 from tollgate.cli.gateway.http import Query
-from tollgate.cli.options import since_moment
+from tollgate.cli.options import routing_option, since_moment, utc_today
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.cli.routing.revisions import Revision, find_merge_base, read_commit, read_file
-from tollgate.core.clock import SystemClock
 from tollgate.routing.file.permissions import NotPermissible
 from tollgate.routing.review.diff import find_differing_days
 from tollgate.routing.review.replay import replay_traffic
@@ -49,7 +48,7 @@ class _Misused(click.UsageError):
 
 
 class _Plan(click.Command):
-    """A command that exits with 1 on wrong usage, because click's 2 means "changes" here."""
+    """A command that exits with 1 on wrong usage; here, click's status 2 means changes."""
 
     @override
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -61,30 +60,24 @@ class _Plan(click.Command):
 
 @click.command(cls=_Plan)
 @click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file, at both revisions.",
-)
+@routing_option("--file", "Routing file at both revisions.")
 @click.option(
     "--traffic",
     type=click.File("rb"),
-    help="Recorded traffic, as written by `tollgate generations export`; - reads standard input.",
+    help="Traffic from `tollgate generations export`; - reads standard input.",
 )
 @click.option(
     "--url",
     envvar="TOLLGATE_URL",
     show_envvar=True,
-    help="Base URL of a gateway whose traffic is replayed.",
+    help="Base URL of the gateway whose traffic is replayed.",
 )
 @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
 @click.option(
     "--since",
     default="7d",
     show_default=True,
-    help="Age of the oldest traffic read from a gateway: 7d, 12h.",
+    help="Maximum age of the traffic from a gateway: 7d, 12h.",
 )
 @click.option("--markdown", "style", flag_value="markdown", help="Print a comment for GitHub.")
 @click.option("--json", "style", flag_value="json", help="Print JSON.")
@@ -100,19 +93,18 @@ def plan(
     style: PlanStyle,
     **source: str | None,
 ) -> None:
-    """Review a change of the routing file, and replay recorded traffic through it.
+    """Review a change in the routing file, and replay recorded traffic with both versions.
 
-    A revision is one of git, or another file. Without HEAD, the working tree is compared; without
-    BASE, with the last commit. BASE...HEAD compares HEAD with the last common commit.
+    A revision is a git revision or a file. HEAD defaults to the working tree, and BASE to the last
+    commit. BASE...HEAD compares HEAD with the last common commit.
 
-    The exit status is 0 if no request would notice, 2 if one would, and 1 if there is no plan or
-    HEAD must not be used.
+    The exit status is 0 if no request is affected, 2 if any is, and 1 if there is no plan or HEAD
+    must not be used.
     """
-    now_s = SystemClock().now_s()
-    today = datetime.fromtimestamp(now_s, UTC).date()
+    today = utc_today()
     base, head = _revisions(revisions, file, today)
     named = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
-    requests = _traffic(traffic, source, now_s=now_s, named=named)
+    requests = _traffic(traffic, source, named=named)
     try:
         review = _review(base, head, requests, today)
     except BadTraffic as bad:
@@ -124,7 +116,7 @@ def plan(
 
 
 def exit_status(review: Review) -> int:
-    """Return 0 for no change, 1 for an error, 2 for changes, like terraform -detailed-exitcode."""
+    """Return 0 for no changes, 1 for an error, 2 for changes, like terraform -detailed-exitcode."""
     if review.errors:
         return EXIT_ERROR
     return EXIT_SAME if review.label is None else EXIT_CHANGES
@@ -158,7 +150,7 @@ def _review(
 
 
 def _revisions(names: Sequence[str], file: Path, today: date) -> tuple[Revision, Revision]:
-    """Return base and head by the names on the command line."""
+    """Return the base and the head that the command line names."""
     if len(names) > 2:
         raise click.ClickException("Name two revisions at most: BASE HEAD.")
     if len(names) == 2:
@@ -181,19 +173,18 @@ def _revision(name: str, file: Path, today: date) -> Revision:
 
 
 def _traffic(
-    file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, named: bool
+    file: BinaryIO | None, source: Mapping[str, str | None], *, named: bool
 ) -> Iterator[RecordedRequest] | None:
-    """Return the traffic to replay, read while it is consumed; None if no source is named.
+    """Return an iterator over the traffic to replay; None if no source is named.
 
-    A gateway URL from the environment is ignored without a key, which is the case in workflows of
-    forks.
+    Workflows in forks have no key; without a key, a gateway URL in the environment is ignored.
     """
     url, secret, since = source["url"], source["secret"], source["since"]
     if file is not None:
         return read_traffic(file)
     if url is None or not (secret or named):
         return None
-    query: Query = {"since": since_moment(since or "", now_s), "limit": _PAGE}
+    query: Query = {"since": since_moment(since or ""), "limit": _PAGE}
     return _recorded(open_gateway(url, secret).pages("/generations", query, "cursor"))
 
 
@@ -202,4 +193,4 @@ def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
         try:
             yield msgspec.convert(generation, RecordedRequest)
         except msgspec.ValidationError as invalid:
-            raise BadTraffic("the gateway runs another version than this command") from invalid
+            raise BadTraffic("the gateway and this command have different versions") from invalid

@@ -1,4 +1,4 @@
-"""JSON of a review, for programs; amounts are exact, as text."""
+"""JSON output for a review; amounts are exact strings."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ _Json: TypeAlias = Mapping[str, object] | None
 
 
 def as_data(review: Review) -> str:
-    """Return the whole review as JSON."""
+    """Render a review as JSON."""
     return to_json(
         {
             "base": review.base,
@@ -48,17 +48,19 @@ def _replay(replay: TrafficReplay | None) -> _Json:
         "served": _flow(replay.served),
         "later": [{"day": day, **_flow(flow)} for day, flow in replay.later.items()],
         "moves": [
-            {"asked": asked, "before": before, "after": after, **_flow(flow)}
-            for (asked, before, after), flow in replay.moves.items()
+            {"asked": requested, "before": before, "after": after, **_flow(flow)}
+            for (requested, before, after), flow in replay.moves.items()
         ],
         "repriced": [
             {"endpoint": endpoint, **_flow(flow)} for endpoint, flow in replay.repriced.items()
         ],
         "refused": [
-            {"asked": asked, "code": code, **_flow(flow)}
-            for (asked, code), flow in replay.refused.items()
+            {"asked": requested, "code": code, **_flow(flow)}
+            for (requested, code), flow in replay.refused.items()
         ],
-        "admitted": [{"asked": asked, **_flow(flow)} for asked, flow in replay.admitted.items()],
+        "admitted": [
+            {"asked": requested, **_flow(flow)} for requested, flow in replay.admitted.items()
+        ],
         "undecided": [
             {"metadata": metadata, **_flow(flow)} for metadata, flow in replay.undecided.items()
         ],
@@ -74,19 +76,17 @@ def _replay(replay: TrafficReplay | None) -> _Json:
 
 
 def _flow(flow: Flow) -> dict[str, object]:
-    return {
-        "requests": flow.requests,
-        "before_usd": usd_text(flow.before_nano_usd),
-        "after_usd": usd_text(flow.after_nano_usd),
-    }
+    return {"requests": flow.requests, **_costs(flow)}
 
 
 def _single(single: CostedRequest | None) -> _Json:
     if single is None:
         return None
+    return {"id": single.id, "asked": single.requested, **_costs(single)}
+
+
+def _costs(costs: Flow | CostedRequest) -> dict[str, object]:
     return {
-        "id": single.id,
-        "asked": single.requested,
-        "before_usd": usd_text(single.before_nano_usd),
-        "after_usd": usd_text(single.after_nano_usd),
+        "before_usd": usd_text(costs.before_nano_usd),
+        "after_usd": usd_text(costs.after_nano_usd),
     }

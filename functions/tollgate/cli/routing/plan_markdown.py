@@ -1,7 +1,7 @@
-"""A review as a comment on a pull request: figures and losses first, the rest folded.
+"""Markdown output for a review, as a comment on a pull request.
 
-All text that a pull request may contain is in fenced blocks, where GitHub renders no markup, links
-or mentions.
+Figures and losses come first, and the rest is folded. Text from the pull request is in fenced
+blocks, where GitHub renders no markup, links or mentions.
 """
 
 import re
@@ -12,6 +12,7 @@ from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
     deploy_rows,
+    format_change,
     format_money,
     format_percent,
     format_rise,
@@ -22,24 +23,23 @@ from tollgate.cli.routing.plan_rows import (
 )
 from tollgate.cli.routing.plan_text import DEPLOY_FIRST, describe_exactness, describe_span
 from tollgate.routing.file.problems import Problem, render_text
-from tollgate.routing.review.replay import TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 
-# The workflow finds its comment by this first line, and reads the label from it.
+# The start of a comment, by which the workflow finds its comment; the label follows.
 MARKER: Final = "<!-- tollgate-plan"
-# GitHub accepts 65,536 characters. Bytes are at least as many as characters, and the frame takes
-# some of them.
+# Together, the sections stay below GitHub's limit of 65,536 characters.
 _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000
 _SECRETS_BYTES_MAX: Final = 10_000
-_SECRETS_MOVE: Final = "**A secret goes to a host that does not get it today**"
-_SECRETS_REFUSED: Final = "**A secret would go where it must not**"
+_SECRETS_MOVE: Final = "**A secret goes to a new host**"
+_SECRETS_REFUSED: Final = "**A secret would go to a forbidden host**"
 _NOTES_BYTES_MAX: Final = 8_000
 
 
 def as_markdown(review: Review) -> str:
-    """Return the whole comment, shorter than GitHub's limit."""
+    """Render a review as a comment that GitHub accepts."""
     return "\n".join(_lines(review))
 
 
@@ -70,7 +70,7 @@ def _lines(review: Review) -> Iterator[str]:
         yield ""
     breaking = align_rows(breaking_rows(review))
     if breaking:
-        yield "**Removed, refused or promised and not kept**"
+        yield "**Removals, refusals and broken promises**"
         yield ""
         yield from _fenced(breaking, "diff", _BREAKING_BYTES_MAX)
     yield from _folded("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
@@ -79,16 +79,16 @@ def _lines(review: Review) -> Iterator[str]:
 
 
 def _errors(review: Review) -> Iterator[str]:
-    """Yield the errors: first those about secrets, in lines that GitHub shows in red."""
+    """Yield the errors about secrets, which GitHub shows in red, then all other errors."""
     secrets = [problem for problem in review.errors if problem.endangers_secret]
-    others = [problem for problem in review.errors if not problem.endangers_secret]
+    other_errors = [problem for problem in review.errors if not problem.endangers_secret]
     if secrets:
         yield _SECRETS_REFUSED
         yield ""
         lines = [f"- {line}" for line in _printable_lines(secrets)]
         yield from _fenced(lines, "diff", _SECRETS_BYTES_MAX)
-    if others:
-        yield from _fenced(_printable_lines(others), "text", _BREAKING_BYTES_MAX)
+    if other_errors:
+        yield from _fenced(_printable_lines(other_errors), "text", _BREAKING_BYTES_MAX)
 
 
 def _printable_lines(problems: Sequence[Problem]) -> list[str]:
@@ -102,9 +102,7 @@ def _headline(review: Review) -> str:
         return "no request would notice"
     if replay is None or not replay.requests:
         return "no traffic to replay"
-    flow = replay.served
-    before, after = flow.before_nano_usd, flow.after_nano_usd
-    spend = f"spend {format_money(before)} → {format_money(after)} ({format_rise(before, after)})"
+    spend = f"spend {format_change(replay.served)} ({format_rise(replay.served)})"
     refused = sum(each.requests for each in replay.refused.values())
     return f"{spend}, {refused:,} requests refused" if refused else spend
 
@@ -114,29 +112,26 @@ def _figures(review: Review, replay: TrafficReplay) -> Iterator[str]:
     yield ""
     yield "| | before | after |"
     yield "|---|---:|---:|"
-    flow = replay.served
-    yield f"| spend | {format_money(flow.before_nano_usd)} | {format_money(flow.after_nano_usd)} |"
+    yield _cost_row("spend", replay.served, replay.served)
     for day, later in replay.later.items():
-        before, after = format_money(later.before_nano_usd), format_money(later.after_nano_usd)
-        yield f"| the same from {day} on | {before} | {after} |"
+        yield _cost_row(f"the same from {day} on", later, later)
     if replay.dearest_before and replay.dearest_after:
-        before = format_money(replay.dearest_before.before_nano_usd)
-        after = format_money(replay.dearest_after.after_nano_usd)
-        yield f"| dearest request | {before} | {after} |"
+        yield _cost_row("dearest request", replay.dearest_before, replay.dearest_after)
     if replay.worst:
-        before, after = (
-            format_money(replay.worst.before_nano_usd),
-            format_money(replay.worst.after_nano_usd),
-        )
-        yield f"| worst single request | {before} | {after} |"
+        yield _cost_row("worst single request", replay.worst, replay.worst)
     moved = f"{replay.moved:,} ({format_percent(replay.moved, replay.requests)})"
     yield f"| requests that move | | {moved} |"
     yield f"| keys affected | | {review.keys_affected} of {len(replay.keys)} |"
 
 
+def _cost_row(name: str, before: Flow | CostedRequest, after: Flow | CostedRequest) -> str:
+    costs = f"{format_money(before.before_nano_usd)} | {format_money(after.after_nano_usd)}"
+    return f"| {name} | {costs} |"
+
+
 def _small_print(review: Review) -> str:
     if review.replay is None:
-        return "<sub>No traffic was given to replay.</sub>"
+        return "<sub>No traffic was replayed.</sub>"
     return f"<sub>{describe_exactness(review.replay)}</sub>" if review.replay.requests else ""
 
 
@@ -152,14 +147,14 @@ def _folded(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
 
 
 def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str]:
-    """Yield as many lines as fit, in a fence that none of them can close."""
+    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         bytes_max -= len(line.encode()) + 1
         if bytes_max < 0:
-            yield f"... and {len(lines) - place:,} lines more: `tollgate plan` shows them"
+            yield f"... and {len(lines) - index:,} more lines, which `tollgate plan` shows"
             break
         yield line
     yield fence
@@ -167,5 +162,5 @@ def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str
 
 
 def _code(name: str) -> str:
-    """Return a name without the characters that would end its inline code."""
+    """Return a name that is safe in inline code."""
     return make_printable(name).replace("`", "'")

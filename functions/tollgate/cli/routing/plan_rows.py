@@ -1,4 +1,4 @@
-"""Rows of a review: losses first, then the other differences."""
+"""Rows for the text and Markdown output of a review."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.core.money.amounts import usd
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.facts import format_rate
-from tollgate.routing.review.replay import Flow, TrafficReplay
+from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import BrokenPromise, Review, SecretMove
 
 Sign = Literal["-", "~", "+", "!"]
@@ -22,7 +22,7 @@ _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str
 
 
 class ReviewRow(Struct, frozen=True):
-    """A line of a review: a sign as in a diff, kind and name of the subject, and the difference."""
+    """A line in a review: a diff sign, the kind and name of the subject, and the difference."""
 
     sign: Sign
     what: str
@@ -31,31 +31,31 @@ class ReviewRow(Struct, frozen=True):
 
 
 def secret_rows(review: Review) -> list[ReviewRow]:
-    """Return a row for each secret that would go to another host."""
+    """Return a row for each secret that would be sent to another host."""
     return [
         ReviewRow("-", "sends", move.secret, _secret_move(move)) for move in review.secret_moves
     ]
 
 
 def deploy_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for what must be deployed before the head can be published."""
+    """Return a row for each name that must be deployed before the head can be published."""
     return [ReviewRow("!", "deploy", name) for name in review.deploy_first]
 
 
 def breaking_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for removals, refused requests and promises that will break."""
+    """Return rows for removals, refused requests and broken price promises."""
     rows = [_changed(change, review) for change in review.removals]
     rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
         rows += [
-            ReviewRow("-", "refused", name, f"{_requests(flow.requests)}, {code}, {_spend(flow)}")
+            ReviewRow("-", "refused", name, _effect(flow, code))
             for (name, code), flow in _most_first(review.replay.refused.items())
         ]
     return rows
 
 
 def other_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for the other differences, and for their effects on traffic."""
+    """Return rows for all other changes, and for their effects on traffic."""
     rows = [
         _changed(change, review)
         for change in review.changes
@@ -65,12 +65,12 @@ def other_rows(review: Review) -> list[ReviewRow]:
 
 
 def note_rows(review: Review) -> list[ReviewRow]:
-    """Return rows for changed values that only people read."""
+    """Return rows for changed notes, which only people read."""
     return [_changed(change, review) for change in review.changes if change.what == "note"]
 
 
 def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
-    """Return the rows aligned in columns; clip lines that are too long."""
+    """Return the rows as lines with aligned columns, clipped to the maximum length."""
     what = max((len(row.what) for row in rows), default=0)
     subject = min(max((len(row.subject) for row in rows), default=0), _SUBJECT_WIDTH_MAX)
     lines = (
@@ -82,29 +82,33 @@ def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
 
 
 def make_printable(text: str) -> str:
-    """Return text without the characters that would colour, hide or break a line."""
+    """Return text with `?` for characters that could colour, hide or break a line."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def format_money(amount_nano_usd: int) -> str:
-    """Return dollars with cents, or with two significant digits if the amount is smaller."""
+    """Return dollars and cents; amounts below a cent have two significant digits."""
     exact = usd(amount_nano_usd)
     places = max(_CENTS, 1 - exact.adjusted()) if exact else _CENTS
     return f"{'-' if exact < 0 else ''}${abs(exact):,.{places}f}"
 
 
-def format_rise(before_nano_usd: int, after_nano_usd: int) -> str:
-    """Return a difference, such as `+$10.18, +0.2 %`."""
-    more = after_nano_usd - before_nano_usd
-    sign = "-" if more < 0 else "+"
-    amount = f"{sign}{format_money(abs(more))}"
-    if not before_nano_usd:
+def format_change(costs: Flow | CostedRequest) -> str:
+    """Return the costs before and after, such as `$4.10 → $4.20`."""
+    return f"{format_money(costs.before_nano_usd)} → {format_money(costs.after_nano_usd)}"
+
+
+def format_rise(flow: Flow) -> str:
+    """Return the difference in costs, such as `+$10.18, +0.2 %`."""
+    more = flow.after_nano_usd - flow.before_nano_usd
+    amount = f"{'-' if more < 0 else '+'}{format_money(abs(more))}"
+    if not flow.before_nano_usd:
         return amount
-    return f"{amount}, {_signed(Decimal(more) / Decimal(before_nano_usd) * 100)} %"
+    return f"{amount}, {_signed(Decimal(more) / Decimal(flow.before_nano_usd) * 100)} %"
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Return a share, such as `1.8 %`."""
+    """Return a percentage, such as `1.8 %`."""
     share = Decimal(part) / Decimal(whole) * 100 if whole else Decimal(0)
     return f"{share.quantize(_TENTH)} %"
 
@@ -129,10 +133,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """Return the share of traffic whose first attempt at the base went to the changed subject.
-
-    The share of a tool is the share of requests that ran it.
-    """
+    """Return the share of requests whose first attempt at the base, or tool, was the subject."""
     if (
         replay is None
         or change.kind == "added"
@@ -158,22 +159,21 @@ def _promise(found: BrokenPromise) -> str:
     broken = found.breaks
     return (
         f"from {broken.day} {broken.model} @ {broken.provider} costs ${format_rate(broken.rate)}/M "
-        f"{broken.kind}, promised is ${format_rate(broken.most)} at most"
+        f"{broken.kind}, although at most ${format_rate(broken.most)} is promised"
     )
 
 
 def _traffic(replay: TrafficReplay) -> Iterator[ReviewRow]:
     for (name, before, after), flow in _most_first(replay.moves.items()):
-        detail = f"{_requests(flow.requests)}: {before} → {after}, {_spend(flow)}"
+        detail = f"{_requests(flow.requests)}: {before} → {after}, {format_change(flow)}"
         yield ReviewRow("~", "moves", name, detail)
     for endpoint, flow in _most_first(replay.repriced.items()):
-        yield ReviewRow("~", "costs", endpoint, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("~", "costs", endpoint, _effect(flow))
     for name, flow in _most_first(replay.admitted.items()):
-        yield ReviewRow("+", "admitted", name, f"{_requests(flow.requests)}, {_spend(flow)}")
+        yield ReviewRow("+", "admitted", name, _effect(flow))
     for metadata, flow in _most_first(replay.undecided.items()):
-        detail = (
-            f"{_requests(flow.requests)} ({format_money(flow.before_nano_usd)}) do not record it"
-        )
+        cost = format_money(flow.before_nano_usd)
+        detail = f"{_requests(flow.requests)} ({cost}) do not record the metadata"
         yield ReviewRow("!", "unknown", f"metadata {', '.join(metadata)}", detail)
 
 
@@ -185,8 +185,9 @@ def _requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-def _spend(flow: Flow) -> str:
-    return f"{format_money(flow.before_nano_usd)} → {format_money(flow.after_nano_usd)}"
+def _effect(flow: Flow, *words: str) -> str:
+    """Return the number of requests, then `words`, then their cost before and after."""
+    return ", ".join((_requests(flow.requests), *words, format_change(flow)))
 
 
 def _signed(percent: Decimal) -> str:

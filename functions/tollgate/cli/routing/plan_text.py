@@ -1,4 +1,4 @@
-"""Text of a review for a terminal."""
+"""Text output for a review."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ from tollgate.cli.routing.plan_rows import (
     align_rows,
     breaking_rows,
     deploy_rows,
+    format_change,
     format_money,
     format_percent,
     format_rise,
@@ -27,17 +28,17 @@ _NO_TRAFFIC: Final = (
 )
 
 DEPLOY_FIRST: Final = (
-    "Deploy first: until `make deploy`, `tollgate publish` refuses what the stack does not know."
+    "Deploy first: until `make deploy`, `tollgate publish` refuses names unknown to the stack."
 )
 
 
 def as_text(review: Review) -> str:
-    """Return the review as text, losses first."""
+    """Render a review as text, losses first."""
     return "\n".join(_lines(review))
 
 
 def describe_span(replay: TrafficReplay) -> str:
-    """Return the extent of a replay, such as `412,306 requests, 2026-11-14 to 2026-11-21`."""
+    """Return the size and days of a replay: `412,306 requests, 2026-11-14 to 2026-11-21`."""
     if not replay.requests:
         return "no requests"
     first, last = (
@@ -48,16 +49,16 @@ def describe_span(replay: TrafficReplay) -> str:
 
 
 def describe_exactness(replay: TrafficReplay) -> str:
-    """Return a sentence on the limits of a replay's figures."""
+    """Return sentences about the accuracy of a replay's figures."""
     recorded = format_percent(replay.as_recorded, replay.requests)
     sentences = (
-        f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
-        "of the requests went and cost as the base says."
+        f"Figures are for first attempts without cooldowns, at the recorded tokens and times; "
+        f"{recorded} of the requests had the route and cost of the base."
     )
     if replay.refused or replay.admitted:
-        sentences += " Spend is of what both serve."
+        sentences += " Spend covers requests that both revisions serve."
     if replay.unplanned:
-        sentences += f" {replay.unplanned:,} lost records do not describe their requests."
+        sentences += f" {replay.unplanned:,} records of lost requests could not be replayed."
     return sentences
 
 
@@ -101,27 +102,20 @@ def _red(line: str) -> str:
 
 def _figures(replay: TrafficReplay) -> Iterator[str]:
     flow = replay.served
-    spend = _from_to(flow.before_nano_usd, flow.after_nano_usd)
     dearest = ""
     if replay.dearest_before and replay.dearest_after:
-        before, after = replay.dearest_before.before_nano_usd, replay.dearest_after.after_nano_usd
-        dearest = f"   dearest request {_from_to(before, after)}"
-    yield f"Spend {spend} ({format_rise(flow.before_nano_usd, flow.after_nano_usd)}){dearest}"
+        before = format_money(replay.dearest_before.before_nano_usd)
+        after = format_money(replay.dearest_after.after_nano_usd)
+        dearest = f"   dearest request {before} → {after}"
+    yield f"Spend {format_change(flow)} ({format_rise(flow)}){dearest}"
     for day, later in replay.later.items():
-        costs = _from_to(later.before_nano_usd, later.after_nano_usd)
-        rise = format_rise(later.before_nano_usd, later.after_nano_usd)
-        yield f"Spend from {day} on {costs} ({rise})"
+        yield f"Spend from {day} on {format_change(later)} ({format_rise(later)})"
     if replay.moves:
         share = format_percent(replay.moved, replay.requests)
         yield f"Moved {replay.moved:,} of {replay.requests:,} requests ({share})"
-    if replay.worst is not None:
-        single = replay.worst
-        costs = _from_to(single.before_nano_usd, single.after_nano_usd)
-        yield f"Worst {make_printable(single.id)} for {make_printable(single.requested)}: {costs}"
-
-
-def _from_to(before_nano_usd: int, after_nano_usd: int) -> str:
-    return f"{format_money(before_nano_usd)} → {format_money(after_nano_usd)}"
+    if (worst := replay.worst) is not None:
+        names = f"{make_printable(worst.id)} for {make_printable(worst.requested)}"
+        yield f"Worst {names}: {format_change(worst)}"
 
 
 def _verdict(review: Review) -> str:

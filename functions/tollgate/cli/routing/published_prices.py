@@ -1,7 +1,6 @@
-"""Conversion of genai-prices to prices of a routing file, for review but never for bills.
+"""Conversion of prices in genai-prices to prices for a routing file; bills never use genai-prices.
 
-The package has prices by date, by hour and by size of the prompt, and needs no network. The
-conversion names units that a routing file cannot state.
+The package needs no network. The conversion reports units that a routing file cannot express.
 """
 
 import re
@@ -46,8 +45,8 @@ _RATES: Final = {
     "web_searches_kcount": "web_search",
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
-# The class whose rate is billed for a class that has no rate.
-_BILLED_AS: Final = {
+# Fallbacks: the class whose rate is billed for a class without a rate.
+BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
     "cache_write": "input",
@@ -57,9 +56,9 @@ _BILLED_AS: Final = {
     "image_input": "input",
     "image_output": "output",
 }
-# The rates of a result that may be charged for without any tokens.
+# Rates of results that may be billed without any tokens.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
-# Published hours have a fixed offset from UTC, so any day serves for their conversion.
+# Published hours have a fixed offset from UTC, so that any date works for their conversion.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
@@ -67,21 +66,23 @@ PublishedRates: TypeAlias = dict[str, Decimal]
 
 
 class Unpublished(LookupError):
-    """No price is published for an endpoint, or none that a routing file can state."""
+    """An endpoint without a published price that a routing file can express."""
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """The published price of one model from a day on."""
+    """The published price of a model from a day on."""
 
-    upstream: str  # the publisher's own name for the model
+    upstream: str
+    """The publisher's name for the model."""
     context: int | None
     price: PriceSection
     overrides: tuple[OverrideSection, ...]
-    unstatable: tuple[str, ...]  # published units for which a routing file has no rate
+    unstatable: tuple[str, ...]
+    """Published units for which a routing file has no rate."""
 
 
 def is_published(row: ProviderSection) -> bool:
-    """Return True if prices of a provider are published."""
+    """Return whether genai-prices has a provider's prices."""
     try:
         _publisher(row)
     except Unpublished:
@@ -92,12 +93,16 @@ def is_published(row: ProviderSection) -> bool:
 def find_published_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
 ) -> Published:
-    """Return the price of a provider's model from a day on; raise Unpublished if none exists."""
-    return convert_price(_model(_publisher(row), upstream), day, kind=kind)
+    """Return the price for a provider's model from a day on; raise Unpublished without one."""
+    publisher = _publisher(row)
+    model = publisher.find_model(upstream, all_providers=data.providers)
+    if model is None:
+        raise Unpublished(f"{publisher.name} has no price for {upstream}")
+    return convert_price(model, day, kind=kind)
 
 
 def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
-    """Return a published price in a routing file's form; raise Unpublished without token rates."""
+    """Return a published price as routing file sections; raise Unpublished without token rates."""
     base, later = _from(day, model)
     rates = _plain(base)
     known = _known_rates(kind)
@@ -107,7 +112,11 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
     missing = ({"input", "output"} if kind == "chat" else {"input"}) - rates.keys()
     if missing:
         raise Unpublished(f"{model.id} has no rate for {' and '.join(sorted(missing))}")
-    units = {unit for price in (base, *(it.prices for it in later)) for unit in _units(price)}
+    units = {
+        unit
+        for price in (base, *(conditional.prices for conditional in later))
+        for unit in _units(price)
+    }
     return Published(
         upstream=model.id,
         context=model.context_window,
@@ -118,10 +127,10 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
 
 
 def _known_rates(kind: WorkKind) -> Set[str]:
-    """Return the rates that a kind can have; some publishers state rates that no model can bill."""
+    """Return the rates that a kind of work can have; other published rates are ignored."""
     if kind == "chat":
         return frozenset(_RATES.values()) - _PIECES
-    # Published prices of cache reads are taken over for chat alone.
+    # Published prices for cache reads are used only for chat.
     return WORK_KINDS[kind].rates - {"cache_read"}
 
 
@@ -132,26 +141,17 @@ def _publisher(row: ProviderSection) -> Provider:
     for provider in data.providers:
         if address and re.match(provider.api_pattern, address):
             return provider
-    raise Unpublished("prices of this provider are not published")
-
-
-def _model(publisher: Provider, upstream: str) -> ModelInfo:
-    found = publisher.find_model(upstream, all_providers=data.providers)
-    if found is None:
-        raise Unpublished(f"{publisher.name} has no price for {upstream}")
-    return found
+    raise Unpublished("this provider's prices are not published")
 
 
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:
-    """Return the price of a day, and the prices that replace it at some hours or from a later day.
-
-    If several prices apply at once, the last one counts.
-    """
+    """Return the price on a day, and the prices that replace it at some hours or on later days."""
     if isinstance(model.prices, ModelPrice):
         return model.prices, ()
     first = 0
     for index, conditional in enumerate(model.prices):
         constraint = conditional.constraint
+        # If several prices apply, the last one counts.
         if constraint is None or (
             isinstance(constraint, StartDateConstraint) and constraint.start_date <= day
         ):
@@ -160,7 +160,7 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Yield tiers and later prices, which state every rate because they replace the whole price."""
+    """Yield tiers and later prices; a later price states every rate, since it replaces them all."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:
@@ -173,23 +173,23 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 
 
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
-    """Return the rates billed for classes without a rate; requests without a rate are free."""
+    """Return the billed rates for classes without a rate; 0 for a class without a fallback."""
     return {
-        name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
+        name: rates[_billed_like(name, rates)] if name in BILLED_AS else Decimal(0)
         for name in unstated
     }
 
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
-    """Return the class whose rate is billed for a class without a rate."""
-    like = _BILLED_AS[name]
-    return like if like in stated else _billed_like(like, stated)
+    """Return the first fallback of a class that has a rate."""
+    fallback = BILLED_AS[name]
+    return fallback if fallback in stated else _billed_like(fallback, stated)
 
 
 def _tiers(
     price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
 ) -> Iterator[OverrideSection]:
-    """Yield the rates of larger prompts, with the rates at which `unstated` classes are billed."""
+    """Yield the overrides for large prompts, including the billed rates of `unstated` classes."""
     stated = _plain(price)
     by_size: dict[int, PublishedRates] = {}
     for unit, amount in _units(price).items():
@@ -198,9 +198,9 @@ def _tiers(
                 by_size.setdefault(tier.start, {})[_RATES[unit]] = tier.price
     for size, rates in sorted(by_size.items()):
         following = {
-            name: rates[like]
+            name: rates[fallback]
             for name in unstated
-            if name in _BILLED_AS and (like := _billed_like(name, stated)) in rates
+            if name in BILLED_AS and (fallback := _billed_like(name, stated)) in rates
         }
         yield _override({**when, "prompt_tokens_over": size}, rates | following)
 
@@ -208,7 +208,7 @@ def _tiers(
 def _when(conditional: ConditionalPrice) -> dict[str, object]:
     constraint = conditional.constraint
     if constraint is None:
-        raise TypeError("a price without a condition replaces all before it")
+        raise TypeError("a price without a condition is not an override")
     if isinstance(constraint, StartDateConstraint):
         return {"from": constraint.start_date}
     return {"utc_window": f"{_minute(constraint.start_time)}-{_minute(constraint.end_time)}"}
@@ -226,7 +226,7 @@ def _override(when: Mapping[str, object], rates: PublishedRates) -> OverrideSect
 
 
 def _plain(price: ModelPrice) -> PublishedRates:
-    """Return the rates of a prompt below all tiers."""
+    """Return the rates for a prompt below all tiers."""
     return {
         _RATES[unit]: (amount.base if isinstance(amount, TieredPrices) else amount)
         / (1000 if unit in _PER_THOUSAND else 1)

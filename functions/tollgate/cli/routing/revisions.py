@@ -1,4 +1,4 @@
-"""Reading of a routing file in the working tree, in another file, or at a revision of git."""
+"""Reader of a routing file from the working tree, another file or a git revision."""
 
 import posixpath
 import shutil
@@ -34,23 +34,24 @@ class Revision(Struct, frozen=True, kw_only=True):
     """A routing file at a revision."""
 
     name: str
-    routing: Routing | None  # None if the file has errors or is missing
+    routing: Routing | None
+    """None if the file has errors or is missing."""
     problems: tuple[Problem, ...] = ()
     exists: bool = True
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems that forbid using the file."""
+        """The problems with severity `error`."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog as functions read it; an empty one without a routing."""
+        """The compiled catalog; an empty one if `routing` is None."""
         return Catalog.from_json(canonical_json(self.routing or Routing(version=1)))
 
 
 def read_file(file: Path, name: str, today: date) -> Revision:
-    """Return a file on this machine, with the files that it includes."""
+    """Read a file on this machine and the files that it includes."""
     found = inspect(file, dev=False, today=today, variables=Settings().variables)
     return Revision(
         name=name, routing=found.routing, problems=found.problems, exists=file.is_file()
@@ -58,7 +59,7 @@ def read_file(file: Path, name: str, today: date) -> Revision:
 
 
 def read_commit(reference: str, file: Path, today: date) -> Revision:
-    """Return a file of a commit, with the files of the same commit that it includes."""
+    """Read a file in a commit and the files in this commit that it includes."""
     commit = resolve_commit(reference)
     top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
     try:
@@ -82,41 +83,40 @@ def read_commit(reference: str, file: Path, today: date) -> Revision:
 
 
 def resolve_commit(reference: str) -> str:
-    """Return the full hash of the commit that a reference names."""
+    """Return the full hash of a commit."""
     if not reference or reference.startswith("-"):
         raise click.ClickException(f"{reference!r} is not a revision of git.")
     arguments = ("rev-parse", "--verify", "--end-of-options", f"{reference}^{{commit}}")
     return _git(*arguments, refusal=f"{reference!r} is not a revision of git").decode().split()[-1]
 
 
-def find_merge_base(one: str, other: str) -> str:
-    """Return the last commit that two commits have in common."""
-    return _git("merge-base", resolve_commit(one), resolve_commit(other)).decode().strip()
+def find_merge_base(first: str, second: str) -> str:
+    """Return the last common ancestor of two commits."""
+    return _git("merge-base", resolve_commit(first), resolve_commit(second)).decode().strip()
 
 
 def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
-    """Yield every file of a commit that an `include` may match; `inspect` later matches exactly."""
+    """Yield each file in a commit that an `include` may match; `inspect` later matches exactly."""
     globs = read_document(root / path, path).value(("include",))
     folder = posixpath.dirname(path)
     found: set[str] = set()
     for glob in globs if isinstance(globs, tuple) else ():
-        wanted = posixpath.normpath(posixpath.join(folder, str(glob)))
-        # `..` is allowed only at the beginning: after a folder such as `**`, which may match no
-        # folder, it could lead anywhere.
+        pattern = posixpath.normpath(posixpath.join(folder, str(glob)))
+        # `..` is allowed only at the beginning. After `**`, which may match no folder, `..` could
+        # lead anywhere.
         inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
-        if wanted.startswith(("/", "..")) or ".." in inside:
+        if pattern.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
-        # fnmatch's `*` crosses folders, and `**/` may match no folder: this matches more files,
-        # never fewer.
-        loose = wanted.replace("**/", "*")
-        found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == wanted}
+        # In fnmatch, `*` also matches `/`, so that this finds too many files, but misses none.
+        loose = pattern.replace("**/", "*")
+        found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == pattern}
     if len(found) > FILES_MAX:
         raise click.ClickException(f"{path} includes more than {FILES_MAX} files.")
     yield from sorted(found - {path})
 
 
 def _blobs(commit: str) -> dict[str, str]:
-    """Return path and blob of a commit's regular files, up to the size of a routing file."""
+    """Return a commit's regular files, up to the maximum size of a routing file: blobs by path."""
     blobs: dict[str, str] = {}
     for row in _git("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         if row:
@@ -130,9 +130,9 @@ def _blobs(commit: str) -> dict[str, str]:
 def _write(root: Path, path: str, blob: str) -> None:
     if ".." in PurePosixPath(path).parts:
         raise click.ClickException(f"{path} is not the path of a file.")
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(_git("cat-file", "blob", blob))
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(_git("cat-file", "blob", blob))
 
 
 def _without_folder(problem: Problem, root: Path) -> Problem:

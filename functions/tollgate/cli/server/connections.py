@@ -1,4 +1,4 @@
-"""Limits on request heads, and on the time that connections wait for a request."""
+"""Limits on the size of request heads, and on connections that wait for a request."""
 
 import asyncio
 import contextlib
@@ -24,23 +24,22 @@ _GONE_WITHIN_S: Final = 1.0
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """Limits on request heads, and on connections without a request."""
+    """Limits on request heads and on connections that wait for a request."""
 
     head_bytes_max: int = 16_384
-    """Bytes of the request line and the headers."""
+    """Maximum size of the request line and the headers."""
     waiting_s: float = 75
     """Seconds that a connection may wait for the head of its first or next request.
 
-    Load balancers close an idle connection after 60 s. A longer limit here makes sure that no load
-    balancer sends a request into a connection that is being closed (ELB user guide, "Connection
-    idle timeout", 2026-11-21).
+    Load balancers close idle connections after 60 s. With a longer limit here, no load balancer
+    sends a request into a closing connection (ELB user guide, "Connection idle timeout", 2026-11).
     """
     waiting_max: int = 500
-    """Connections that may wait. One more closes the connection that has waited longest."""
+    """Maximum number of waiting connections; above it, the longest waiting one is closed."""
 
 
 class _Connection(socket.socket):
-    """An accepted connection that reports when it is closed."""
+    """An accepted connection that calls `on_close` when it is closed."""
 
     requests = 0
 
@@ -56,15 +55,11 @@ class _Connection(socket.socket):
 
 
 class GuardedListener(socket.socket):
-    """A listening socket that closes connections on which no request arrives in time.
-
-    `RequestGuard` reports when requests begin and end.
-    """
+    """A listening socket that closes connections on which no request arrives in time."""
 
     def __init__(self, family: int, limits: ConnectionLimits) -> None:
-        # asyncio disables Nagle's algorithm only for sockets that name their protocol. With Nagle's
-        # algorithm, small answers on a reused connection wait 40 ms for the client's delayed
-        # acknowledgement.
+        # asyncio disables Nagle's algorithm only for sockets with a protocol. Otherwise, small
+        # answers on a reused connection would wait 40 ms for the client's delayed acknowledgement.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.limits = limits
         self._open: dict[Any, _Connection] = {}
@@ -79,13 +74,13 @@ class GuardedListener(socket.socket):
         return connection, address
 
     def begin_request(self, client: Any) -> None:
-        """Record that the head of a request has arrived from an address."""
+        """Record that a request head has arrived from a client address."""
         if (connection := self._open.get(client)) is not None:
             connection.requests += 1
             self._stop_waiting(connection)
 
     def end_request(self, client: Any) -> None:
-        """Record that a request has been answered; the next request may have begun before."""
+        """Record that a request has been answered; the next request may have begun already."""
         if (connection := self._open.get(client)) is not None:
             connection.requests -= 1
             if not connection.requests:
@@ -99,8 +94,8 @@ class GuardedListener(socket.socket):
 
     def _end(self, connection: _Connection) -> None:
         self._stop_waiting(connection)
-        # After this, uvicorn reads the end of the stream and closes the connection once its last
-        # answer is sent. If the client has reset the connection meanwhile, the shutdown fails.
+        # uvicorn then reads the end of the stream, and closes the connection after its last answer.
+        # If the client has reset the connection, the shutdown fails.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
@@ -115,7 +110,7 @@ class GuardedListener(socket.socket):
 
 
 class RequestGuard:
-    """An app in front of all routes that refuses long heads, and bodies that state two lengths."""
+    """An ASGI app that refuses long request heads and bodies with two lengths before all routes."""
 
     def __init__(self, app: ASGIApp, listener: GuardedListener, ids: IdSource) -> None:
         self._app = app
@@ -132,7 +127,7 @@ class RequestGuard:
             try:
                 await send(message)
             except h11.LocalProtocolError as refused:
-                # uvicorn has answered a malformed body with 400, and closes the connection.
+                # uvicorn has refused a malformed body with status 400, and closes the connection.
                 if await _is_gone(receive):
                     raise ClientGone from refused
                 raise
@@ -151,7 +146,7 @@ class RequestGuard:
         if size > self._head_bytes_max:
             limit = f"{self._head_bytes_max} bytes"
             return self._refuse(f"The request line and the headers have more than {limit}.")
-        # A proxy that goes by the other length would see another request in the same bytes (RFC
+        # A proxy that uses the other length would find a different request in the same bytes (RFC
         # 9112, 6.1 and 11.2).
         if {_CONTENT_LENGTH, _TRANSFER_ENCODING} <= {name for name, _ in headers}:
             return self._refuse(
@@ -160,7 +155,7 @@ class RequestGuard:
         return None
 
     def _refuse(self, message: str) -> ASGIApp:
-        """Return the refusal in the form of the routes' errors; it closes the connection."""
+        """Return a reply with an error as routes send it, which closes the connection."""
         request_id = self._ids.new_id()
         refusal: GatewayError = RequestError(ErrorCode.INVALID_REQUEST, message)
         reply = openai_reply(refusal, request_id)
@@ -169,7 +164,7 @@ class RequestGuard:
 
 
 async def _is_gone(receive: Receive) -> bool:
-    """Return whether the connection closes within a second; if not, the failed send is a defect."""
+    """Return whether the connection closes within a second."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GONE_WITHIN_S):
             while (await receive())["type"] != "http.disconnect":

@@ -5,12 +5,14 @@ import contextlib
 import json
 import logging
 import os
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import click
-from msgspec import Struct
 
+from tollgate.cli.options import routing_option
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
@@ -20,10 +22,10 @@ from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.cli.server.upkeep import roll_up, sweep
-from tollgate.cli.server.usable_providers import describe_providers, describe_tools
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
@@ -38,21 +40,13 @@ from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 _log = logging.getLogger(__name__)
 
 _START_S: Final = 20.0
-# Interval of a deployed stack's sweeper.
+# Interval of the sweeper in a deployed stack.
 _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
+# More lines would push the example request off the screen.
+_EXPORTS_MAX: Final = 9
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
-
-
-class DevOptions(Struct, frozen=True, kw_only=True):
-    """Options of the command line."""
-
-    port: int
-    routing: Path
-    state: Path
-    ready_file: Path | None
-    """File that is written once the server answers, and deleted when it stops."""
 
 
 @click.command()
@@ -63,29 +57,22 @@ class DevOptions(Struct, frozen=True, kw_only=True):
     type=click.IntRange(0, 65_535),
     help="Port on localhost; 0 picks one.",
 )
-@click.option(
-    "--routing",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file to serve.",
-)
+@routing_option("--routing", "The routing file to serve.")
 @click.option(
     "--state",
     default=Path(".dev"),
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the local database and keys.",
+    help="Folder for the local database and keys.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that gets {base_url, key, management_key, pid} as JSON once the server answers.",
+    help="File to write {base_url, key, management_key, pid} to as JSON once the server answers.",
 )
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    options = DevOptions(port=port, routing=routing, state=state, ready_file=ready_file)
     source = RoutingSource(routing)
     try:
         catalog = source.read()
@@ -97,28 +84,31 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
         ministack(state) as store,
     ):
         try:
-            asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
+            asyncio.run(_serve(source, catalog, listener, store=store, ready_file=ready_file))
         except InvalidSignIn as invalid:
             raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+        click.echo("Stopped.")
 
 
 async def _serve(
-    options: DevOptions,
     source: RoutingSource,
     catalog: Catalog,
-    *,
     listener: GuardedListener,
+    *,
     store: Ministack,
+    ready_file: Path | None,
 ) -> None:
     clock, metrics = SystemClock(), ServerMetrics()
     journal = MeasuringJournal(TerminalJournal(), metrics)
-    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
+    settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=store.state / "objects")
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _wait_for_store(stores, clock, store)
         administration = wire_administration(settings, stores, clock)
-        keys = await seed(administration.keys, administration.credits, options.state)
+        keys = await seed(administration.keys, administration.credits, store.state)
 
         reader = wire_local_reader()
 
@@ -136,27 +126,26 @@ async def _serve(
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        beside = (
+        background = (
             asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace))),
             asyncio.create_task(_keep_up(settings, stores, clock)),
         )
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
-            _announce(options, catalog, listener, keys=keys, providers=providers)
+            if ready_file is not None:
+                _write_ready_file(ready_file, _base_url(listener), keys)
+            _announce(catalog, store, listener, keys=keys, providers=providers)
             await serving
-        for task in beside:
+        for task in background:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await server.until_settled()
-    if options.ready_file is not None:
-        options.ready_file.unlink(missing_ok=True)
-    click.echo("Stopped.")
 
 
 async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
-    """Run the scheduled work of a stack's functions, which nothing else runs on this machine."""
+    """Run the work of a stack's scheduled functions, every five minutes and without end."""
     while True:
         for work in (sweep, roll_up):
             try:
@@ -181,41 +170,82 @@ async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> Non
 
 
 def _announce(
-    options: DevOptions,
     catalog: Catalog,
+    store: Ministack,
     listener: GuardedListener,
     *,
     keys: LocalKeys,
     providers: str,
 ) -> None:
-    base_url = f"http://localhost:{listener.getsockname()[1]}/api/v1"
-    if options.ready_file is not None:
-        ready = {
-            "base_url": base_url,
-            "key": keys.inference,
-            "management_key": keys.management,
-            "pid": os.getpid(),
-        }
-        written = options.ready_file.with_suffix(".part")
-        written.unlink(missing_ok=True)
-        # The file contains keys, so it must never be readable by others, not even while it is
-        # written.
-        handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(ready, file)
-        written.replace(options.ready_file)
     click.echo(
         _WELCOME.format(
             models=len(catalog.models),
             model=_EXAMPLE if _EXAMPLE in catalog.models else min(catalog.models, default=_EXAMPLE),
             sha=catalog.sha[:7],
-            state=options.state,
-            base_url=base_url,
+            state=store.state,
+            base_url=_base_url(listener),
             key=keys.inference,
             management_key=keys.management,
             providers=providers,
         )
     )
+
+
+def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
+    ready = {
+        "base_url": base_url,
+        "key": keys.inference,
+        "management_key": keys.management,
+        "pid": os.getpid(),
+    }
+    written = ready_file.with_suffix(".part")
+    written.unlink(missing_ok=True)
+    # The file contains keys, so that other users must never be able to read it.
+    handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        json.dump(ready, file)
+    written.replace(ready_file)
+
+
+def _base_url(listener: GuardedListener) -> str:
+    return f"http://localhost:{listener.getsockname()[1]}/api/v1"
+
+
+def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
+    """Return a line for each server tool without a key, with the remedy."""
+    return "".join(
+        f"\n  {name:<15} without its key: {describe_remedy((credential,))}"
+        for name, credential in places.items()
+    )
+
+
+def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:
+    """Return lines with usable providers and an `export` for others, by number of models."""
+    offers = Counter(
+        endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
+    )
+    places = dict(sorted(places.items(), key=lambda each: -offers[each[0]]))
+    usable = ", ".join(slug for slug, credential in places.items() if credential is None)
+    lines = [f"  usable here     {usable or 'no provider'}"]
+    missing: dict[tuple[str, ...], list[str]] = {}
+    for slug, credential in places.items():
+        if credential is not None:
+            missing.setdefault(credential.variables, []).append(slug)
+    without_variable = missing.pop((), None)
+    if without_variable:
+        lines.append(f"  not usable      {', '.join(without_variable)}: no variable is named")
+    if missing:
+        lines.append("  without a key   the others; export one, then start again:")
+        # Each variable has its own line, even if a provider needs several variables.
+        exports = [
+            (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
+        ]
+        shown, hidden = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
+        width = max(len(setting) for setting, _ in shown)
+        lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
+        if hidden:
+            lines.append(f"    and {len(hidden)} more, see the providers in the routing file")
+    return "\n".join(lines)
 
 
 _WELCOME: Final = """\

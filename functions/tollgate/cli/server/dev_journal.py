@@ -1,4 +1,4 @@
-"""The journal of the local server: one line on the terminal for each generation."""
+"""Journal of the local server, which prints one line for each generation."""
 
 import logging
 from typing import Final
@@ -16,7 +16,7 @@ class TerminalJournal:
     """A journal that prints generations to the terminal."""
 
     def settled(self, record: GenerationRecord) -> None:
-        """Print outcome, cost, tokens or other units, duration and attempts."""
+        """Print a generation's outcome, cost, usage, duration and attempts."""
         outcome = f"{record.outcome:<9}"
         colour = "green" if record.outcome == "ok" else "yellow"
         tried = " → ".join(
@@ -38,11 +38,11 @@ class TerminalJournal:
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Print the endpoint that begins a cooldown."""
+        """Print the id of an endpoint whose cooldown begins."""
         click.secho(f"cooldown  {endpoint_id}", fg="yellow")
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Print why a catalog is not served, and which one is served."""
+        """Print why a catalog is not served, and which catalog is served instead."""
         click.secho(f"rejected  {what}: {failure}; {serving[:12]} is served", fg="red")
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:

@@ -1,4 +1,4 @@
-"""`GET /metrics` next to the whole app, whose replies are counted."""
+"""An ASGI app that serves `GET /metrics` and counts the replies of the whole app."""
 
 import asyncio
 import hmac
@@ -18,26 +18,26 @@ from tollgate.core.errors import ErrorCode
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
 
 PATH: Final = "/metrics"
-# Label of routes that are not metered, and of unknown paths.
+# Label for unmetered routes and unknown paths.
 _API: Final = "api"
-# Longest error body that is searched for its code.
+# Maximum number of bytes to read from an error body to find its code.
 _ERROR_BYTES_MAX: Final = 65_536
 _CODES: Final = frozenset(code.value for code in ErrorCode)
-# Headers that proxies add: such a request may come from any machine, though it arrives by loopback.
+# Headers that proxies add to requests, which may then come from any machine.
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 class MetricsAccess(Struct, frozen=True, kw_only=True):
-    """The readers of the metrics; by default there are none."""
+    """The clients that may read the metrics; none by default."""
 
     token: str | None = None
-    """The token in the header `Authorization: Bearer`."""
+    """A bearer token that may read the metrics."""
     loopback: bool = False
-    """True if every program on this machine may read the metrics, except through a proxy."""
+    """True if all programs on this machine may read the metrics, but not through a proxy."""
 
     @property
     def is_open(self) -> bool:
-        """True if anybody may read the metrics."""
+        """True if any client may read the metrics."""
         return self.loopback or self.token is not None
 
     def admits(self, scope: Scope) -> bool:
@@ -52,7 +52,7 @@ class MetricsAccess(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredApp:
-    """An app that serves `GET /metrics`, and counts the replies of another app."""
+    """An ASGI app that serves `GET /metrics`, and counts the replies of an inner app."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, access: MetricsAccess) -> None:
         self._app = app
@@ -111,7 +111,7 @@ def _is_of_this_machine(address: str) -> bool:
 
 
 def _code_of(body: bytes) -> str:
-    """Return the error code in a reply's body, or "" if the body has no known code."""
+    """Return the error code in a reply's body; "" if the body has no known code."""
     try:
         decoded = pydantic_core.from_json(body)
     except ValueError:

@@ -1,8 +1,4 @@
-"""Metrics of a server process for Prometheus, from the same facts as the log lines.
-
-A metric of `observability/emf.py` has the same meaning here, and a name derived from its name
-there.
-"""
+"""Prometheus metrics for a server process, with the meanings in `observability/emf.py`."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +30,7 @@ from tollgate.observability.emf import (
     measure,
 )
 
-# Most values of one label. A catalog has few, but a process may serve many catalogs in turn.
+# Maximum number of values for a label, since a process may serve many catalogs over time.
 _VALUES_MAX: Final = 500
 _OTHER: Final = "other"
 _NONE: Final = ""
@@ -44,10 +40,10 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ServerMetrics:
-    """The counters of this process since its start."""
+    """Metrics of this process since its start."""
 
     def __init__(self) -> None:
-        # Series with the time of creation would double the size of the reply, and nobody uses them.
+        # Series with creation times would double the size of the reply, and nobody uses them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -59,7 +55,7 @@ class ServerMetrics:
             "tollgate_requests", "Requests by route and status.", ("route", "status")
         )
         self._refusals = self._counter(
-            "tollgate_refusals", "Errors that callers got, by code.", ("route", "code")
+            "tollgate_refusals", "Errors sent to callers, by code.", ("route", "code")
         )
         self._usage = self._counter(
             "tollgate_usage", "Tokens and other units by class.", ("model", "provider", "kind")
@@ -70,12 +66,12 @@ class ServerMetrics:
         self._defects = self._counter("tollgate_defects", "Unexpected errors of the gateway.", ())
         self._in_flight = Gauge(
             "tollgate_requests_in_flight",
-            "Metered requests that are being answered, each of which has a hold.",
+            "Metered requests that are being answered; each has a hold.",
             registry=self._registry,
         )
         self._tasks = Gauge(
             "tollgate_tasks",
-            "Tasks of the event loop that have not ended.",
+            "Unfinished tasks in the event loop.",
             registry=self._registry,
         )
 
@@ -88,27 +84,27 @@ class ServerMetrics:
         self._tasks.set(count)
 
     def begin_request(self) -> None:
-        """Count a metered request that begins."""
+        """Count the start of a metered request."""
         self._in_flight.inc()
 
     def end_request(self) -> None:
-        """Count a metered request that has settled."""
+        """Count the end of a metered request."""
         self._in_flight.dec()
 
     def count_reply(self, route: str, status: str) -> None:
-        """Count a reply."""
+        """Count a reply by route and status."""
         self._requests.labels(route, status).inc()
 
     def count_refusal(self, route: str, code: str) -> None:
-        """Count an error by its code."""
+        """Count an error by route and code."""
         self._refusals.labels(route, code).inc()
 
     def count_defect(self) -> None:
-        """Count a defect of the gateway."""
+        """Count an unexpected error."""
         self._defects.inc()
 
     def count_generation(self, record: GenerationRecord) -> None:
-        """Count a generation that has settled, its usage and its attempts."""
+        """Count a settled generation, with its usage and attempts."""
         served = {
             "model": self._bounded("model", record.model),
             "provider": self._bounded("provider", record.provider),
@@ -129,15 +125,15 @@ class ServerMetrics:
                 self._add(ATTEMPTS_FAILED, 1, {"provider": provider, "error": attempt.error})
 
     def count(self, metric: Metric, **labels: str) -> None:
-        """Add one to a metric; the number of label values is bounded."""
+        """Add one to a metric; excess label values become `other`."""
         self._add(metric, 1, {name: self._bounded(name, value) for name, value in labels.items()})
 
     def _add(self, metric: Metric, value: int, labels: Mapping[str, str]) -> None:
         name = prometheus_name(metric)
-        made = self._made.get(name)
-        if made is None:
-            made = self._made[name] = self._make(metric, name, tuple(labels))
-        child = made.labels(**labels) if labels else made
+        collector = self._made.get(name)
+        if collector is None:
+            collector = self._made[name] = self._make(metric, name, tuple(labels))
+        child = collector.labels(**labels) if labels else collector
         if isinstance(child, Histogram):
             child.observe(value / 1_000)
         else:
@@ -153,7 +149,7 @@ class ServerMetrics:
         return Counter(name, words, labels, registry=self._registry)
 
     def _bounded(self, label: str, value: str | None) -> str:
-        """Return the value of a label, or `other` once the label has too many values."""
+        """Return a label's value, or `other` if the label has too many values."""
         known = self._values.setdefault(label, set())
         if value is None or value in known:
             return value or _NONE
@@ -164,13 +160,13 @@ class ServerMetrics:
 
 
 def prometheus_name(metric: Metric) -> str:
-    """Return a metric's name in Prometheus, without the suffix `_total` of a counter."""
+    """Return a metric's name for Prometheus, without the counter suffix `_total`."""
     words = _WORD.sub("_", metric.name).lower()
     return f"tollgate_{words}_seconds" if metric.unit == "Milliseconds" else f"tollgate_{words}"
 
 
 class MeasuringJournal:
-    """A journal that counts each event before the log gets it."""
+    """A journal that counts each event, then passes it to another journal."""
 
     def __init__(self, journal: Journal, metrics: ServerMetrics) -> None:
         self._journal = journal
@@ -187,16 +183,16 @@ class MeasuringJournal:
         self._journal.unsettled(record, failure)
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Count and log an endpoint that enters its cooldown."""
+        """Count and log the start of an endpoint's cooldown."""
         self._metrics.count(ENDPOINTS_RESTED, endpoint=endpoint_id)
         self._journal.endpoint_cooled_down(endpoint_id)
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Count and log a publication that cannot be served."""
+        """Count and log a catalog that cannot be served."""
         self._metrics.count(CATALOGS_REJECTED)
         self._journal.catalog_rejected(what, failure, serving=serving)
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
-        """Count and log a defect."""
+        """Count and log an unexpected error."""
         self._metrics.count_defect()
         self._journal.unexpected_error(error, request_id)

@@ -1,4 +1,4 @@
-"""The embedded DynamoDB of the local server: ministack as a child process."""
+"""DynamoDB for the local server: ministack as a child process."""
 
 import fcntl
 import os
@@ -19,47 +19,41 @@ _STOP_S: Final = 10.0
 
 
 class Ministack(Struct, frozen=True):
-    """A running ministack."""
+    """A running ministack process and its files."""
 
+    state: Path
     url: str
     child: subprocess.Popen[bytes]
     log: Path
 
     def raise_if_stopped(self) -> None:
-        """Raise ClickException if the child process has ended by itself."""
+        """Raise ClickException if the child process has ended."""
         if self.child.poll() is not None:
             raise click.ClickException(f"ministack stopped; see {self.log}")
 
 
 @contextmanager
 def lock_folder(state: Path) -> Iterator[None]:
-    """Lock a state folder for this process; raise ClickException if another process holds the lock.
-
-    Without the lock, the last of two servers to stop would overwrite the other's tables.
-    """
+    """Lock a state folder for one server; raise ClickException if the folder is locked."""
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as taken:
             raise click.ClickException(
-                f"Another `tollgate dev` uses the state in {state}/; stop it, or use another "
-                "folder and port here: `--state DIRECTORY --port PORT`."
+                f"Another `tollgate dev` uses the state in {state}/; stop that process, or use "
+                "another folder and port: `--state DIRECTORY --port PORT`."
             ) from taken
         yield
 
 
 @contextmanager
 def ministack(state: Path) -> Iterator[Ministack]:
-    """Run ministack on 127.0.0.1, and stop it on exit.
-
-    ministack writes its tables to `state` when it stops. If it is killed, later changes are lost.
-    """
+    """Run ministack on 127.0.0.1, and stop it on exit, so that it writes its tables to `state`."""
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
-        # The child gets its own session, so that Ctrl-C reaches only this process, which stops the
-        # server first.
+        # In its own session, the child gets no Ctrl-C, so that the server can stop first.
         child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
             [_executable()],
             env=_environment(state.resolve(), port),
@@ -69,7 +63,7 @@ def ministack(state: Path) -> Iterator[Ministack]:
             start_new_session=True,
         )
     try:
-        yield Ministack(f"http://127.0.0.1:{port}", child, log)
+        yield Ministack(state, f"http://127.0.0.1:{port}", child, log)
     finally:
         child.send_signal(signal.SIGTERM)
         try:

@@ -1,4 +1,4 @@
-"""Reload of the routing file in `tollgate dev`: each valid version replaces the last one."""
+"""Reload of a changed routing file in `tollgate dev`."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,26 +23,26 @@ _Stamps = dict[Path, tuple[int, int] | None]
 
 
 class Reloaded(Generic[Made]):
-    """The latest catalog, or what `make` builds from it. Implements `Catalogs` and `Gateways`."""
+    """The object built from the latest catalog; implements `Catalogs` and `Gateways`."""
 
     def __init__(self, catalog: Catalog, make: Callable[[Catalog], Made]) -> None:
         self._make = make
         self._made = make(catalog)
 
     async def for_key(self, key_id: str | None) -> Made:
-        """Return the same object for every key."""
+        """Return the current object, which is the same for every key."""
         return self._made
 
     async def finish_loading(self) -> None:
         """Return immediately, because nothing loads in the background."""
 
     def replace(self, catalog: Catalog) -> None:
-        """Serve later requests by this catalog; running requests keep theirs."""
+        """Build the object for later requests from another catalog."""
         self._made = self._make(catalog)
 
 
 class RoutingSource:
-    """A routing file on disk and the files it includes, also those for development."""
+    """A routing file on disk, with all files that it includes, also those for development."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,9 +50,8 @@ class RoutingSource:
         self._stamps: _Stamps = {}
 
     def read(self) -> Catalog:
-        """Return the catalog of the files; raise InvalidRouting with every error."""
-        # The stamps are taken before the files are read, so that a file saved meanwhile counts as
-        # changed.
+        """Return the compiled catalog; raise InvalidRouting with all errors."""
+        # Stamps are taken before reading, so that a file saved during the read counts as changed.
         before = self._stamps_now()
         inspection = inspect(self._path, dev=True, variables=Settings().variables)
         self._globs = inspection.globs
@@ -62,11 +61,11 @@ class RoutingSource:
         return Catalog.from_json(compile_routing(inspection.routing).content)
 
     def has_changed(self) -> bool:
-        """Return whether a file has changed since `read`, or a glob matches other files."""
+        """Return whether a file, or the set of included files, has changed since `read`."""
         return self._stamps_now() != self._stamps
 
     async def watch(self, clock: Clock, takers: Sequence[Callable[[Catalog], None]]) -> None:
-        """Pass each valid catalog that is saved to the takers; print the errors of invalid ones."""
+        """Pass each new valid catalog to the takers; print the errors in an invalid file."""
         while True:
             await clock.sleep(_EVERY_S)
             if not await asyncio.to_thread(self.has_changed):
@@ -85,12 +84,12 @@ class RoutingSource:
             )
 
     def _stamps_now(self) -> _Stamps:
-        others = (find_included(self._path, glob).files for glob in self._globs)
-        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(others))}
+        included = (find_included(self._path, glob).files for glob in self._globs)
+        return {file: _stamp(file) for file in (self._path, *chain.from_iterable(included))}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Return modification time and size of a file, or None if it does not exist."""
+    """Return a file's modification time and size, or None if the file does not exist."""
     try:
         status = file.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Initial content of a new local state: credit, an inference key and a management key."""
+"""Initial content of a local state folder: credit, an inference key and a management key."""
 
 import json
 from decimal import Decimal
@@ -29,16 +29,15 @@ class LocalKeys(Struct, frozen=True, kw_only=True):
 
 
 async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
-    """Make sure that there is credit and that both keys work; calling it again changes nothing."""
+    """Grant credit once, replace keys that no longer work, and return the secrets."""
     await money.grant(WORKSPACE_ID, "local-start", nano_usd(_GRANT_USD), "tollgate dev", by=_BY)
     file = state / "keys.json"
-    known = json.loads(file.read_text()) if file.exists() else {}
+    stored = json.loads(file.read_text()) if file.exists() else {}
     local = LocalKeys(
-        inference=await _renew(keys, known.get("inference"), "inference"),
-        management=await _renew(keys, known.get("management"), "management"),
+        inference=await _renew(keys, stored.get("inference"), "inference"),
+        management=await _renew(keys, stored.get("management"), "management"),
     )
-    # The file is written under another name and then renamed, because half a file would prevent
-    # every later start.
+    # The file is renamed once it is complete, because a partial file would prevent later starts.
     written = file.with_suffix(".part")
     written.touch(mode=0o600)
     written.write_text(json.dumps(asdict(local)))
@@ -47,14 +46,14 @@ async def seed(keys: KeyStore, money: CreditStore, state: Path) -> LocalKeys:
 
 
 async def _renew(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
-    """Return the known secret if its key still works, or the secret of a new key."""
+    """Return the stored secret if its key still works, or else the secret of a new key."""
     if secret is not None:
         try:
             await keys.authenticate(secret)
         except AccessError:
             secret = None
     if secret is None:
-        # A disabled key, or a key whose secret is lost, keeps its name.
+        # A disabled key, or a key with a lost secret, still has its name.
         label = choose_free_name(await keys.names(WORKSPACE_ID), f"local {role}")
         new = NewKey(workspace_id=WORKSPACE_ID, label=label, role=role)
         secret = (await keys.create(new, by=_BY)).secret

@@ -1,19 +1,31 @@
-"""`tollgate serve`: the gateway over a deployed stack's tables, on any host."""
+"""`tollgate serve`: the gateway on any host, with the tables of a deployed stack."""
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
 
 import click
+from starlette.types import ASGIApp
 
 from tollgate.cli.server.connections import GuardedListener
-from tollgate.cli.server.served_app import open_app
+from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
+from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
+from tollgate.wiring.catalog import wire_catalog_follower
+from tollgate.wiring.files import wire_files
+from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.observation import add_request_hooks, wire_observation
+from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
 
 @click.command()
@@ -30,13 +42,13 @@ from tollgate.sign_in.configuration import InvalidSignIn
     default=100,
     show_default=True,
     type=click.IntRange(0),
-    help="Seconds that streams may still run after SIGTERM.",
+    help="Seconds that streams may run after SIGTERM.",
 )
 def serve(host: str, port: int, drain_s: int) -> None:
-    """Serve the gateway by one process, which uses one core.
+    """Serve the gateway with one process, which uses one core.
 
-    The environment names the tables. For more cores, run several containers or systemd units behind
-    the reverse proxy, each on its own port: docs/container.md.
+    Environment variables name the tables. To use more cores, run several containers or systemd
+    units behind a reverse proxy, each on its own port; see docs/container.md.
     """
     configure_logging()
     with listen_on(host, port) as listener, _explain_failures():
@@ -45,9 +57,9 @@ def serve(host: str, port: int, drain_s: int) -> None:
 
 
 async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) -> None:
-    """Serve until a signal."""
+    """Serve until a signal arrives."""
     clock = SystemClock()
-    async with open_app(settings, clock) as app:
+    async with _open_app(settings, clock) as app:
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
             _announce(listener)
@@ -55,9 +67,55 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
             await server.until_settled()
 
 
+def _check_catalog(file: Path) -> None:
+    """Raise ClickException unless the file is a catalog that this version can serve."""
+    try:
+        Catalog.from_json(file.read_bytes())
+    except FileNotFoundError as missing:
+        raise click.ClickException(
+            f"There is no catalog at {file}: `tollgate compile` writes a catalog, and"
+            " TOLLGATE_CATALOG_FILE has its path."
+        ) from missing
+    except (OSError, ValueError) as failure:
+        raise click.ClickException(
+            f"{file} is not a valid catalog: {failure}. `tollgate compile` writes a catalog."
+        ) from failure
+
+
+@asynccontextmanager
+async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
+    """Yield the ASGI app, and close its connections at the end."""
+    observation, metrics = wire_observation(settings, clock), ServerMetrics()
+    journal = MeasuringJournal(observation.journal, metrics)
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+    _check_catalog(settings.catalog_file)
+
+    reader = wire_local_reader()
+
+    def gateway(catalog: Catalog) -> Gateway:
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
+
+    published = stores.publications
+    gateways = wire_catalog_follower(settings, published, gateway, clock=clock, journal=journal)
+    catalogs = wire_catalog_follower(
+        settings, published, lambda catalog: catalog, clock=clock, journal=journal
+    )
+    async with AsyncExitStack() as stack:
+        for closed_last in (observation, stores, upstream):
+            await stack.enter_async_context(aclosing(closed_last))
+        files = wire_files(settings, stores, clock)
+        if files is not None:
+            await stack.enter_async_context(aclosing(files))
+        app = wire_whole_app(
+            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+        )
+        readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
+        yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
+
+
 @contextlib.contextmanager
 def _explain_failures() -> Iterator[None]:
-    """Raise ClickException with the reason if the gateway cannot be served."""
+    """Raise ClickException if the sign-in file is invalid."""
     try:
         yield
     except InvalidSignIn as invalid:
@@ -70,6 +128,6 @@ def _announce(listener: GuardedListener) -> None:
 
 
 def _tell(line: str) -> None:
-    # A full disk for logs, or a closed terminal, must not stop the server.
+    # A full disk or a closed terminal must not stop the server.
     with contextlib.suppress(OSError):
         click.echo(line)

@@ -25,8 +25,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Server(uvicorn.Server):
     """uvicorn without its signal handlers, which raise a signal again and skip the clean-up.
 
-    After `stop`, running requests have `drain_s` seconds to end; later they are cancelled, and
-    settle.
+    After `stop`, requests that run longer than `drain_s` seconds are cancelled and settled.
     """
 
     def __init__(
@@ -36,13 +35,12 @@ class Server(uvicorn.Server):
             RequestGuard(app, listener, ids),
             http="h11",
             h11_max_incomplete_event_size=listener.limits.head_bytes_max,
-            # The listener must close idle connections first, because uvicorn never closes those
-            # with a slow head.
+            # The listener closes idle connections earlier, and also connections with a slow request
+            # head, which uvicorn never closes.
             timeout_keep_alive=int(listener.limits.waiting_s) + 1,
             lifespan="off",
             loop="asyncio",
-            # By default, uvicorn believes headers from this machine that state another client
-            # address.
+            # By default, uvicorn accepts the client address in headers from this machine.
             proxy_headers=False,
             log_level="warning",
             access_log=False,
@@ -57,44 +55,38 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Let running requests end, then make `serve` return."""
+        """Accept no more requests; `serve` returns once running requests have ended."""
         self.should_exit = True
 
     async def until_settled(self) -> None:
-        """Wait until cancelled requests have settled."""
+        """Wait until cancelled requests are settled."""
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Return False for uvicorn's report of a request that uvicorn cancelled, which is no defect."""
+    """Return False for uvicorn's report of a cancelled request, which is not an error."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 @contextlib.contextmanager
 def stop_on_signals(server: Server) -> Iterator[None]:
-    """Make the signals that end a process stop the server instead.
-
-    An ignored SIGHUP stays ignored, because `nohup` starts processes that outlive their terminal.
-    """
+    """Make SIGINT, SIGTERM and SIGHUP stop the server; under `nohup`, SIGHUP stays ignored."""
     loop = asyncio.get_running_loop()
-    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    taken = [
-        signal_number
-        for signal_number in _ENDING
-        if not (signal_number is signal.SIGHUP and outlives)
-    ]
-    for number in taken:
+    handled = set(_ENDING)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        handled.remove(signal.SIGHUP)
+    for number in handled:
         loop.add_signal_handler(number, server.stop)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             loop.remove_signal_handler(number)
 
 
 def address_text(host: str, port: int) -> str:
-    """Return an address in the form of URLs, with brackets around an IPv6 address."""
+    """Return an address as in URLs, with brackets around an IPv6 host."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -107,8 +99,8 @@ def listen_on(
 ) -> GuardedListener:
     """Return a listening socket; port 0 picks a free port.
 
-    Raises ClickException if the address cannot be used; if the port is taken, the message offers
-    another one as `other_port`.
+    Raises ClickException if the address cannot be used. If the port is in use, the message suggests
+    `other_port`, formatted with another port.
     """
     listener = GuardedListener(socket.AF_INET6 if ":" in host else socket.AF_INET, limits)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -118,11 +110,11 @@ def listen_on(
         listener.close()
         if failure.errno != errno.EADDRINUSE:
             raise click.ClickException(
-                f"Nothing can listen on {address_text(host, port)}: {failure.strerror}."
+                f"Cannot listen on {address_text(host, port)}: {failure.strerror}."
             ) from failure
         raise click.ClickException(
             f"Port {port} is taken; {other_port.format(port + 1)} uses another."
         ) from failure
-    # From here on, connections wait in the queue until the server runs instead of being refused.
+    # From now on, connections are queued until the server runs.
     listener.listen()
     return listener

@@ -1,10 +1,11 @@
-"""`tollgate upkeep`: the work of the scheduled functions, for another scheduler."""
+"""`tollgate upkeep` and `tollgate export`: the work of a stack's scheduled functions."""
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import aclosing
-from typing import Final, Literal, assert_never
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Final, Literal, get_args
 
 import click
 from msgspec.structs import asdict
@@ -21,13 +22,13 @@ from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
 Task = Literal["sweep", "rollup", "audit"]
-# Scanning one page reads up to 1 MB, and no client waits for the result.
+# A scan reads pages of up to 1 MB, and no client waits for the result.
 _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
 
 @click.command()
-@click.argument("task", type=click.Choice(["sweep", "rollup", "audit"]))
+@click.argument("task", type=click.Choice(get_args(Task)))
 def upkeep(task: Task) -> None:
     """Run TASK once: sweep every 5 minutes, rollup every hour, audit every night.
 
@@ -35,45 +36,44 @@ def upkeep(task: Task) -> None:
     """
     configure_logging()
     try:
-        wrong = asyncio.run(_upkeep(task, Settings()))
+        books_differ = asyncio.run(_upkeep(task, Settings()))
     except GatewayError as failed:
         _LOGGER.error(f"{task} failed", extra={"fields": {"reason": failed.message}})
         raise SystemExit(1) from failed
-    if wrong:
+    if books_differ:
         raise SystemExit(1)
 
 
 async def _upkeep(task: Task, settings: Settings) -> bool:
-    """Run the task, and return whether the books differ."""
+    """Run a task, and return whether the audit found differences."""
+    async with _open_stores(settings) as stores:
+        if task == "audit":
+            return await _audit(settings, stores)
+        await (sweep if task == "sweep" else roll_up)(settings, stores)
+        return False
+
+
+@asynccontextmanager
+async def _open_stores(settings: Settings) -> AsyncIterator[Stores]:
     credentials = rotating_credentials(settings)
     if credentials is not None:
         await credentials.renew()
     async with aclosing(wire_stores(settings, SystemClock(), timeout_s=_TIMEOUT_S)) as stores:
-        match task:
-            case "sweep":
-                await sweep(settings, stores)
-                return False
-            case "rollup":
-                await roll_up(settings, stores)
-                return False
-            case "audit":
-                return await _audit(settings, stores)
-            case _:
-                assert_never(task)
+        yield stores
 
 
 async def sweep(settings: Settings, stores: Stores) -> None:
-    """Run the work that is due every five minutes."""
+    """Run the work of the sweeper function."""
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)
-        care = await wired.maintenance.run(swept.crowded)
-        _log_done("workspaces maintained", asdict(care))
+        maintained = await wired.maintenance.run(swept.crowded)
+        _log_done("workspaces maintained", asdict(maintained))
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Close and seal the days that are over, and export them if the settings name a place."""
+    """Roll up and seal finished days, and export them if daily exports are on."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
     _log_done("audit log sealed", {"days": await seal_audit_log(settings, stores, SystemClock())})
@@ -92,3 +92,41 @@ async def _audit(settings: Settings, stores: Stores) -> bool:
 
 def _log_done(message: str, fields: Mapping[str, JsonValue]) -> None:
     _LOGGER.info(message, extra={"fields": fields})
+
+
+@click.command()
+@click.option(
+    "--day",
+    required=True,
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The UTC day, such as 2026-11-21.",
+)
+@click.option("--workspace", help="Only this workspace; all workspaces by default.")
+def export(day: datetime, workspace: str | None) -> None:
+    """Write the tables for a closed day to the bucket or folder, replacing existing files.
+
+    Environment variables name the DynamoDB tables and the bucket; see docs/exports.md.
+    """
+    try:
+        asyncio.run(_export(Settings(), int(day.replace(tzinfo=UTC).timestamp()), workspace))
+    except GatewayError as failed:
+        raise click.ClickException(failed.message) from failed
+
+
+async def _export(settings: Settings, start_s: int, workspace: str | None) -> None:
+    async with _open_stores(settings) as stores:
+        exports = wire_exports(settings, stores, SystemClock())
+        if exports is None:
+            raise click.ClickException(
+                "Set TOLLGATE_OBJECTS_BUCKET or TOLLGATE_OBJECTS_FOLDER to the target of exports."
+            )
+        days = exports.days
+        names = await days.workspaces() if workspace is None else (workspace,)
+        found = [day for name in names if (day := await days.get(name, start_s)) is not None]
+        if not found:
+            raise click.ClickException("The day is not closed, or the workspace does not exist.")
+        for day in found:
+            written = await exports.export.export(day)
+            click.echo(f"{day.workspace_id} {day.day}: {written.generations} generations")
+            for name in written.files:
+                click.echo(f"  {name}")

@@ -1,7 +1,8 @@
-"""The AWS account of a deployed stack, as the operator's commands read it."""
+"""Access to the AWS account of a deployed stack, for the operator's commands."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
@@ -21,7 +22,7 @@ _NO_CREDENTIALS: Final = (
 
 
 class AccountError(Exception):
-    """A failed read of AWS: no credentials, no permission, or no such stack."""
+    """A failed call to AWS: no credentials, no permission, or no such stack."""
 
 
 class DeployedStack(Struct, frozen=True):
@@ -35,15 +36,28 @@ class DeployedStack(Struct, frozen=True):
 
 
 class ModelAccess(Struct, frozen=True, kw_only=True):
-    """The account's rights to one Bedrock model, as AWS states them."""
+    """The account's access to a Bedrock model."""
 
     in_region: bool
     subscribed: bool
     authorized: bool
 
 
+@contextmanager
+def _account_errors(what: str) -> Iterator[None]:
+    """Turn errors of boto3 into AccountError, with a message that begins with `what`."""
+    try:
+        yield
+    except NoRegionError as error:
+        raise AccountError(f"{what}: no region is set; give --region or set AWS_REGION") from error
+    except NoCredentialsError as error:
+        raise AccountError(_NO_CREDENTIALS) from error
+    except (BotoCoreError, ClientError) as error:
+        raise AccountError(f"{what}: {error}") from error
+
+
 class AwsAccount:
-    """One account in one region, with the credentials of this terminal."""
+    """Access to an account in one region, with the credentials of this terminal."""
 
     def __init__(self, region: str | None) -> None:
         try:
@@ -53,18 +67,11 @@ class AwsAccount:
 
     def stack(self, name: str) -> DeployedStack:
         """Return the outputs of a stack; raise AccountError if there is none."""
-        try:
+        with _account_errors(f"stack {name}"):
             answer = self._session.client("cloudformation").describe_stacks(StackName=name)
-        except NoRegionError as error:
-            raise AccountError(
-                f"stack {name}: no region is set; give --region or set AWS_REGION"
-            ) from error
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"stack {name}: {error}") from error
         outputs: Mapping[str, str] = {
-            it["OutputKey"]: it["OutputValue"] for it in answer["Stacks"][0].get("Outputs", ())
+            output["OutputKey"]: output["OutputValue"]
+            for output in answer["Stacks"][0].get("Outputs", ())
         }
         try:
             return DeployedStack(
@@ -78,121 +85,111 @@ class AwsAccount:
             raise AccountError(f"stack {name} has no output {missing}") from missing
 
     def template(self, name: str) -> str:
-        """Return the template that a stack was deployed from, as JSON or YAML."""
-        try:
+        """Return a deployed stack's template, as JSON or YAML."""
+        with _account_errors(f"the template of stack {name}"):
             answer = self._session.client("cloudformation").get_template(
                 StackName=name, TemplateStage="Original"
             )
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the template of stack {name}: {error}") from error
         body = answer["TemplateBody"]
         # boto3 returns a JSON template parsed.
         return body if isinstance(body, str) else json.dumps(body)
 
     def caller(self) -> str:
-        """Return the ARN that these credentials belong to."""
-        try:
-            return str(self._session.client("sts").get_caller_identity()["Arn"])
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            raise AccountError(
-                f"AWS does not accept the credentials here ({code}): sign in again"
-            ) from error
-        except BotoCoreError as error:
-            raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
+        """Return the ARN of the credentials' owner."""
+        with _account_errors("the owner of the credentials is unknown"):
+            try:
+                return str(self._session.client("sts").get_caller_identity()["Arn"])
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                raise AccountError(
+                    f"AWS does not accept the credentials here ({code}): sign in again"
+                ) from error
 
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
-        """Return the names of the stack's change sets that were not executed."""
+        """Return the names of a stack's change sets that can be executed."""
         client = self._session.client("cloudformation")
-        try:
-            made = client.list_change_sets(StackName=stack)["Summaries"]
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the change sets of stack {stack}: {error}") from error
+        with _account_errors(f"the change sets of stack {stack}"):
+            summaries = client.list_change_sets(StackName=stack)["Summaries"]
         return frozenset(
-            it["ChangeSetName"] for it in made if it.get("ExecutionStatus") == "AVAILABLE"
+            summary["ChangeSetName"]
+            for summary in summaries
+            if summary.get("ExecutionStatus") == "AVAILABLE"
         )
 
     def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
-        """Delete the stack's waiting change sets except the named ones; return whether any was."""
+        """Delete a stack's waiting change sets, except `but`; return whether there were any."""
         client = self._session.client("cloudformation")
         waiting = self.waiting_change_sets(stack) - but
-        try:
+        with _account_errors(f"the change sets of stack {stack}"):
             for name in sorted(waiting):
                 client.delete_change_set(StackName=stack, ChangeSetName=name)
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"the change sets of stack {stack}: {error}") from error
         return bool(waiting)
 
     def parameter(self, stack: str, name: str) -> str | None:
-        """Return a parameter of a stack, or None if the stack does not exist."""
-        try:
-            answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
-        except ClientError as error:
-            # CloudFormation's code for a stack that does not exist.
-            if error.response["Error"]["Code"] == "ValidationError":
-                return None
-            raise AccountError(f"stack {stack}: {error}") from error
-        except NoCredentialsError as error:
-            raise AccountError(_NO_CREDENTIALS) from error
-        except BotoCoreError as error:
-            raise AccountError(f"stack {stack}: {error}") from error
+        """Return the value of a stack's parameter, or None if the stack does not exist."""
+        with _account_errors(f"stack {stack}"):
+            try:
+                answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
+            except ClientError as error:
+                # This code means that the stack does not exist.
+                if error.response["Error"]["Code"] == "ValidationError":
+                    return None
+                raise
         found = answer["Stacks"][0]
         if found["StackStatus"] == "REVIEW_IN_PROGRESS":
             return None
-        values = {it["ParameterKey"]: it["ParameterValue"] for it in found.get("Parameters", ())}
+        values = {
+            parameter["ParameterKey"]: parameter["ParameterValue"]
+            for parameter in found.get("Parameters", ())
+        }
         return str(values[name]) if name in values else None
 
     def set_parameter(self, stack: str, name: str, value: str) -> None:
-        """Update a stack to another value of one parameter, and wait until the update is done."""
+        """Update a parameter of a stack, and wait until the update is complete."""
         client = self._session.client("cloudformation")
-        try:
+        with _account_errors(f"{name} of stack {stack}"):
             parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]
-            names = [it["ParameterKey"] for it in parameters]
+            names = [kept_name["ParameterKey"] for kept_name in parameters]
             client.update_stack(
                 StackName=stack,
                 UsePreviousTemplate=True,
                 Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
                 Parameters=[
-                    *({"ParameterKey": it, "UsePreviousValue": True} for it in names if it != name),
+                    *(
+                        {"ParameterKey": kept_name, "UsePreviousValue": True}
+                        for kept_name in names
+                        if kept_name != name
+                    ),
                     {"ParameterKey": name, "ParameterValue": value},
                 ],
             )
             waiter = client.get_waiter("stack_update_complete")
             waiter.wait(StackName=stack, WaiterConfig={"Delay": 2, "MaxAttempts": 300})
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"{name} of stack {stack}: {error}") from error
 
     def has_secret(self, name: str) -> bool:
-        """Return whether a secret exists and has a value. The value is not read."""
-        try:
-            answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                return False
-            raise AccountError(f"secret {name}: {error}") from error
-        except BotoCoreError as error:
-            raise AccountError(f"secret {name}: {error}") from error
+        """Return whether a secret exists and has a value, without reading the value."""
+        with _account_errors(f"secret {name}"):
+            try:
+                answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
+            except ClientError as error:
+                if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                    return False
+                raise
         stages = answer.get("VersionIdsToStages", {}).values()
-        return "DeletedDate" not in answer and any("AWSCURRENT" in it for it in stages)
+        return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 
     def concurrency_max(self) -> int:
-        """Return how many Lambda environments the account may run at once in this region."""
-        try:
+        """Return the maximum number of concurrent Lambda environments in this region."""
+        with _account_errors("Lambda's quota"):
             answer = self._session.client("lambda").get_account_settings()
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"Lambda's quota: {error}") from error
         return int(answer["AccountLimit"]["ConcurrentExecutions"])
 
     def model_access(self, model_id: str) -> ModelAccess:
-        """Return the account's rights to one Bedrock model in this region."""
-        try:
+        """Return the account's access to a Bedrock model in this region."""
+        with _account_errors(f"Bedrock model {model_id}"):
             answer = self._session.client("bedrock").get_foundation_model_availability(
                 modelId=model_id
             )
-        except (BotoCoreError, ClientError) as error:
-            raise AccountError(f"Bedrock model {model_id}: {error}") from error
         return ModelAccess(
             in_region=answer["regionAvailability"] == "AVAILABLE",
             subscribed=answer["agreementAvailability"]["status"] == "AVAILABLE",
@@ -200,7 +197,7 @@ class AwsAccount:
         )
 
     def settings(self, stack: DeployedStack) -> Settings:
-        """Return the settings with which stores in this process reach the stack's tables."""
+        """Return settings with which this process can access the stack's tables."""
         credentials = self._session.get_credentials()
         if credentials is None:
             raise AccountError(_NO_CREDENTIALS)

@@ -1,4 +1,4 @@
-"""The prices of one catalog as rows, and the periods in which a stack served it."""
+"""The prices in a catalog, and the periods in which a stack served the catalog."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -24,18 +24,18 @@ _EVERY_KEY: Final = 100
 
 
 class ServedPeriod(Struct, frozen=True, kw_only=True):
-    """A period in which a catalog served all keys of a stack, or a share of them as a canary."""
+    """A period in which a stack served a catalog to all keys, or to a share as a canary."""
 
     from_s: int
     until_s: int | None
-    """None if the catalog still serves."""
+    """None if the period has not ended."""
     percent: int
     revision: int
     by: str
     commit: str | None
 
     def as_object(self, text: Callable[[int], str]) -> dict[str, Any]:
-        """Return the period for JSON; `text` formats a moment."""
+        """Return the period for JSON; `text` formats a timestamp."""
         return {
             "from": text(self.from_s),
             "until": None if self.until_s is None else text(self.until_s),
@@ -46,7 +46,7 @@ class ServedPeriod(Struct, frozen=True, kw_only=True):
         }
 
     def describe(self, text: Callable[[int], str]) -> str:
-        """Return the period as one line; `text` formats a moment."""
+        """Return the period as a line of text; `text` formats a timestamp."""
         until = "now" if self.until_s is None else text(self.until_s)
         share = "" if self.percent == _EVERY_KEY else f", {self.percent} % of the keys"
         commit = f", commit {self.commit}" if self.commit else ""
@@ -54,7 +54,7 @@ class ServedPeriod(Struct, frozen=True, kw_only=True):
 
 
 def list_served_periods(history: Sequence[Publication], sha: str) -> tuple[ServedPeriod, ...]:
-    """Return a catalog's periods, latest first, from a history that is sorted latest first."""
+    """Return the periods in which a catalog was served; history and periods are latest first."""
     periods = []
     until_s: int | None = None
     for each in history:
@@ -75,7 +75,7 @@ def list_served_periods(history: Sequence[Publication], sha: str) -> tuple[Serve
 
 
 def list_price_rows(routing: Routing, glob: str, at_s: float | None) -> list[dict[str, str]]:
-    """Return a row for each price of the matching models, and for each override of a price."""
+    """Return a table row for each price and each override of the matching models."""
     rows = []
     for slug, endpoint in _endpoints(routing, glob):
         names = {"model": slug, "provider": endpoint.provider, "upstream": endpoint.upstream}
@@ -96,7 +96,7 @@ def list_price_rows(routing: Routing, glob: str, at_s: float | None) -> list[dic
 
 
 def describe_prices(routing: Routing, glob: str, at_s: float | None) -> list[dict[str, Any]]:
-    """Return the same prices for JSON, with one object for each endpoint."""
+    """Return the prices of the matching models for JSON, with one object for each endpoint."""
     return [
         {
             "model": slug,
@@ -127,7 +127,7 @@ def _endpoints(routing: Routing, glob: str) -> Iterator[tuple[str, EndpointSecti
 
 
 def _overrides_on(endpoint: EndpointSection, at_s: float | None) -> Iterator[OverrideSection]:
-    """Yield the overrides whose days include a moment, or all of them if no moment is given."""
+    """Yield the overrides whose days include a time, or all overrides if `at_s` is None."""
     for section in endpoint.overrides:
         since_s, until_s = section.override.since_s, section.override.until_s
         begun = at_s is None or since_s is None or since_s <= at_s

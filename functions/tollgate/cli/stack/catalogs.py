@@ -1,31 +1,35 @@
-"""`tollgate catalogs`: the published catalogs of a stack, and the prices in each."""
+"""`tollgate catalogs`: a stack's published catalogs and their prices."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 from msgspec.structs import asdict
 
-from tollgate.cli.options import region, since_moment, stack
-from tollgate.cli.stack.aws_account import AwsAccount
+from tollgate.cli.options import region, routing_option, since_moment, stack
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.stack.catalog_prices import (
     ServedPeriod,
     describe_prices,
     list_price_rows,
     list_served_periods,
 )
-from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
 from tollgate.cli.tables import OutputStyle, as_json, show
 from tollgate.core.clock import SystemClock
+from tollgate.core.errors import GatewayError
 from tollgate.core.routing.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import NotPermissible
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 from tollgate.web.http.csv_columns import cell_text
 from tollgate.web.shapes import moment
+from tollgate.wiring.stores import wire_stores
 
 _COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")
 _PRICE_COLUMNS: Final = (
@@ -42,6 +46,9 @@ _PRICE_COLUMNS: Final = (
     "source",
 )
 _SHA_LENGTH: Final = 64
+_SHA_SHOWN: Final = 12
+_SHA_LENGTH_MIN: Final = 7
+_Result = TypeVar("_Result")
 _as_json = click.option("--json", "style", flag_value="json", help="Print JSON.")
 
 
@@ -51,32 +58,30 @@ _as_json = click.option("--json", "style", flag_value="json", help="Print JSON."
 @_as_json
 @click.pass_context
 def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | None) -> None:
-    """List published catalogs, latest first; `show` has the prices of one."""
+    """List published catalogs, latest first; `show` prints the prices in a catalog."""
     if ctx.invoked_subcommand is not None:
         # These options are accepted before and after the subcommand.
-        given = {"stack": stack, "region": region, "style": style}
-        ctx.default_map = {ctx.invoked_subcommand: given}
+        defaults = {"stack": stack, "region": region, "style": style}
+        ctx.default_map = {ctx.invoked_subcommand: defaults}
         return
 
     async def read_history(store: Publications, _: AwsAccount) -> Sequence[Publication]:
         return await store.history()
 
     history = run_on_stack(stack, region, read_history)
-    whole = [asdict(publication) | {"at": _text(publication.moved_s)} for publication in history]
+    publications = [
+        asdict(publication) | {"at": _text(publication.moved_s)} for publication in history
+    ]
     rows = [_row(publication) for publication in history]
-    show(rows, _COLUMNS, "json" if style else "auto", data=whole)
+    show(rows, _COLUMNS, "json" if style else "auto", data=publications)
 
 
 @catalogs.command("show")
 @click.argument("sha")
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
-@click.option("--at", metavar="MOMENT", help="Only prices of this moment: a bill's created_at, 7d.")
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Read in place of the stack if its catalog is SHA, as for a local gateway.",
+@click.option("--at", metavar="TIME", help="Only prices at this time: a bill's created_at, or 7d.")
+@routing_option(
+    "--file", "Read in place of the stack if its catalog is SHA, as for a local gateway."
 )
 @stack
 @region
@@ -91,10 +96,10 @@ def show_catalog(
     region: str | None,
     style: OutputStyle | None,
 ) -> None:
-    """Show the prices of the catalog SHA, which a bill names; the first characters are enough.
+    """Show the prices in the catalog SHA; a bill names the SHA, which may be abbreviated.
 
-    A row with conditions replaces the rates of the row without, rate by rate; if several apply, the
-    last one counts. Rates are in dollars per million tokens, and per unit under `others`.
+    A row with conditions replaces single rates of the row without conditions; if several rows
+    apply, the last row counts. Rates are dollars per million tokens, or per unit under `others`.
     """
     check_length(sha)
     at_s = None if at is None else _seconds(at)
@@ -103,30 +108,30 @@ def show_catalog(
         store: Publications, _: AwsAccount
     ) -> tuple[str, bytes, tuple[ServedPeriod, ...]]:
         history = await store.history()
-        whole = _find(sha, history)
-        return whole, await store.catalog(whole), list_served_periods(history, whole)
+        full_sha = _find(sha, history)
+        return full_sha, await store.catalog(full_sha), list_served_periods(history, full_sha)
 
     at_hand = _compiled_here(sha, file)
-    whole, content, periods = at_hand or run_on_stack(stack, region, read)
+    full_sha, content, periods = at_hand or run_on_stack(stack, region, read)
     try:
         routing = Routing.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
-            f"{short_sha(whole)} was compiled by another version of Tollgate: use that version."
+            f"{short_sha(full_sha)} was compiled by another version of Tollgate: use that version."
         ) from unreadable
     if style == "json":
         prices = describe_prices(routing, model, at_s)
         served = [period.as_object(_text) for period in periods]
-        click.echo(as_json({"sha": whole, "served": served, "endpoints": prices}))
+        click.echo(as_json({"sha": full_sha, "served": served, "endpoints": prices}))
         return
-    click.echo(f"Catalog {whole}{f', of {file.as_posix()} here' if at_hand else ''}", err=True)
+    click.echo(f"Catalog {full_sha}{f', of {file.as_posix()} here' if at_hand else ''}", err=True)
     for period in periods:
         click.echo(f"  {period.describe(_text)}", err=True)
     show(list_price_rows(routing, model, at_s), _PRICE_COLUMNS, "auto")
 
 
 def _find(sha: str, history: Sequence[Publication]) -> str:
-    """Return the full form of an abbreviated sha; raise ClickException unless one matches."""
+    """Return the full form of an abbreviated SHA; raise ClickException unless one matches."""
     found = {
         known
         for each in history
@@ -134,20 +139,20 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
         if known is not None and known.startswith(sha)
     }
     if not found and len(sha) == _SHA_LENGTH:
-        # This catalog is older than the listed history, but stored as long as its bills.
+        # The catalog may be older than the history; catalogs are stored as long as their bills.
         return sha
     if len(found) != 1:
         listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"
         many = "more than one catalog" if found else "no published catalog"
         raise click.ClickException(
-            f"{sha} names {many}{listed}. A catalog that was deployed but never published is the "
-            "one of its commit's routing file: check that commit out, or give --file."
+            f"{sha} names {many}{listed}. If the catalog was deployed but never published, check "
+            "out the commit with its routing file, or give --file."
         )
     return found.pop()
 
 
 def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod, ...]] | None:
-    """Return the catalog of a local file if it has this sha, with or without files for `dev`."""
+    """Return a local file's catalog if its SHA matches, with or without development files."""
     for dev in (False, True) if file.is_file() else ():
         try:
             compiled = compile_catalog(file, dev=dev, variables=Settings().variables)
@@ -160,12 +165,12 @@ def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod
 
 def _seconds(text: str) -> float:
     try:
-        stated = datetime.fromisoformat(since_moment(text, SystemClock().now_s()))
+        at = datetime.fromisoformat(since_moment(text))
     except ValueError as unreadable:
         raise click.UsageError(
             f"--at {text!r}: give 7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z."
         ) from unreadable
-    return (stated if stated.tzinfo else stated.replace(tzinfo=UTC)).timestamp()
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _row(publication: Publication) -> dict[str, str]:
@@ -182,3 +187,32 @@ def _row(publication: Publication) -> dict[str, str]:
 
 def _text(at_s: int) -> str:
     return cell_text(moment(at_s))
+
+
+def run_on_stack(
+    stack: str,
+    region: str | None,
+    work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
+) -> _Result:
+    """Call `work` with a stack's publications; turn expected errors into ClickException."""
+
+    async def call(account: AwsAccount) -> _Result:
+        settings = account.settings(account.stack(stack))
+        async with aclosing(wire_stores(settings, SystemClock())) as stores:
+            return await work(stores.publications, account)
+
+    try:
+        return asyncio.run(call(AwsAccount(region)))
+    except (AccountError, GatewayError, NotPermissible) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def check_length(sha: str) -> None:
+    """Raise UsageError for a SHA with too few characters."""
+    if len(sha) < _SHA_LENGTH_MIN:
+        raise click.UsageError(f"{sha!r}: give at least {_SHA_LENGTH_MIN} characters of the sha.")
+
+
+def short_sha(sha: str) -> str:
+    """Return the first characters of a SHA, for printing."""
+    return sha[:_SHA_SHOWN]

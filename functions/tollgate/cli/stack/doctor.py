@@ -1,27 +1,221 @@
-"""`tollgate doctor`: the checks of a deployed stack, one line each."""
+"""`tollgate doctor`: checks of a deployed stack; a check that cannot run fails."""
 
+from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Final, Literal, Protocol
 
 import click
+from msgspec import Struct
 
 from tollgate.cli.options import region, routing_file, stack
-from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.cli.stack.checks import CheckResult, Patient, examine
-from tollgate.cli.stack.probe import Probe
-from tollgate.core.clock import SystemClock
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount, ModelAccess
+from tollgate.cli.stack.probe import Probe, Unreachable
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.secret import create_secret_command
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import bedrock_model_ids, secret_names
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.settings import Settings
+
+# New accounts may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
+_CONCURRENCY_RECOMMENDED: Final = 100
+# AWS refuses signatures with a time that is more than 5 minutes off (IAM user guide, "Troubleshoot
+# Signature Version 4", 2026-11).
+_CLOCK_OFF_MAX_S: Final = 60
+_PROMPT: Final = "Write the numbers from one to forty as words."
+
+_OPEN_MODEL: Final = (
+    "use the model once in Bedrock's playground, which subscribes in AWS Marketplace; Anthropic "
+    "requires a form first"
+)
+
+CheckSeverity = Literal["ok", "warn", "FAIL"]
+
+
+class CheckResult(Struct, frozen=True):
+    """A line in the report, with a remedy for a failure."""
+
+    severity: CheckSeverity
+    what: str
+    remedy: str = ""
+
+
+class Account(Protocol):
+    """The AWS calls that checks need; each raises AccountError on failure."""
+
+    def has_secret(self, name: str) -> bool:
+        """Return whether a secret exists and has a value."""
+
+    def concurrency_max(self) -> int:
+        """Return the maximum number of concurrent Lambda environments."""
+
+    def model_access(self, model_id: str) -> ModelAccess:
+        """Return the account's access to a Bedrock model."""
+
+
+class Patient(Struct, frozen=True, kw_only=True):
+    """A deployment to check, and its expected state."""
+
+    probe: Probe
+    account: Account
+    clock: Clock
+    catalog_sha: str
+    secrets: tuple[str, ...]
+    bedrock_models: tuple[str, ...]
+    """Ids of the Bedrock models in the routing file."""
+    model: str
+    """The model that the streaming check calls."""
+    has_key: bool
+
+
+def examine(patient: Patient) -> Iterator[CheckResult]:
+    """Run all checks, even after a failure, and yield the results."""
+    for check in CHECKS:
+        try:
+            yield from check(patient)
+        except (Unreachable, AccountError) as error:
+            yield CheckResult("FAIL", str(error))
+
+
+def readiness(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the API function answers and reaches its tables."""
+    reply = patient.probe.get("/health/ready")
+    if reply.status == 200:
+        yield CheckResult("ok", "the gateway is ready")
+    else:
+        yield CheckResult(
+            "FAIL", f"the gateway is not ready: {reply.summarize()}", "see the api logs"
+        )
+
+
+def catalog(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the stack serves the local routing file."""
+    served = patient.probe.get("/health/live").field("catalog_sha")
+    if served == patient.catalog_sha:
+        yield CheckResult(
+            "ok", f"the stack serves catalog {patient.catalog_sha[:12]}, as routing.yaml"
+        )
+    else:
+        yield CheckResult(
+            "FAIL",
+            f"the stack serves catalog {str(served)[:12]}, routing.yaml is "
+            f"{patient.catalog_sha[:12]}",
+            "deploy or publish this file, or check out the served version",
+        )
+
+
+def clock(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the clocks of this machine and AWS agree, as signatures require."""
+    date = patient.probe.get("/health/live").headers.get("date")
+    if date is None:
+        yield CheckResult("FAIL", "the gateway sends no Date header")
+        return
+    off_s = abs(parsedate_to_datetime(date).timestamp() - patient.clock.now_s())
+    if off_s <= _CLOCK_OFF_MAX_S:
+        yield CheckResult("ok", "the clocks agree")
+    else:
+        yield CheckResult(
+            "FAIL", f"this clock is {off_s:.0f} s off", "set the clock: AWS refuses signatures"
+        )
+
+
+def secrets(patient: Patient) -> Iterator[CheckResult]:
+    """Warn about each missing secret; without the secret, requests skip its provider."""
+    missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
+    if not missing:
+        yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
+    for name in missing:
+        yield CheckResult("warn", f"secret {name} is missing", create_secret_command(name))
+
+
+def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the account may invoke every Bedrock model in the routing file."""
+    closed = 0
+    for model_id in patient.bedrock_models:
+        access = patient.account.model_access(model_id)
+        if not access.in_region:
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not in this region", "name another profile"
+            )
+        elif not (access.subscribed and access.authorized):
+            closed += 1
+            yield CheckResult(
+                "warn", f"Bedrock model {model_id} is not open to this account", _OPEN_MODEL
+            )
+    if not closed:
+        yield CheckResult("ok", f"Bedrock: all {len(patient.bedrock_models)} models are open")
+
+
+def quota(patient: Patient) -> Iterator[CheckResult]:
+    """Warn if Lambda may run too few concurrent environments, each of which serves one answer."""
+    allowed = patient.account.concurrency_max()
+    if allowed >= _CONCURRENCY_RECOMMENDED:
+        yield CheckResult("ok", f"Lambda may run {allowed} environments at once")
+    else:
+        yield CheckResult(
+            "warn",
+            f"Lambda may run only {allowed} environments at once, one per answer",
+            "request more: Service Quotas, Lambda, concurrent executions",
+        )
+
+
+def key(patient: Patient) -> Iterator[CheckResult]:
+    """Check that the gateway accepts the key."""
+    if not patient.has_key:
+        yield CheckResult(
+            "FAIL", "no key for requests is set", "set TOLLGATE_API_KEY to an inference key"
+        )
+        return
+    reply = patient.probe.get("/models")
+    if reply.status == 200:
+        yield CheckResult("ok", "the key is accepted")
+    else:
+        yield CheckResult(
+            "FAIL", f"the key is not accepted: {reply.summarize()}", "tollgate first-key"
+        )
+
+
+def stream(patient: Patient) -> Iterator[CheckResult]:
+    """Check that a stream's events arrive one by one, not buffered by a proxy."""
+    if not patient.has_key:
+        return
+    streamed = patient.probe.stream(patient.model, _PROMPT)
+    if streamed.reply.status != 200:
+        yield CheckResult("FAIL", f"{patient.model} does not answer: {streamed.reply.summarize()}")
+    elif not streamed.whole:
+        yield CheckResult("FAIL", f"{patient.model} does not finish its answer")
+    elif not streamed.came_apart:
+        yield CheckResult(
+            "FAIL",
+            f"the stream is buffered: {len(streamed.arrived_s)} events arrived at once",
+            "the method must be RESPONSE_STREAM, and proxies must not buffer",
+        )
+    else:
+        took_s = streamed.arrived_s[-1] - streamed.arrived_s[0]
+        yield CheckResult("ok", f"stream: {len(streamed.arrived_s)} events over {took_s:.1f} s")
+
+
+CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
+    readiness,
+    catalog,
+    clock,
+    secrets,
+    bedrock_models,
+    quota,
+    key,
+    stream,
+)
 
 
 @click.command()
 @routing_file
 @stack
 @region
-@click.option("--url", help="Another base URL of the stack, such as its own domain.")
+@click.option("--url", help="Another base URL for the stack, such as a custom domain.")
 @click.option(
-    "--model", default="fast", show_default=True, help="Model to call; the call costs a little."
+    "--model", default="fast", show_default=True, help="Model for a test call, which is billed."
 )
 @click.option(
     "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="Inference key for the calls."

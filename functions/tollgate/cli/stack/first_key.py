@@ -1,7 +1,4 @@
-"""`tollgate first-key`: the management key that creates every other key.
-
-A new stack has no key. An operator with write access to the tables makes the first one, once.
-"""
+"""`tollgate first-key`: create a workspace's first management key, directly in the tables."""
 
 import asyncio
 
@@ -20,7 +17,7 @@ from tollgate.wiring.stores import wire_stores
 
 
 class NotFirst(Exception):
-    """Refusal to make a first key, because the workspace has a management key already."""
+    """A workspace that already has a management key."""
 
 
 @click.command("first-key")
@@ -28,7 +25,7 @@ class NotFirst(Exception):
 @region
 @click.option("--workspace", default="default", show_default=True, help="Workspace of the key.")
 def first_key(stack: str, region: str | None, workspace: str) -> None:
-    """Make a workspace's first management key and show it, only this once."""
+    """Create a workspace's first management key, and show its secret only this once."""
     try:
         account = AwsAccount(region)
         settings = account.settings(account.stack(stack))
@@ -49,7 +46,7 @@ async def _make(settings: Settings, workspace: str, by: Actor) -> str:
 
 
 async def make_first_key(keys: KeyStore, workspace: str, by: Actor) -> str:
-    """Make a management key and return its secret; raise NotFirst if an enabled one exists."""
+    """Create a management key and return its secret; raise NotFirst if an enabled one exists."""
     after: str | None = None
     while True:
         page = await keys.list(workspace, after=after)
@@ -62,7 +59,7 @@ async def make_first_key(keys: KeyStore, workspace: str, by: Actor) -> str:
         after = page.next
         if after is None:
             break
-    # An earlier first key that was disabled keeps its name.
+    # A disabled first key still has its name.
     label = choose_free_name(await keys.names(workspace), "first management key")
     new = NewKey(workspace_id=workspace, label=label, role="management")
     return (await keys.create(new, by=by)).secret

@@ -1,4 +1,4 @@
-"""Requests to a gateway as a client sends them: plain HTTP, without SDK and retries."""
+"""A plain HTTP client of a gateway, without an SDK or retries."""
 
 import http.client
 from collections.abc import Mapping
@@ -12,24 +12,24 @@ from pydantic_core import from_json, to_json
 from tollgate.core.clock import Clock
 
 _TIMEOUT_S: Final = 60.0
-# Least share of an answer's time over which its events must arrive, because a buffering proxy
-# delivers them all at the end.
+# A buffering proxy delivers all events at the end. Events must arrive over at least this share of
+# the answer's time.
 _SPREAD_MIN: Final = 0.05
 
 
 class Unreachable(Exception):
-    """Failure to get an answer."""
+    """A request without an answer."""
 
 
 class ProbeReply(Struct, frozen=True):
-    """A whole answer; header names are in lower case."""
+    """A complete reply; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def field(self, name: str) -> object:
-        """Return a field of the JSON body; None without such a field or without JSON."""
+        """Return a field in the JSON body; None if the body has no such field or is not JSON."""
         try:
             content = from_json(self.body)
         except ValueError:
@@ -37,36 +37,36 @@ class ProbeReply(Struct, frozen=True):
         return content.get(name) if isinstance(content, dict) else None
 
     def summarize(self) -> str:
-        """Return status and error message in one line."""
+        """Return the status and the error message, if there is one."""
         error = self.field("error")
         message = error.get("message") if isinstance(error, dict) else None
         return f"{self.status} {message}" if message else str(self.status)
 
 
 class StreamSeen(Struct, frozen=True):
-    """A streamed answer, read to its end."""
+    """A streamed reply, read to its end."""
 
     reply: ProbeReply
     arrived_s: tuple[float, ...]
-    """Arrival of each event, in seconds after the request."""
+    """Arrival times of the events, in seconds after the request."""
 
     @property
     def whole(self) -> bool:
-        """True if the answer came to its end without an error."""
+        """True if the answer is complete and has no error."""
         if self.reply.status != 200 or b'"error"' in self.reply.body:
             return False
         return self.reply.body.rstrip().endswith(b"data: [DONE]")
 
     @property
     def came_apart(self) -> bool:
-        """True if the events did not all arrive at the end, held back by a proxy."""
+        """True if the events arrived over time; False if a proxy buffered them."""
         if "content-length" in self.reply.headers or len(self.arrived_s) <= 2:
             return False
         return self.arrived_s[-1] - self.arrived_s[0] > _SPREAD_MIN * self.arrived_s[-1]
 
 
 class Probe:
-    """One gateway by its base URL, with or without a key."""
+    """A client of one gateway, with or without a key."""
 
     def __init__(self, base_url: str, key: str | None, clock: Clock) -> None:
         self._parts = urlsplit(base_url)
@@ -74,13 +74,13 @@ class Probe:
         self._clock = clock
 
     def get(self, path: str) -> ProbeReply:
-        """Send GET and return the reply; raise Unreachable if there is no answer."""
+        """Send GET and return the reply; raise Unreachable if the gateway does not answer."""
         with closing(self._connection()) as connection:
             answer = self._answer(connection, "GET", path, b"")
             return _reply(answer, answer.read())
 
     def stream(self, model: str, prompt: str) -> StreamSeen:
-        """Send a chat completion with `stream: true` and read it event by event."""
+        """Send a streaming chat completion, and read its events as they arrive."""
         request = {
             "model": model,
             "stream": True,

@@ -1,4 +1,4 @@
-"""`tollgate publish`, `canary` and `rollback`: change the catalog that a deployed stack serves."""
+"""`tollgate publish`, `canary` and `rollback`: change the catalog that a stack serves."""
 
 import subprocess
 from pathlib import Path
@@ -7,10 +7,11 @@ from typing import Final
 
 import click
 
-from tollgate.cli.options import region, routing_file, stack
+from tollgate.cli.options import region, routing_file, routing_option, stack
+from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AwsAccount
-from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
+from tollgate.cli.stack.catalogs import check_length, run_on_stack, short_sha
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
@@ -21,11 +22,9 @@ from tollgate.core.routing.publication import (
     publish_canary,
     publish_to_all,
 )
-from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
+from tollgate.routing.file.compile import CompiledCatalog
 from tollgate.routing.file.permissions import compile_permissions
-from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
-from tollgate.settings import Settings
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
@@ -36,8 +35,8 @@ _FOLLOWED: Final = "Every instance follows within 30 seconds."
 @stack
 @region
 def publish(file: Path, stack: str, region: str | None) -> None:
-    """Let a stack serve FILE without a deploy; this ends a running canary."""
-    catalog = _compile(file)
+    """Make a stack serve FILE without a deploy; this ends a running canary."""
+    catalog = compile_valid(file)
 
     async def move(store: Publications, account: AwsAccount) -> str:
         _check_allowed(account, stack, catalog.routing)
@@ -58,21 +57,21 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 @stack
 @region
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
-    """Return to the catalog that was live before, or to SHA; this ends a running canary."""
+    """Return to the previous catalog or to SHA; this ends a running canary."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
-        wanted = before.previous if sha is None else await _resolve(store, sha)
-        if wanted is None:
+        target = before.previous if sha is None else await _resolve(store, sha)
+        if target is None:
             raise click.ClickException(
-                "No catalog was live before; `tollgate catalogs` lists them."
+                "There is no previous catalog; `tollgate catalogs` lists all catalogs."
             )
-        if (before.live, before.candidate) == (wanted, None):
-            return f"{short_sha(wanted)} is live already."
-        await _check_servable(store, account, stack, wanted)
-        now = publish_to_all(before, wanted, _signature(account, None))
+        if (before.live, before.candidate) == (target, None):
+            return f"{short_sha(target)} is live already."
+        await _check_servable(store, account, stack, target)
+        now = publish_to_all(before, target, _signature(account, None))
         await _move(store, "catalog.rollback", before, now)
-        return f"{short_sha(wanted)} is live again.{_canary_ended(before)} {_FOLLOWED}"
+        return f"{short_sha(target)} is live again.{_canary_ended(before)} {_FOLLOWED}"
 
     click.echo(run_on_stack(stack, region, move))
 
@@ -83,50 +82,30 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
     "--percent",
     required=True,
     type=click.IntRange(0, 99),
-    help="Share of the keys in percent; 0 ends the canary.",
+    help="Percentage of the keys; 0 ends the canary.",
 )
-@click.option(
-    "--file",
-    default=Path("routing.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Uploaded if its catalog is SHA and was never published.",
-)
+@routing_option("--file", "Uploaded if its catalog is SHA and was never published.")
 @stack
 @region
 def canary(sha: str, *, percent: int, file: Path, stack: str, region: str | None) -> None:
-    """Serve a share of the keys by the catalog SHA.
-
-    `tollgate check` prints the sha of a file.
-    """
+    """Serve the catalog SHA to a share of the keys; `tollgate check` prints a file's SHA."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
         if not percent:
             return await _end(store, before, sha, _signature(account, None))
-        wanted = await _resolve(store, sha, file)
-        await _check_servable(store, account, stack, wanted)
-        if wanted == before.live:
-            raise click.ClickException(f"{short_sha(wanted)} is live for every key already.")
-        now = publish_canary(before, wanted, percent, _signature(account, file.parent))
+        target = await _resolve(store, sha, file)
+        await _check_servable(store, account, stack, target)
+        if target == before.live:
+            raise click.ClickException(f"{short_sha(target)} is live for every key already.")
+        now = publish_canary(before, target, percent, _signature(account, file.parent))
         await _move(store, "catalog.canary", before, now)
         return (
-            f"{short_sha(wanted)} serves {percent} % of the keys, {short_sha(before.live)} the"
+            f"{short_sha(target)} serves {percent} % of the keys, {short_sha(before.live)} the"
             f" others. {_FOLLOWED}"
         )
 
     click.echo(run_on_stack(stack, region, move))
-
-
-def _compile(file: Path) -> CompiledCatalog:
-    try:
-        return compile_catalog(file, variables=Settings().variables)
-    except InvalidRouting as invalid:
-        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
-
-
-def _compiled_if_present(file: Path) -> CompiledCatalog | None:
-    return _compile(file) if file.is_file() else None
 
 
 async def _current(store: Publications) -> Publication:
@@ -139,7 +118,7 @@ async def _current(store: Publications) -> Publication:
 async def _move(
     store: Publications, action: str, before: Publication | None, now: Publication
 ) -> None:
-    """Make a publication the latest one, with an entry in the audit log."""
+    """Store a publication as the current one, with an entry in the audit log."""
     clock = SystemClock()
     change = AuditedChange(
         action=action,
@@ -153,7 +132,7 @@ async def _move(
 
 
 async def _end(store: Publications, before: Publication, sha: str, signature: Signature) -> str:
-    """End the canary of a sha, even if its catalog can no longer be read."""
+    """End the canary of a SHA, even if its catalog can no longer be read."""
     check_length(sha)
     if before.candidate is None or not before.candidate.startswith(sha):
         raise click.ClickException(
@@ -165,10 +144,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
-    """Return the full form of an abbreviated sha: of a published catalog, or of `file`.
-
-    Raises ClickException unless exactly one catalog matches.
-    """
+    """Return a full SHA, published or of `file`; raise ClickException unless one matches."""
     check_length(sha)
     shas = {
         known
@@ -176,22 +152,23 @@ async def _resolve(store: Publications, sha: str, file: Path | None = None) -> s
         for known in (each.live, each.candidate)
         if known is not None and known.startswith(sha)
     }
-    at_hand = None if shas or file is None else _compiled_if_present(file)
+    at_hand = None if shas else _compile_if_present(file)
     if at_hand is not None and at_hand.sha.startswith(sha):
         shas = {await store.keep(at_hand.content)}
     if len(shas) != 1:
         many = "more than one catalog" if shas else "no catalog"
-        nor = f" {file.as_posix()} here is {_short_of(at_hand)}." if file and not shas else ""
+        file_sha = short_sha(at_hand.sha) if at_hand else "no file"
+        nor = f" {file.as_posix()} here is {file_sha}." if file and not shas else ""
         raise click.ClickException(f"{sha} names {many}; `tollgate catalogs` lists them.{nor}")
     return shas.pop()
 
 
-def _short_of(at_hand: CompiledCatalog | None) -> str:
-    return short_sha(at_hand.sha) if at_hand else "no file"
+def _compile_if_present(file: Path | None) -> CompiledCatalog | None:
+    return compile_valid(file) if file and file.is_file() else None
 
 
 async def _check_servable(store: Publications, account: AwsAccount, stack: str, sha: str) -> None:
-    """Raise ClickException unless this version and this stack can serve a stored catalog."""
+    """Raise ClickException unless the stack can serve a stored catalog."""
     content = await store.catalog(sha)
     try:
         routing = Routing.model_validate_json(content, strict=True)
@@ -207,9 +184,9 @@ def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     if missing:
         listed = "\n".join(f"  {name}" for name in missing)
         raise click.ClickException(
-            f"The stack {stack} does not know all that this catalog uses, or which host gets "
-            f"which secret:\n{listed}\nDeploy first: run `tollgate permissions` and `make "
-            "deploy`, then publish."
+            f"The stack {stack} lacks permissions or pairs of secrets and hosts that this catalog "
+            f"needs:\n{listed}\nDeploy first: run `tollgate permissions` and `make deploy`, then "
+            "publish."
         )
 
 
@@ -219,7 +196,7 @@ def _signature(account: AwsAccount, folder: Path | None) -> Signature:
 
 
 def _commit(folder: Path) -> str | None:
-    """Return the checked-out commit, with a `+` if files differ from it; None without git."""
+    """Return the checked-out commit, with a `+` if files have changed; None without git."""
     program = which("git")
     if program is None:
         return None

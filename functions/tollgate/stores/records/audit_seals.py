@@ -108,14 +108,10 @@ async def compare_days(
     now_s: float,
 ) -> Sequence[SealedDay]:
     """Return consecutive days, compared with their seals."""
-    rows = await rows_between(
-        client,
-        table,
-        audit_seals(workspace_id),
-        low=_EARLIEST,
-        high=f"D#{days[-1]}",
-        consistent=True,
-    )
+    if not days:
+        return []
+    partition, last = audit_seals(workspace_id), f"D#{days[-1]}"
+    rows = await rows_between(client, table, partition, low=_EARLIEST, high=last, consistent=True)
     seals: Mapping[str, AuditSeal] = {each.day: each for each in _read_seals(rows)}
     before = next((seals[day] for day in reversed(seals) if day < days[0]), None)
     checked: list[SealedDay] = []

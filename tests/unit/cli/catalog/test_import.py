@@ -87,8 +87,8 @@ def test_models_of_several_kinds_are_kept_apart(tmp_path: Path) -> None:
     assert [each.kind for each in routing.models.values()] == ["chat", "embedding"]
     tried = routing.routes["vec"].model_dump(mode="json", by_alias=True)["try"]
     assert str(tried).count("openai/text-embedding-3-small") == len(tried) == 1
-    assert "is of the kind embedding, unlike the first deployment of that name" in said
-    assert "anthropic/claude-haiku-4.5 is of another kind of work" in said
+    assert "has the kind embedding, unlike the first deployment with this name" in said
+    assert "anthropic/claude-haiku-4.5 has another kind of work" in said
 
 
 def test_a_file_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_another_key_is_another_row_and_a_written_key_is_not_copied(tmp_path: Pa
     assert row.key is not None
     assert row.key.env == "TEAM_B_API_KEY"
     assert row.dialect == routing.providers["openai"].dialect
-    assert "its key is written in the config and was not copied: give it in OPENAI_API_KEY" in said
+    assert "the key in the config was not copied: set it in OPENAI_API_KEY" in said
     assert "sk-pasted" not in said + (tmp_path / "new.yaml").read_text()
 
 
@@ -240,21 +240,21 @@ def test_a_server_of_ones_own_becomes_a_row_at_its_address(tmp_path: Path) -> No
         (
             {"model": "openai/*"},
             {},
-            "wildcards do not exist here: name the models, such as openai/",
+            "wildcards are not supported: name the models, such as openai/",
         ),
-        ({"model": "openai/nobody-knows"}, {}, "no price is published for it"),
+        ({"model": "openai/nobody-knows"}, {}, "no price is published"),
         (
             {"model": "openai/x", "api_base": "os.environ/BASE"},
             {},
-            "its api_base is in the environment",
+            "api_base is in the environment",
         ),
         (
             {"model": "openai/x", "api_base": "http://a b"},
             {},
             "cannot be the address of a provider",
         ),
-        ({"model": "ollama/x"}, {}, "it has no api_base"),
-        ({"model": "petals/x"}, {}, "the base file has no row for petals"),
+        ({"model": "ollama/x"}, {}, "api_base is missing"),
+        ({"model": "petals/x"}, {}, "the base file has no provider petals"),
         ({"model": "nobody"}, {}, "write it as provider/model"),
         ({"model": "openai/dall-e-3"}, {"mode": "image_generation"}, "only chat models"),
     ],
@@ -279,13 +279,13 @@ def test_every_other_setting_is_listed_by_its_place(tmp_path: Path) -> None:
         guardrails=[{"guardrail_name": "x"}],
         mcp_servers={"a": {}},
     )
-    assert "general_settings.master_key: make keys with `tollgate first-key`" in said
+    assert "general_settings.master_key: use `tollgate first-key`" in said
     assert "general_settings.novelty: it has no counterpart" in said
     assert "litellm_settings.callbacks: spans go to a collector" in said
-    assert "guardrails: a guardrail of Bedrock" in said
+    assert "guardrails: use `guardrail` in a route" in said
     assert "mcp_servers: it has no counterpart" in said
-    assert "appears twice with the same endpoint; one is enough here" in said
-    assert "model_list two words: a name here is one word" in said
+    assert "appears twice with the same endpoint; the second was left out" in said
+    assert "model_list two words: a name may have only letters" in said
     assert "sk-1" not in said
 
 
@@ -350,9 +350,9 @@ def test_values_of_another_kind_are_listed_or_left_out(tmp_path: Path) -> None:
         },
     )
     assert list(routing.models) == ["anthropic/claude-haiku-4.5"]
-    assert said.count("its price is not a number of dollars") == 2
-    assert "its api_base is not an address" in said
-    assert "model_group_alias quick: it names no model" in said
+    assert said.count("the price is not a number of dollars") == 2
+    assert "api_base is not an address" in said
+    assert "model_group_alias quick: no model is named" in said
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:

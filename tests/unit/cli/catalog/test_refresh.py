@@ -104,7 +104,8 @@ def test_a_page_that_a_person_named_is_kept_and_what_differs_is_noted(
     file = write(model("m", block("1", "2", "https://acme.example/prices")))
     shown = refresh(tmp_path, "--write", m=entry(1, 3))
     assert (
-        "publishers disagree; the file has the price of https://acme.example/prices" in shown.output
+        "publishers disagree; the file has the price from https://acme.example/prices"
+        in shown.output
     )
     text = file.read_text()
     assert 'source: "https://acme.example/prices; litellm 9.8.7 has output 3"' in text
@@ -169,7 +170,7 @@ def test_a_price_that_two_publishers_dispute_is_not_said_to_have_none(write: Any
     name = f"{endpoint.provider} {endpoint.upstream}"
     disputed = structs.replace(evidence, endpoints={name: stated})
     lines = list(render_verdicts(list(judge_file(routing, disputed)), disputed, {}))
-    assert lines[0] == "! acme/m @ together: no publisher has its price, and they disagree"
+    assert lines[0] == "! acme/m @ together: the publishers disagree, and none has the file's price"
     assert not [it for it in lines if "nobody publishes" in it]
 
 
@@ -220,4 +221,4 @@ def test_only_the_endpoints_that_are_asked_for_are_judged(tmp_path: Path, write:
     assert "output: 3.00" in changed
     nobody = refresh(tmp_path, "--provider", "nobody", **published)
     assert nobody.exit_code == 2
-    assert "the file has no endpoint of that model and provider" in nobody.output
+    assert "the file has no endpoint for this model and provider" in nobody.output
