@@ -253,6 +253,7 @@ class House:
         gateway = self.gateway
         return RequestServices(
             keys=self.stores.keys,
+            access_log=lambda: self.stores.access_log,
             ingresses={
                 **{each.name: each.make()(gateway.ids) for each in FORMATS},
                 CHAT_COMPLETIONS.name: self.ingress,

@@ -15,6 +15,7 @@ from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
+    MemoryAccessLog,
     MemoryAuditLog,
     MemoryCooldownStore,
     MemoryGenerationStore,
@@ -43,6 +44,7 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
@@ -54,6 +56,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.ports.base import CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
+from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -116,6 +119,7 @@ class Stores:
     activity: ActivityStore
     statements: StatementStore
     audit_log: AuditLog
+    access_log: AccessLog
     cooldowns: CooldownStore
     clock: TestClock
 
@@ -220,6 +224,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         activity=MemoryActivityStore(books),
         statements=MemoryStatementStore(books, clock),
         audit_log=MemoryAuditLog(books, clock),
+        access_log=MemoryAccessLog(books, clock),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -259,6 +264,7 @@ def dynamo_stores(
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
         audit_log=DynamoAuditLog(client, tables, clock),
+        access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,

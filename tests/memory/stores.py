@@ -18,9 +18,10 @@ from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
-from tollgate.core.records.audit import AuditEntry, AuditFilter, AuditSeal, SealedDay
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
+from tollgate.stores.ports.access_log import ReadContent, Refusal
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (
@@ -29,6 +30,7 @@ from tollgate.stores.routing.speeds import (
     select_measured,
     window_of,
 )
+from tollgate.stores.rules.access_entries import read_entry, refusal_entry
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -242,6 +244,26 @@ class MemoryAuditLog:
         ]
         page = tuple(found[:limit])
         return Page(found=page, next=page[-1].id if len(found) > limit else None)
+
+
+class MemoryAccessLog:
+    """Implements `stores.ports.access_log.AccessLog`."""
+
+    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
+        self._books = books
+        self._clock = clock
+
+    async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
+        """Add the entry of a read."""
+        self._add(read_entry(kind, target, by, now_s=self._clock.now_s()))
+
+    async def note_refusal(self, refusal: Refusal, target: str, code: str, *, by: Actor) -> None:
+        """Add the entry of a refusal."""
+        self._add(refusal_entry(refusal, target, code, by, now_s=self._clock.now_s()))
+
+    def _add(self, entry: AuditEntry) -> None:
+        if all(it.id != entry.id for it in self._books.entries_of_audit):
+            self._books.entries_of_audit.append(entry)
 
 
 class MemoryGenerationStore:

@@ -81,8 +81,9 @@ class Tenants:
         return await self.call(method, path, key=self.secrets[caller], content=sent)
 
     async def state(self) -> object:
-        """Everything that is stored, apart from when each key was used last."""
+        """Everything that is stored, apart from when each key was used last, and accesses."""
         books = pickle.loads(pickle.dumps(self.home.stores.books))
+        books.entries_of_audit = [it for it in books.entries_of_audit if it.kind == "change"]
         for key in books.keys.values():
             key.used_s.clear()
         workspaces = await self.call.services.workspaces.list()

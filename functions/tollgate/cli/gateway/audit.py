@@ -36,6 +36,7 @@ def audit() -> None:
 @click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
 @click.option("--actor", metavar="WHO", help="Id or name of a key, member or process, or an ARN.")
 @click.option("--target", metavar="WHAT", help="Key, team, member, entry, workspace or sha.")
+@click.option("--kind", type=click.Choice(["change", "access"]), help="Both by default.")
 @click.option(
     "--workspace", metavar="ID", help="Workspace, for the operator; all workspaces by default."
 )

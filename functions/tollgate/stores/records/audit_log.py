@@ -97,7 +97,8 @@ class DynamoAuditLog:
         upper = first_entry_id(wanted.until_s * 1_000)
         if before is not None:
             upper = min(before, upper)
-        low = first_entry_id(wanted.since_s * 1_000)
+        # The id of an access begins with its hour.
+        low = first_entry_id((wanted.since_s - wanted.since_s % 3_600) * 1_000)
         entries_found: list[AuditEntry] = []
         corrupt: list[str] = []
         queries = 0

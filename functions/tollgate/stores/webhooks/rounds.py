@@ -150,7 +150,7 @@ class WebhookRounds:
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
-            entry_filter = AuditFilter(since_s=since_s, until_s=until_s)
+            entry_filter = AuditFilter(since_s=since_s, until_s=until_s, kind="change")
             while True:
                 page = await self._audit_log.page(
                     scope, entry_filter, limit=_ENTRIES, before=before

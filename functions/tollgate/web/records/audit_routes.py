@@ -10,7 +10,14 @@ from starlette.responses import Response
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request
 from tollgate.core.principal import Principal
-from tollgate.core.records.audit import Actor, ActorKind, AuditEntry, AuditFilter, SealedDay
+from tollgate.core.records.audit import (
+    Actor,
+    ActorKind,
+    AuditEntry,
+    AuditFilter,
+    EntryKind,
+    SealedDay,
+)
 from tollgate.stores.rules.audit_chain import last_closed_day
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
@@ -41,6 +48,11 @@ class AuditQuery(BaseModel):
         None,
         description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
     )
+    kind: EntryKind | None = Field(
+        None,
+        description="`change`, or `access`: reads of content by managers, refused calls and failed "
+        "sign-ins, each at most once an hour",
+    )
     workspace: _Word | None = Field(None, description="null means all workspaces, for the operator")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 100
     cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
@@ -51,7 +63,13 @@ class AuditQuery(BaseModel):
         end_s = now_s + 60
         until_s = min(int(self.until.timestamp()), end_s) if self.until else end_s
         since_s = int(self.since.timestamp()) if self.since else until_s - _DEFAULT_S
-        return AuditFilter(since_s=since_s, until_s=until_s, actor=self.actor, target=self.target)
+        return AuditFilter(
+            since_s=since_s,
+            until_s=until_s,
+            actor=self.actor,
+            target=self.target,
+            kind=self.kind,
+        )
 
 
 class AuditObject(BaseModel):

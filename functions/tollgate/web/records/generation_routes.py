@@ -13,7 +13,7 @@ from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
-from tollgate.web.admission import OwnThings, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
@@ -110,7 +110,9 @@ def generation_routes(services: Services) -> APIRouter:
         return GenerationReply(data=GenerationObject.of(record))
 
     @router.get("/generation/content")
-    async def show_content(own: OwnThings, id_: GenerationId) -> ContentReply:
+    async def show_content(
+        principal: Caller, own: OwnThings, by: By, id_: GenerationId
+    ) -> ContentReply:
         """Show the request and the answer, for as many days as the key stores content."""
         bare, content = without_prefix(id_), None
         is_reached = own.is_all or await find_record(services, own, bare) is not None
@@ -118,6 +120,7 @@ def generation_routes(services: Services) -> APIRouter:
             content = await services.contents.get(own.workspace_id, bare)
         if content is None:
             raise not_found("No content is stored for this generation.", "id")
+        await services.note_read(principal, "content", f"gen-{bare}", by=by)
         try:
             return ContentReply(data=ContentObject.model_validate_json(content))
         except ValidationError as corrupt:
