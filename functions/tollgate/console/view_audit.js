@@ -1,4 +1,4 @@
-/** The audit log, latest entry first. */
+/** The audit log. */
 
 import { get, saveCsv } from "./api.js";
 import { code, h, p, small } from "./dom.js";
@@ -9,7 +9,7 @@ import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 export async function render({ params, signal, go }) {
   const { since = "", kind = "", actor = "", target = "" } = Object.fromEntries(params);
   const query = { actor, target, kind, since: since && `${since}T00:00:00Z` };
-  const none = empty("No change matches.", p("Without a day, the last 30 days are shown."));
+  const none = empty("No change matches.", p("Without a day: the last 30 days."));
   const list = await pagedTable("Changes", COLUMNS, (cursor) => get("audit", { ...query, limit: 50, cursor }, signal), none);
   return [
     filters(go, "audit", [
@@ -31,9 +31,9 @@ const COLUMNS = [
   column("Fields", (entry) => fields(entry)),
 ];
 
-/** Return each changed field: its old value struck out, then the new one. */
+/** Return each changed field, the old value struck out. */
 function fields({ before, after }) {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const names = Object.keys({ ...before, ...after });
   if (!names.length) return "–";
   return h("ul", { class: "changes" }, names.map((name) =>
     h("li", {}, `${name}: `, name in before && [h("del", {}, before[name]), " "], name in after ? h("ins", {}, after[name]) : "removed")));
