@@ -18,11 +18,11 @@ _PAGE: Final = 1000
 
 
 class _ListByDefault(click.Group):
-    """A group whose command `ls` is the default: `tollgate audit --since 7d`."""
+    """A group whose command `ls` may be left out."""
 
     @override
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        begins_with_command = bool(args) and args[0] in (*self.commands, "--help")
+        begins_with_command = bool(args) and args[0] in (*self.commands, *ctx.help_option_names)
         return super().parse_args(ctx, args if begins_with_command else ["ls", *args])
 
 

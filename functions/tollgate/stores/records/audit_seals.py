@@ -1,7 +1,7 @@
 """The seals of the audit log's days: sealing, export and verification."""
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Raw, Struct, json
@@ -112,7 +112,7 @@ async def compare_days(
         return []
     partition, last = audit_seals(workspace_id), f"D#{days[-1]}"
     rows = await rows_between(client, table, partition, low=_EARLIEST, high=last, consistent=True)
-    seals: Mapping[str, AuditSeal] = {each.day: each for each in _read_seals(rows)}
+    seals = {each.day: each for each in _read_seals(rows)}
     before = next((seals[day] for day in reversed(seals) if day < days[0]), None)
     checked: list[SealedDay] = []
     for day in days:

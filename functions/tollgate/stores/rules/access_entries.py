@@ -28,7 +28,7 @@ def refusal_entry(
 
     Callers without a valid key share `ADDRESS_PLACES` ids, by the hash of their network address.
     """
-    same = (refusal, target, code, by.id)
+    same: tuple[str, ...] = (refusal, target, code, by.id)
     if by.workspace_id is None:
         digest = sha256((by.origin or "").encode()).digest()
         same = (refusal, by.id, str(digest[0] % ADDRESS_PLACES))
