@@ -21,6 +21,7 @@ from tests.deployment import (
     open_stores,
 )
 from tests.documents import pdf, stream
+from tests.iam.refused_keys import refuse_keys
 from tests.iam.schedules import leave_work, run_on_schedule
 from tests.iam.searches import search_the_web, searching_at
 from tests.stores import an_entry
@@ -93,7 +94,7 @@ async def tour(
     await read_documents(deployment, workspace)
     await call_every_provider(deployment, workspace, routing)
     await search_the_web(deployment, workspace, CHAT)
-    await refuse_keys(deployment, workspace)
+    await refuse_keys(deployment, workspace, CHAT)
     await refuse_on_slices(deployment, workspace)
     await count_by_bedrock(deployment, workspace, routing)
     stored = {
@@ -123,16 +124,6 @@ async def publish(deployment: Deployment) -> Routing:
     signature = Signature(by="test", at_s=int(SystemClock().now_s()))
     await publications.move(publish_to_all(None, sha, signature), an_entry())
     return published
-
-
-async def refuse_keys(deployment: Deployment, workspace: Workspace) -> None:
-    """Let the streaming function refuse an unknown key, and a key of another role."""
-    for secret, status in (("sk-tg-nobody", 401), (workspace.management.secret, 403)):
-        headers = {"authorization": f"Bearer {secret}"}
-        async with deployment.http.post(
-            f"{deployment.emulator.url}{CHAT}", headers=headers, json=ECHO
-        ) as refused:
-            assert refused.status == status
 
 
 async def complete(

@@ -21,7 +21,7 @@ from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
-from tollgate.stores.ports.access_log import ReadContent, Refusal
+from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (
@@ -30,7 +30,7 @@ from tollgate.stores.routing.speeds import (
     select_measured,
     window_of,
 )
-from tollgate.stores.rules.access_entries import read_entry, refusal_entry
+from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -255,11 +255,11 @@ class MemoryAccessLog:
 
     async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
         """Add the entry of a read."""
-        self._add(read_entry(kind, target, by, now_s=self._clock.now_s()))
+        self._add(entry_of_read(kind, target, by, now_s=self._clock.now_s()))
 
-    async def note_refusal(self, refusal: Refusal, target: str, code: str, *, by: Actor) -> None:
+    async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
         """Add the entry of a refusal."""
-        self._add(refusal_entry(refusal, target, code, by, now_s=self._clock.now_s()))
+        self._add(entry_of_refusal(refusal, target, code, by, now_s=self._clock.now_s()))
 
     def _add(self, entry: AuditEntry) -> None:
         if all(it.id != entry.id for it in self._books.entries_of_audit):

@@ -238,7 +238,12 @@ def actor_of(scope: Scope, principal: Principal | None) -> Actor:
 
 
 async def note_refusal(
-    access_log: AccessLog, keys: KeyDirectory, target: str, refused: AccessError, scope: Scope
+    access_log: AccessLog,
+    keys: KeyDirectory,
+    refused: AccessError,
+    *,
+    target: str,
+    scope: Scope,
 ) -> None:
     """Record that a call was refused because of its key or role; ignore other refusals."""
     if refused.code not in _RECORDED:

@@ -45,7 +45,11 @@ def admitted_router(
                 except AccessError as refused:
                     target = f"{method} {self.path_format}"
                     await note_refusal(
-                        services.access_log, services.keys, target, refused, request.scope
+                        services.access_log,
+                        services.keys,
+                        refused,
+                        target=target,
+                        scope=request.scope,
                     )
                     raise
 

@@ -36,7 +36,7 @@ ACCESS_ACTIONS: Final = (
     "call.refused",
     "sign_in.refused",
 )
-EntryKind = Literal["change", "access"]
+LogKind = Literal["change", "access"]
 SWEEPER: Final = Actor(kind="process", id="sweeper")
 
 
@@ -72,7 +72,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     """The same fields after the change."""
 
     @property
-    def kind(self) -> EntryKind:
+    def kind(self) -> LogKind:
         """The kind of the entry, by its action."""
         return "access" if self.action in ACCESS_ACTIONS else "change"
 
@@ -86,7 +86,7 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
     """The id or name of the actor, or its member; None selects all."""
     target: str | None = None
     """The id or name of the target; None selects all."""
-    kind: EntryKind | None = None
+    kind: LogKind | None = None
     """None selects changes and accesses."""
 
     def accepts(self, entry: AuditEntry) -> bool:

@@ -23,7 +23,7 @@ class Subprocessor(Struct, frozen=True, kw_only=True, order=True):
     host: str
     """Host name, or AWS for services that are called with the function's role."""
     region: str
-    """What the file states: an AWS region or geography, or a Google location; empty if nothing."""
+    """AWS region or geography, or Google location; empty if the file states none."""
     data_policy: str = ""
     models: tuple[str, ...] = ()
     """Models that the recipient serves; empty for tools, which any model may use."""

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 from tollgate.core.records.audit import Actor
 
 ReadContent = Literal["content", "response", "file"]
-Refusal = Literal["call.refused", "sign_in.refused"]
+Denial = Literal["call.refused", "sign_in.refused"]
 
 
 class AccessLog(Protocol):
@@ -17,5 +17,5 @@ class AccessLog(Protocol):
         Raise LedgerError if the entry cannot be written; the caller then must not see the object.
         """
 
-    async def note_refusal(self, refusal: Refusal, target: str, code: str, *, by: Actor) -> None:
+    async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
         """Record a refused call of a route, without an error if the entry cannot be written."""

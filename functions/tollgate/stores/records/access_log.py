@@ -11,9 +11,9 @@ from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.transactions import transact
-from tollgate.stores.ports.access_log import ReadContent, Refusal
+from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.records.audit_log import entry_puts
-from tollgate.stores.rules.access_entries import read_entry, refusal_entry
+from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 
 _log = logging.getLogger(__name__)
 
@@ -34,16 +34,16 @@ class DynamoAccessLog:
 
     async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
         """Write the entry of a read, unless it is written; raise LedgerError on failure."""
-        entry = read_entry(kind, target, by, now_s=self._clock.now_s())
+        entry = entry_of_read(kind, target, by, now_s=self._clock.now_s())
         if entry.id in self._written:
             return
         await self._write(entry)
         # Only a confirmed entry is remembered, so that no object is shown without one.
         _remember(self._written, entry.id)
 
-    async def note_refusal(self, refusal: Refusal, target: str, code: str, *, by: Actor) -> None:
+    async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
         """Write the entry of a refusal, unless it is written or another call writes it."""
-        entry = refusal_entry(refusal, target, code, by, now_s=self._clock.now_s())
+        entry = entry_of_refusal(refusal, target, code, by, now_s=self._clock.now_s())
         if entry.id in self._refused:
             return
         _remember(self._refused, entry.id)

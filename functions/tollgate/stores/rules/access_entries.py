@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Final
 
 from tollgate.core.records.audit import ACCESS_ACTIONS, Actor, AuditEntry
-from tollgate.stores.ports.access_log import ReadContent, Refusal
+from tollgate.stores.ports.access_log import Denial, ReadContent
 
 HOUR_S: Final = 3_600
 # The number of entries an hour of refused calls without a valid key. Network addresses share them,
@@ -15,14 +15,14 @@ _ID_LENGTH: Final = 15
 _READ_ACTIONS: Final = dict(zip(("content", "response", "file"), ACCESS_ACTIONS[:3], strict=True))
 
 
-def read_entry(kind: ReadContent, target: str, by: Actor, *, now_s: float) -> AuditEntry:
+def entry_of_read(kind: ReadContent, target: str, by: Actor, *, now_s: float) -> AuditEntry:
     """Return the entry of a read; reads of one object by one actor in an hour have one id."""
     action = _READ_ACTIONS[kind]
     return _entry(action, target, by, now_s=now_s, same=(action, target, by.id))
 
 
-def refusal_entry(
-    refusal: Refusal, target: str, code: str, by: Actor, *, now_s: float
+def entry_of_refusal(
+    refusal: Denial, target: str, code: str, by: Actor, *, now_s: float
 ) -> AuditEntry:
     """Return the entry of a refusal; its actor, route and code have one id in an hour.
 

@@ -98,7 +98,9 @@ class Entrance:
             principal = await authenticate(keys, headers, METERED.roles)
         except AccessError as refused:
             target = f"POST {scope['path']}"
-            await note_refusal(self.services.access_log(), keys, target, refused, scope)
+            await note_refusal(
+                self.services.access_log(), keys, refused, target=target, scope=scope
+            )
             raise
         gateway = await self.gateways.for_key(principal.key_id)
         body = await read_body(receive, self.limits.body_bytes_max)

@@ -15,7 +15,7 @@ from tollgate.core.records.audit import (
     ActorKind,
     AuditEntry,
     AuditFilter,
-    EntryKind,
+    LogKind,
     SealedDay,
 )
 from tollgate.stores.rules.audit_chain import last_closed_day
@@ -48,7 +48,7 @@ class AuditQuery(BaseModel):
         None,
         description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
     )
-    kind: EntryKind | None = Field(
+    kind: LogKind | None = Field(
         None,
         description="`change`, or `access`: reads of content by managers, refused calls and failed "
         "sign-ins, each at most once an hour",
