@@ -58,6 +58,7 @@ class Selection(BaseModel):
         days: int = 1,
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
+        user: str | None = None,
     ) -> GenerationFilter:
         """Return the filter for the store; `days` is the length of the period if `since` is
         missing.
@@ -76,6 +77,7 @@ class Selection(BaseModel):
             cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
             labels=self._labels(),
             member_id=own.member_id,
+            user=user,
         )
 
     def _labels(self) -> dict[str, str]:
@@ -93,6 +95,9 @@ class GenerationsQuery(Selection):
 
     outcome: Outcome | None = None
     cost_min: PositiveUsd | None = Field(None, description="USD")
+    user: Annotated[str, Field(max_length=512)] | None = Field(
+        None, description="end user as the request stated it"
+    )
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
     cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
 
@@ -139,6 +144,7 @@ def generation_routes(services: Services) -> APIRouter:
             own=own,
             outcome=query.outcome,
             cost_min=query.cost_min,
+            user=query.user,
         )
         page = await services.generations.page(
             own.workspace_id, wanted, limit=query.limit, before=_cursor(query.cursor)
