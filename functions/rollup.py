@@ -10,7 +10,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.exports import wire_exports
+from tollgate.wiring.exports import seal_audit_log, wire_exports
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()
@@ -19,16 +19,18 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="rollup")
 
 
 def handler(event: object, context: object) -> None:
-    """Close every day that is due, then export the closed days that are not exported yet."""
-    closed, exported = asyncio.run(_close())
+    """Close every day that is due, seal its audit log, then export the days not exported yet."""
+    closed, sealed, exported = asyncio.run(_close())
     _metrics.add_metric("DaysClosed", MetricUnit.Count, closed)
+    _metrics.add_metric("AuditDaysSealed", MetricUnit.Count, sealed)
     _metrics.add_metric("DaysExported", MetricUnit.Count, exported)
     _metrics.flush_metrics()
 
 
-async def _close() -> tuple[int, int]:
+async def _close() -> tuple[int, int, int]:
     clock = SystemClock()
     async with aclosing(wire_stores(_settings, clock)) as stores:
         closed = await wire_administration(_settings, stores, clock).activity.close_due()
+        sealed = await seal_audit_log(_settings, stores, clock)
         exports = wire_exports(_settings, stores, clock) if _settings.daily_export else None
-        return closed, 0 if exports is None else await exports.export.export_due()
+        return closed, sealed, 0 if exports is None else await exports.export.export_due()

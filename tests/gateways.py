@@ -208,13 +208,12 @@ class House:
 
     @property
     def front(self) -> RequestServices:
-        gateway = self.gateway
+        gateway, stores = self.gateway, self.stores
         return RequestServices(
-            keys=self.stores.keys,
-            ingresses={
-                **{each.name: each.make()(gateway.ids) for each in FORMATS},
-                CHAT_COMPLETIONS.name: self.ingress,
-            },
+            keys=stores.keys,
+            access_log=lambda: stores.access_log,
+            ingresses={each.name: each.make()(gateway.ids) for each in FORMATS}
+            | {CHAT_COMPLETIONS.name: self.ingress},
             clock=gateway.clock,
             ids=gateway.ids,
             journal=gateway.journal,

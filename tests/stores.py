@@ -16,6 +16,7 @@ from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
+    MemoryAccessLog,
     MemoryAdmissions,
     MemoryAuditLog,
     MemoryCooldownStore,
@@ -47,6 +48,7 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
@@ -58,6 +60,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
+from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -142,6 +145,7 @@ class Stores:
     activity: ActivityStore
     statements: StatementStore
     audit_log: AuditLog
+    access_log: AccessLog
     cooldowns: CooldownStore
     clock: TestClock
 
@@ -248,7 +252,8 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
         statements=MemoryStatementStore(books, clock),
-        audit_log=MemoryAuditLog(books),
+        audit_log=MemoryAuditLog(books, clock),
+        access_log=MemoryAccessLog(books, clock),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -299,7 +304,8 @@ def dynamo_stores(
         statements=DynamoStatementStore(
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
-        audit_log=DynamoAuditLog(client, tables),
+        audit_log=DynamoAuditLog(client, tables, clock),
+        access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,

@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     s3_endpoint_url: str | None = None
     daily_export: bool = False
     """True makes the roll-up write each closed day as tables to `exports/` in the object store."""
+    audit_bucket: str | None = None
+    """Bucket, best with Object Lock, for the sealed days of the audit log."""
     reader_function: str | None = None
     """Lambda function that reads documents; if unset, only models that read them serve."""
     reader_isolates_tenants: bool = False

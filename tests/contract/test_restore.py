@@ -161,7 +161,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
 
         shell = Shell(account, datetime.now(UTC).isoformat())
         assert sorted(STEPS) == ["0", "1", "2", "3", "4", "5", "6", "7"]
-        assert "tollgate audit --since WHEN" in STEPS["0"]
+        assert "tollgate audit ls --since WHEN" in STEPS["0"]
         shell.run(STEPS["1"])
         assert concurrency(account) == [0] * len(FUNCTIONS)
         shell.run(STEPS["2"])

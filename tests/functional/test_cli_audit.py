@@ -47,3 +47,16 @@ def test_c90_an_auditor_reads_who_changed_what(server: LocalServer) -> None:
     assert len(last) == 2
     assert printed(auditor, "audit", "--until", "1h") == printed(auditor, "audit", "--actor", "x")
     assert "(invalid_request, " in run(auditor, "audit", "--since", "yesterday").stderr
+
+
+def test_c90_an_auditor_verifies_the_log_and_is_warned_of_one_without_seals(
+    server: LocalServer,
+) -> None:
+    listed = printed(server, "audit", "--since", "1h", "--json")
+    assert printed(server, "audit", "ls", "--since", "1h", "--json") == listed
+    unsealed = run(server, "audit", "verify", "--csv")
+    assert unsealed.returncode == 1
+    assert "No day here is sealed" in unsealed.stderr
+    days = list(csv.DictReader(io.StringIO(unsealed.stdout)))
+    assert len(days) == 30
+    assert {day["hash"] for day in days} == {""}

@@ -65,6 +65,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
             signed_client(name, url, "synthetic") for name in ("s3", "secretsmanager", "sns")
         )
         objects.create_bucket(Bucket=BUCKET)
+        objects.create_bucket(Bucket="acme-audit")
 
         def expire_answers() -> None:
             kept = objects.list_objects_v2(Bucket=BUCKET, Prefix="answers/")["Contents"]
@@ -88,6 +89,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
                 "OtlpEndpointUrl": "http://127.0.0.1:1",
                 "OtlpHeaders": "true",
                 "DailyExport": "true",
+                "AuditBucket": "acme-audit",
             },
         )
 
@@ -107,6 +109,7 @@ async def toured(
         "TOLLGATE_ALERT_WEBHOOK_URL": parameters["AlertWebhookUrl"],
         "TOLLGATE_ALERT_WEBHOOK_SECRET": parameters["AlertWebhookSecretArn"],
         "TOLLGATE_DAILY_EXPORT": parameters["DailyExport"],
+        "TOLLGATE_AUDIT_BUCKET": parameters["AuditBucket"],
     }
     async with deployed(
         account.url,

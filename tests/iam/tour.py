@@ -21,6 +21,7 @@ from tests.deployment import (
     open_stores,
 )
 from tests.documents import pdf, stream
+from tests.iam.refused_keys import refuse_keys
 from tests.iam.schedules import leave_work, run_on_schedule
 from tests.iam.searches import search_the_web, searching_at
 from tests.stores import an_entry
@@ -93,6 +94,7 @@ async def tour(
     await read_documents(deployment, workspace)
     await call_every_provider(deployment, workspace, routing)
     await search_the_web(deployment, workspace, CHAT)
+    await refuse_keys(deployment, workspace, CHAT)
     await refuse_on_slices(deployment, workspace)
     await count_by_bedrock(deployment, workspace, routing)
     stored = {

@@ -42,6 +42,7 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "headers of spans": ({"OtlpHeaders": "true"}, set()),
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
     "export": ({"DailyExport": "true"}, set()),
+    "audit log": ({"AuditBucket": "acme-audit"}, set()),
     "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
     "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
     "publisher": (

@@ -30,6 +30,7 @@ PERMISSIONS: Final = {
             "dynamodb:UpdateItem",
         },
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
+        "CoreTable where pk begins with T#M#, T#W#": {"dynamodb:PutItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:GetObject", "s3:PutObject"},
         "ReaderFunction": {"lambda:InvokeFunction"},
@@ -144,12 +145,13 @@ def partitions(condition: JsonObject | None) -> str:
         case None:
             return ""
         case {
-            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]},
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": patterns},
             # ForAllValues alone is also true for a request that names no key.
             "Null": {"dynamodb:LeadingKeys": "false"},
         }:
-            assert pattern.count("*") == 1
-            return f" where pk begins with {pattern.removesuffix('*')}"
+            assert all(pattern.count("*") == 1 for pattern in patterns)
+            begins = ", ".join(pattern.removesuffix("*") for pattern in patterns)
+            return f" where pk begins with {begins}"
         case _:
             raise AssertionError(f"the table of permissions cannot name {condition}")
 
@@ -196,7 +198,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 6
+    assert len(conditions) == 7
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")
@@ -219,7 +221,7 @@ def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
             if not resource.startswith("CoreTable"):
                 continue
             _, _, prefix = resource.partition(" where pk begins with ")
-            if partition.startswith(prefix):
+            if partition.startswith(tuple(prefix.split(", "))):
                 assert not (actions & writes) - denied, name
         catalogs = compile_permissions(role).get("${ObjectsBucket.Arn}/catalogs/*", set())
         assert catalogs <= {"s3:GetObject"}, name
@@ -280,3 +282,13 @@ def test_the_rollup_alone_may_write_exports_and_only_where_they_are_wanted(
     assert variables["TOLLGATE_OBJECTS_BUCKET"] == {"Ref": "ObjectsBucket"}
     assert "TOLLGATE_OBJECTS_BUCKET" not in any_stack.given().environment("RollupFunction")
     assert "daily_export" in Settings.model_fields
+
+
+def test_the_rollup_alone_may_write_the_audit_bucket_and_read_nothing_there(
+    any_stack: Stack,
+) -> None:
+    stack = any_stack.given(AuditBucket="acme-audit")
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        found = {it: to for it, to in compile_permissions(role).items() if "AuditBucket" in it}
+        folder = "arn:${AWS::Partition}:s3:::${AuditBucket}/audit/*"
+        assert found == ({folder: {"s3:PutObject"}} if name == "RollupRole" else {}), name

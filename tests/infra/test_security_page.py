@@ -16,12 +16,14 @@ from tests.infra.translation import Stack
 from tests.local_server import ROOT
 from tollgate.cli.main import main
 from tollgate.core.clock import DAY_S
+from tollgate.engine.documents.document_reading import DOCUMENTS_MAX
 from tollgate.settings import Settings
 from tollgate.stores.aws import items, secrets
 from tollgate.stores.keys import lookup
 from tollgate.stores.money import budgets
 from tollgate.stores.records.kept_answers import KEPT_FOR_S
-from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.stores.rules.account import HOLDS_MAX
+from tollgate.stores.rules.key_settings import CONTENT_DAYS, KeySettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
@@ -51,7 +53,8 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "KeyPointerItem": "keys",
     "KeyNameItem": "keys",
     "WorkspaceItem": "workspaces",
-    "AuditItem": "audit",
+    "AuditItem": "audit log",
+    "AuditSealItem": "seals of the audit log",
     "CreditIdItem": "credit",
     "CreditEntryItem": "credit",
     "CreditLotsItem": "credit",
@@ -146,6 +149,32 @@ def test_times_are_those_of_code_and_template(stack: Stack) -> None:
     assert row("log lines")[1] == f"`LogRetentionDays`, {logs} days by default"
     assert row("alerts of budgets")[1] == f"{budgets.KEPT_S // DAY_S} days"
     assert row("provider keys")[1] == f"{int(secrets.CACHED_FOR_S) // 60} minutes in memory"
+
+
+def test_what_one_key_may_cost_is_computed_from_code_and_template(stack: Stack) -> None:
+    settings = KeySettings(label="new")
+    assert f"{settings.requests_per_minute} requests a minute" in PAGE
+    assert f"bursts of {settings.burst}, have {HOLDS_MAX:,} requests in flight" in PAGE
+    chat, reader = stack.functions["ChatFunction"], stack.functions["ReaderFunction"]
+    memory = int(stack.parameters["ChatMemoryMb"]["Default"])
+    second = 0.0000133334 * memory / 1024
+    whole = second * chat["Timeout"]
+    assert f"{chat['Timeout']} s × {memory} MB, ${whole:.4f} |" in PAGE
+    assert f"`--concurrency 10` | ${second * 10 * DAY_S:.2f}, and 100 times" in PAGE
+    reads = f"{DOCUMENTS_MAX} × {reader['Timeout']} s × {reader['MemorySize']:,} MB"
+    cost = 0.0000133334 * DOCUMENTS_MAX * reader["Timeout"] * reader["MemorySize"] / 1024
+    assert f"{reads}, ${cost:.4f} |" in PAGE
+
+
+def test_every_proof_of_the_page_exists() -> None:
+    proofs = re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", PAGE)
+    assert len(proofs) > 12
+    for path, name in proofs:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert not name or f"def {name}(" in text, (path, name)
+    answers = PAGE.partition("## What a reviewer asks")[2].partition("\n## ")[0]
+    for row_ in re.findall(r"^\| .+\? \| .+ \| (.+) \|$", answers, re.MULTILINE):
+        assert "tests/" in row_, row_
 
 
 def test_moments_of_the_runbook_are_those_of_the_code() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
-from tollgate.core.records.audit import AuditEntry
+from tollgate.core.records.audit import AuditEntry, AuditSeal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.ports.credit import CreditEntry
@@ -110,6 +110,8 @@ class MemoryBooks(Struct):
     keys: dict[str, MemoryKey] = field(default_factory=dict)
     deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
     entries_of_audit: list[AuditEntry] = field(default_factory=list)
+    # By workspace, and by None for the whole log.
+    seals: dict[str | None, dict[str, AuditSeal]] = field(default_factory=dict)
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
     lots: dict[str, Lots] = field(default_factory=dict)
     credit_limits: dict[str, int] = field(default_factory=dict)

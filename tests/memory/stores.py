@@ -7,19 +7,21 @@ unavailable and no write can be lost. One wallet shard a workspace.
 from collections.abc import Callable, Collection, Mapping
 from typing import assert_never
 
+from msgspec import json
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
-from tollgate.core.records.audit import AuditEntry, AuditFilter
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
+from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (
@@ -28,6 +30,7 @@ from tollgate.stores.routing.speeds import (
     select_measured,
     window_of,
 )
+from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 from tollgate.stores.rules.account import (
     WalletState,
     insufficient_credits,
@@ -40,7 +43,13 @@ from tollgate.stores.rules.account import (
     workspace_locked,
 )
 from tollgate.stores.rules.admission import WaitingRequests, refuse_by_state, refuse_by_wallet
-from tollgate.stores.rules.audit_entries import is_entry_id
+from tollgate.stores.rules.audit_chain import (
+    StoredEntry,
+    check_day,
+    day_start_s,
+    days_between,
+)
+from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
 
@@ -228,8 +237,28 @@ class MemoryAdmissions:
 class MemoryAuditLog:
     """Implements `stores.ports.administration.AuditLog`."""
 
-    def __init__(self, books: MemoryBooks) -> None:
+    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books
+        self._clock = clock
+
+    async def check(self, workspace_id: str | None, first: str, last: str) -> list[SealedDay]:
+        """Compare the days in [first, last] with their seals."""
+        seals = self._books.seals.get(workspace_id, {})
+        before: AuditSeal | None = None
+        checked = []
+        for day in days_between(first, last):
+            low = first_entry_id(day_start_s(day) * 1_000)
+            high = first_entry_id((day_start_s(day) + DAY_S) * 1_000)
+            entries = [
+                StoredEntry(it.id, json.encode(it).decode())
+                for it in sorted(self._books.entries_of_audit, key=lambda it: it.id)
+                if low <= it.id < high and workspace_id in (None, it.workspace_id)
+            ]
+            checked.append(
+                check_day(day, seals.get(day), before, entries, now_s=self._clock.now_s())
+            )
+            before = seals.get(day, before)
+        return checked
 
     async def page(
         self,
@@ -253,6 +282,26 @@ class MemoryAuditLog:
         ]
         page = tuple(found[:limit])
         return Page(found=page, next=page[-1].id if len(found) > limit else None)
+
+
+class MemoryAccessLog:
+    """Implements `stores.ports.access_log.AccessLog`."""
+
+    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
+        self._books = books
+        self._clock = clock
+
+    async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
+        """Add the entry of a read."""
+        self._add(entry_of_read(kind, target, by, now_s=self._clock.now_s()))
+
+    async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
+        """Add the entry of a refusal."""
+        self._add(entry_of_refusal(refusal, target, code, by, now_s=self._clock.now_s()))
+
+    def _add(self, entry: AuditEntry) -> None:
+        if all(it.id != entry.id for it in self._books.entries_of_audit):
+            self._books.entries_of_audit.append(entry)
 
 
 class MemoryGenerationStore:

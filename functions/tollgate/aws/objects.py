@@ -7,9 +7,11 @@ names.
 import asyncio
 import os
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -97,11 +99,19 @@ class S3Objects:
     """Objects in an S3 bucket, encrypted with the bucket's default key."""
 
     def __init__(
-        self, bucket: str, region: str, signer: Signer, *, endpoint_url: str | None = None
+        self,
+        bucket: str,
+        region: str,
+        signer: Signer,
+        *,
+        endpoint_url: str | None = None,
+        checksums: bool = False,
     ) -> None:
+        """Connect to a bucket; one with Object Lock requires `checksums` of what is stored."""
         host = f"https://{bucket}.s3.{region}.amazonaws.com"
         self._base = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
         self._bucket = bucket
+        self._checksums = checksums
         self._signer = signer
         self._pool = Pool(_CONNECTIONS_MAX)
 
@@ -142,9 +152,10 @@ class S3Objects:
         await self.put(key, b"")
 
     async def put(self, key: str, body: bytes) -> None:
-        reply = await self._send(
-            "PUT", key, body, headers={"content-type": "application/octet-stream"}
-        )
+        headers = {"content-type": "application/octet-stream"}
+        if self._checksums:
+            headers["x-amz-checksum-sha256"] = b64encode(sha256(body).digest()).decode()
+        reply = await self._send("PUT", key, body, headers=headers)
         if reply.status != 200:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of an object")
 

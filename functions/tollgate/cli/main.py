@@ -32,7 +32,7 @@ _SECTIONS: Final = {
     "gateway": "Running gateway",
 }
 _ENTRIES: Final = {
-    "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
+    "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
@@ -50,6 +50,7 @@ _ENTRIES: Final = {
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
+    "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),
     "token": _Entry("gateway.login", "token", "Print an access token for agents."),
     "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
@@ -60,6 +61,7 @@ _ENTRIES: Final = {
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
+    "erase-user": _Entry("server.upkeep", "erase_user", "Erase an end user from the records."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),

@@ -1,4 +1,4 @@
-/** The audit log, latest entry first. */
+/** The audit log. */
 
 import { get, saveCsv } from "./api.js";
 import { code, h, p, small } from "./dom.js";
@@ -7,14 +7,16 @@ import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 
 /** Return the view, filtered as the address says. */
 export async function render({ params, signal, go }) {
-  const query = { actor: params.get("actor"), target: params.get("target"), since: params.get("since") && `${params.get("since")}T00:00:00Z` };
-  const none = empty("No change matches.", p("Without a day, the last 30 days are shown."));
+  const { since = "", kind = "", actor = "", target = "" } = Object.fromEntries(params);
+  const query = { actor, target, kind, since: since && `${since}T00:00:00Z` };
+  const none = empty("No change matches.", p("Without a day: the last 30 days."));
   const list = await pagedTable("Changes", COLUMNS, (cursor) => get("audit", { ...query, limit: 50, cursor }, signal), none);
   return [
     filters(go, "audit", [
-      field({ name: "since", label: "From (UTC)", type: "date", value: params.get("since") ?? "" }),
-      field({ name: "actor", label: "By", value: params.get("actor") ?? "", placeholder: "key, process, ARN" }),
-      field({ name: "target", label: "Of", value: params.get("target") ?? "", placeholder: "name or id" }),
+      field({ name: "since", label: "From (UTC)", type: "date", value: since }),
+      field({ name: "kind", label: "Kind", value: kind, options: [["", "All"], ["change", "Changes"], ["access", "Access"]] }),
+      field({ name: "actor", label: "By", value: actor, placeholder: "key, process, ARN" }),
+      field({ name: "target", label: "Of", value: target, placeholder: "name or id" }),
     ]),
     list,
     saver("Save as CSV", () => saveCsv("audit", { ...query, limit: 1000 }, "audit.csv")),
@@ -29,9 +31,9 @@ const COLUMNS = [
   column("Fields", (entry) => fields(entry)),
 ];
 
-/** Return each changed field: its old value struck out, then the new one. */
+/** Return each changed field, the old value struck out. */
 function fields({ before, after }) {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const names = Object.keys({ ...before, ...after });
   if (!names.length) return "–";
   return h("ul", { class: "changes" }, names.map((name) =>
     h("li", {}, `${name}: `, name in before && [h("del", {}, before[name]), " "], name in after ? h("ins", {}, after[name]) : "removed")));

@@ -4,12 +4,17 @@ from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
+from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from tollgate.core.errors import AccessError, ErrorCode, permission_denied
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
+from tollgate.core.records.audit import Actor, unauthenticated
 from tollgate.ingress.formats import RESPONSES
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
+from tollgate.web.http.request_id import request_id_of
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -61,12 +66,16 @@ _OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "view
 # A member's key reaches the member's objects; a key without a member, the whole workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
+EVERY_ROLE: Final[frozenset[Role]] = frozenset({*get_args(KeyRole), *get_args(MemberRole)})
+# The place of an authenticated caller in the scope of a request.
+PRINCIPAL: Final = "tollgate.principal"
+_RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
 _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
-_EVERYBODY: Final = Access(roles=frozenset({*get_args(KeyRole), *get_args(MemberRole)}))
+_EVERYBODY: Final = Access(roles=EVERY_ROLE)
 # Members see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
 _SESSION_READER: Final = Access(roles=_PEOPLE.roles, own=_OWN_SESSIONS - {"viewer"})
@@ -151,6 +160,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generations"): _PEOPLE,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,
+    ("GET", "/v1/audit/days"): _ACCOUNTANT,
     ("GET", "/v1/workspace"): _ACCOUNTANT,
     ("GET", "/v1/statement"): _ACCOUNTANT,
     ("GET", "/v1/webhooks"): _MANAGER,
@@ -221,6 +231,42 @@ async def authenticate(
     if principal.role not in roles:
         raise permission_denied(_explain_refusal(principal, roles))
     return principal
+
+
+def actor_of(scope: Scope, principal: Principal | None) -> Actor:
+    """Return the actor of a request; `principal` is None without a valid key."""
+    client, request_id = scope.get("client"), request_id_of(scope)
+    origin = client[0] if client else None
+    if principal is None:
+        return unauthenticated(origin, request_id)
+    return Actor(
+        kind="session" if principal.session else "key",
+        id=principal.key_id,
+        name=principal.label,
+        workspace_id=principal.workspace_id,
+        member_id=principal.member_id,
+        origin=origin,
+        request_id=request_id,
+    )
+
+
+async def note_refusal(
+    access_log: AccessLog,
+    keys: KeyDirectory,
+    refused: AccessError,
+    *,
+    target: str,
+    scope: Scope,
+) -> None:
+    """Record that a call was refused because of its key or role; ignore other refusals."""
+    if refused.code not in _RECORDED:
+        return
+    principal: Principal | None = scope.get(PRINCIPAL)
+    if principal is None and refused.code is ErrorCode.PERMISSION_DENIED:
+        # The key is valid, and cached by the look-up that refused its role.
+        principal = await authenticate(keys, Headers(scope=scope), EVERY_ROLE)
+    by = actor_of(scope, principal)
+    await access_log.note_refusal("call.refused", target, refused.code.value, by=by)
 
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:

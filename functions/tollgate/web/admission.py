@@ -8,16 +8,15 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 from typing_extensions import override
 
+from tollgate.core.errors import AccessError
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
-from tollgate.web.access import ACCESS, Access
+from tollgate.web.access import ACCESS, PRINCIPAL, Access, actor_of, note_refusal
 from tollgate.web.http.reply import read_body
-from tollgate.web.http.request_id import request_id_of
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
 BODY_BYTES_MAX: Final = 1_000_000
-_PRINCIPAL: Final = "tollgate.principal"
 _OWN: Final = "tollgate.own"
 _WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
 
@@ -41,8 +40,22 @@ def admitted_router(
             access = ACCESS[method, self.path_format]
 
             async def admit(request: Request) -> Response:
+                try:
+                    return await answer(request)
+                except AccessError as refused:
+                    target = f"{method} {self.path_format}"
+                    await note_refusal(
+                        services.access_log,
+                        services.keys,
+                        refused,
+                        target=target,
+                        scope=request.scope,
+                    )
+                    raise
+
+            async def answer(request: Request) -> Response:
                 principal = await services.admit(request.headers, access)
-                request.scope[_PRINCIPAL] = principal
+                request.scope[PRINCIPAL] = principal
                 if principal is not None:
                     request.scope[_OWN] = _own_of(principal, access)
                 if method not in _WITH_BODY:
@@ -56,12 +69,12 @@ def admitted_router(
 
 
 async def _optional_caller(request: Request) -> Principal | None:
-    principal: Principal | None = request.scope[_PRINCIPAL]
+    principal: Principal | None = request.scope[PRINCIPAL]
     return principal
 
 
 async def _caller(request: Request) -> Principal:
-    principal: Principal = request.scope[_PRINCIPAL]
+    principal: Principal = request.scope[PRINCIPAL]
     return principal
 
 
@@ -89,15 +102,7 @@ OwnThings = Annotated[Own, Depends(_own)]
 
 
 async def _actor(request: Request, principal: Caller) -> Actor:
-    return Actor(
-        kind="session" if principal.session else "key",
-        id=principal.key_id,
-        name=principal.label,
-        workspace_id=principal.workspace_id,
-        member_id=principal.member_id,
-        origin=request.client.host if request.client else None,
-        request_id=request_id_of(request.scope),
-    )
+    return actor_of(request.scope, principal)
 
 
 # The caller, as the actor of a change.

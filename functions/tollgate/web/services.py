@@ -11,6 +11,7 @@ from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.files.stored import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor
 from tollgate.core.routing.publication import Publications
 from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
@@ -20,6 +21,7 @@ from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
+from tollgate.stores.ports.access_log import AccessLog, ReadContent
 from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
@@ -61,6 +63,7 @@ class Services(Struct, frozen=True, kw_only=True):
     activity: ActivityStore
     statements: StatementStore
     audit_log: AuditLog
+    access_log: AccessLog
     webhooks: WebhookStore
     cooldowns: CooldownStore
     contents: ContentLog | None
@@ -142,6 +145,16 @@ class Services(Struct, frozen=True, kw_only=True):
         workspace = await self.workspaces.get(new.workspace_id)
         days = None if workspace is None else workspace.settings.file_days
         return new if days is None else replace(new, expires_after_s=days * DAY_S)
+
+    async def note_read(
+        self, principal: Principal, kind: ReadContent, target: str, *, by: Actor
+    ) -> None:
+        """Record that a person or a management key reads content, before the content is sent.
+
+        Programs read the content of their own requests by inference keys, which is not recorded.
+        """
+        if principal.role != "inference":
+            await self.access_log.note_read(kind, target, by=by)
 
     def now_s(self) -> int:
         """Return the current Unix second."""

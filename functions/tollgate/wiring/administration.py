@@ -13,6 +13,7 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.members import DynamoMemberStore
 from tollgate.stores.people.sessions import DynamoSessionStore
 from tollgate.stores.people.teams import DynamoTeamStore
+from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses
@@ -32,6 +33,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     activity: DynamoActivityStore
     statements: DynamoStatementStore
     audit_log: DynamoAuditLog
+    access_log: DynamoAccessLog
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
@@ -62,7 +64,8 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         statements=DynamoStatementStore(
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
-        audit_log=DynamoAuditLog(client, tables),
+        audit_log=DynamoAuditLog(client, tables, clock),
+        access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         webhooks=DynamoWebhookStore(
             client, tables, EventSender(clock, Egress()), ids=ids, clock=clock
         ),

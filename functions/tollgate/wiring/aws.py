@@ -65,6 +65,19 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     )
 
 
+def wire_audit_bucket(settings: Settings, clock: Clock) -> ObjectStore | None:
+    """Return the bucket of the exported audit log; None if the settings name none."""
+    if settings.audit_bucket is None:
+        return None
+    return S3Objects(
+        settings.audit_bucket,
+        settings.aws_region,
+        signer(settings, "s3", clock),
+        endpoint_url=settings.s3_endpoint_url,
+        checksums=True,
+    )
+
+
 def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
     """Return a signer with the function's credentials; emulators accept any signature."""
     region = region or settings.aws_region

@@ -5,6 +5,7 @@ import os
 import random
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from tollgate.core.documents.reading import (
     ReadingTask,
     RecognitionFailed,
 )
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -39,6 +41,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
 from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import RequestTools
@@ -49,6 +52,9 @@ from tollgate.wiring.aws import credentials, rotating_credentials, signer, wire_
 from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
+_ACCESS_LOG: Final = DottedName[Callable[..., AccessLog]](
+    "tollgate.stores.records.access_log:DynamoAccessLog"
+)
 _SEED_BYTES: Final = 32
 
 
@@ -314,6 +320,7 @@ def wire_chat_app(
     _ = ingresses[CHAT_COMPLETIONS.name]
     front = RequestServices(
         keys=stores.keys,
+        access_log=cache(lambda: _ACCESS_LOG()(stores.client, stores.tables, ids=ids, clock=clock)),
         ingresses=ingresses,
         clock=clock,
         ids=ids,

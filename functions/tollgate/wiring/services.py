@@ -37,6 +37,7 @@ def wire_services(
         activity=administration.activity,
         statements=administration.statements,
         audit_log=administration.audit_log,
+        access_log=administration.access_log,
         webhooks=administration.webhooks,
         cooldowns=stores.cooldowns,
         contents=stores.contents,

@@ -35,6 +35,7 @@ def wire_login_services(
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
         keys=stores.keys,
+        access_log=administration.access_log,
         ids=ids,
         journal=journal,
         clock=clock,

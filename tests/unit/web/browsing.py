@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from starlette.types import ASGIApp
 
 from tests.asgi import Exchange
+from tests.memory.stores import MemoryAccessLog
 from tests.unit.sign_in.signing_in import House, house
 from tollgate.core.ids import IdSource
 from tollgate.web.http.cors import WebLimits
@@ -45,6 +46,7 @@ class Browser:
         services = LoginServices(
             login=login,
             keys=self.home.keys,
+            access_log=MemoryAccessLog(self.home.books, self.home.clock),
             ids=ids,
             journal=NoJournal(),
             clock=self.home.clock,

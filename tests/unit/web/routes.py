@@ -80,6 +80,7 @@ MONEY_LISTS = [
     ("GET", "/v1/credits", None),
     ("GET", "/v1/credits/ledger", None),
     ("GET", "/v1/audit", None),
+    ("GET", "/v1/audit/days", None),
 ]
 WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + SESSION_LISTS + MONEY_LISTS
 KEY_CHANGES = [

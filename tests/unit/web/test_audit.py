@@ -13,6 +13,9 @@ import pytest
 from tests.asgi import Exchange
 from tests.unit.web.routes import KEY_ID, OPERATOR_CHANGES, WORKSPACE_CHANGES
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+from tollgate.core.clock import DAY_S
+from tollgate.core.records.audit import AuditSeal
+from tollgate.stores.rules.audit_chain import last_closed_day
 
 
 async def listed(them: Tenants, caller: str, query: str = "") -> list[dict[str, Any]]:
@@ -134,6 +137,30 @@ async def test_c90_entries_are_filtered(query: str, count: int) -> None:
     them = await tenants()
     await disabled(them)
     assert len(await listed(them, "acme read", query)) == count
+
+
+async def test_c90_a_day_that_was_changed_is_named_to_its_workspace_and_the_operator() -> None:
+    them = await tenants()
+    books = them.home.stores.books
+    day = last_closed_day(them.home.stores.clock.now_s())
+    before_day = last_closed_day(them.home.stores.clock.now_s() - DAY_S)
+    for workspace_id in ("acme", None):
+        books.seals[workspace_id] = {day: AuditSeal(day=day, entries=4, hash="f" * 64, previous="")}
+    for caller, query in (
+        ("acme read", ""),
+        (f"{OPERATORS} read", ""),
+        (f"{OPERATORS} read", "&workspace=acme"),
+    ):
+        path = f"/v1/audit/days?since={before_day}{query}"
+        reply = await them.ask(caller, "GET", path, None)
+        before, after = reply.json["data"]
+        assert (before["day"], before["hash"], before["problem"]) == (before_day, None, None)
+        assert (after["entries"], after["sealed_entries"]) == (0, 4)
+        assert after["problem"].startswith("The log was changed after the last entry")
+    refused = await them.ask("acme read", "GET", "/v1/audit/days?workspace=other", None)
+    assert refused.status == 403
+    long = await them.ask("acme read", "GET", "/v1/audit/days?since=1970-01-01", None)
+    assert (long.status, long.error["param"]) == (400, "since")
 
 
 async def test_c90_pages_and_csv_have_every_entry() -> None:

@@ -7,10 +7,14 @@ from decimal import Decimal
 
 import pytest
 
+from tests.asgi import request
+from tests.gateways import Always, request_body
 from tests.scripted import Scripted, refuses
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.web.chat_app import chat_app
+from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.csv_reply import csv_reply
 
 # Objects and lists of them, which no cell holds.
@@ -66,6 +70,7 @@ async def test_c67_a_list_is_a_table_for_whoever_asks_for_csv() -> None:
         ("label=team:search", 0),
         ("key=test", 1),
         ("key=admin", 0),
+        ("user=nobody", 0),
         ("since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z", 0),
     ],
 )
@@ -74,6 +79,21 @@ async def test_c67_a_list_is_narrowed_by_what_is_asked(query: str, count: int) -
     await generation(call)
     reply = await call("GET", f"/v1/generations?{query}", key=call.management)
     assert (reply.status, len(reply.json["data"])) == (200, count)
+
+
+async def test_c67_the_generations_of_an_end_user_are_listed_and_exported() -> None:
+    call = await api()
+    home = call.home
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    for user in ("eve@acme", "bob@acme"):
+        headers = {"authorization": f"Bearer {home.secret}"}
+        body = request_body(user=user)
+        await request(app, "POST", "/v1/chat/completions", headers=headers, body=body)
+    path = "/v1/generations?user=eve%40acme"
+    listed = (await call("GET", path, key=call.management)).json["data"]
+    assert [it["external_user"] for it in listed] == ["eve@acme"]
+    table = await call("GET", f"{path}&format=csv", key=call.management)
+    assert len(table.body.splitlines()) == 2
 
 
 @pytest.mark.parametrize(

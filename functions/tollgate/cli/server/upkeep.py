@@ -11,13 +11,17 @@ import click
 from msgspec.structs import asdict
 from pydantic import JsonValue
 
-from tollgate.core.clock import SystemClock
+from tollgate.cli.tables import as_json
+from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
+from tollgate.stores.records.erasure import ErasedUser, Erasure
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.exports import wire_exports
+from tollgate.wiring.exports import seal_audit_log, wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
@@ -75,9 +79,10 @@ async def sweep(settings: Settings, stores: Stores) -> None:
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Roll up finished days, and export them if daily exports are on."""
+    """Roll up and seal finished days, and export them if daily exports are on."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
+    _log_done("audit log sealed", {"days": await seal_audit_log(settings, stores, SystemClock())})
     exports = wire_exports(settings, stores, SystemClock())
     if settings.daily_export and exports is not None:
         _log_done("exported", {"days": await exports.export.export_due()})
@@ -131,3 +136,38 @@ async def _export(settings: Settings, start_s: int, workspace: str | None) -> No
             click.echo(f"{day.workspace_id} {day.day}: {written.generations} generations")
             for name in written.files:
                 click.echo(f"  {name}")
+
+
+@click.command()
+@click.argument("user")
+@click.option("--workspace", "workspace_id", metavar="ID", required=True)
+def erase_user(user: str, workspace_id: str) -> None:
+    """Erase USER, an end user as requests state it, from the records of a workspace.
+
+    Deletes the stored content and responses of the user's requests, and removes the user and the
+    caller's labels from the records, whose cost stays. Prints the result as JSON; the audit log has
+    it too, with the SHA-256 of USER. Environment variables name the tables and the bucket.
+    """
+    try:
+        erased = asyncio.run(_erase_user(Settings(), user, workspace_id))
+    except GatewayError as failed:
+        raise click.ClickException(failed.message) from failed
+    click.echo(as_json(asdict(erased)))
+    if erased.unreadable:
+        raise click.ClickException("Corrupt records may have the user; see `unreadable`.")
+
+
+async def _erase_user(settings: Settings, user: str, workspace_id: str) -> ErasedUser:
+    by = Actor(kind="process", id="tollgate erase-user")
+    clock = SystemClock()
+    async with _open_stores(settings) as stores:
+        erasure = Erasure(
+            stores.client,
+            stores.tables,
+            stores.generations,
+            tuple(log for log in (stores.contents, stores.responses) if log is not None),
+            retention_s=settings.record_days * DAY_S,
+            ids=IdSource(clock),
+            clock=clock,
+        )
+        return await erasure.erase_user(workspace_id, user, by=by)

@@ -43,6 +43,8 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     member_id: str | None = None
     """The member that the key belonged to; labels that callers stated are ignored."""
+    user: str | None = None
+    """The end user as the request stated it."""
 
     def accepts(self, record: GenerationRecord) -> bool:
         """Return whether the filter selects a record; the record's time is not checked."""
@@ -54,6 +56,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
             and self.cost_min_nano_usd <= record.cost_nano_usd
             and self.labels.items() <= record.all_labels.items()
             and self.member_id in (None, record.labels.get(MEMBER_LABEL))
+            and self.user in (None, record.user)
         )
 
     @property

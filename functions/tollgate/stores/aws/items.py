@@ -240,6 +240,12 @@ class AuditItem(AnyItem):
     ENTRY: Final = "entry"  # S: the AuditEntry as JSON
 
 
+class AuditSealItem(AnyItem):
+    """Core table: the seal of a day of an audit log."""
+
+    SEAL: Final = "seal"  # S: the AuditSeal as JSON
+
+
 class WebhookItem(AnyItem):
     """Core table: a webhook, in one of its workspace's numbered slots."""
 

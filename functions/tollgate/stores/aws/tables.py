@@ -115,6 +115,16 @@ def audit_key(partition: str, entry_id: str) -> Item:
     return _key(partition, entry_id)
 
 
+def audit_seals(workspace_id: str | None) -> str:
+    """Return the core table's partition of the seals of a workspace's log, or of the whole log."""
+    return "T#S#M" if workspace_id is None else f"T#S#W#{workspace_id}"
+
+
+def audit_seal_key(workspace_id: str | None, day: str) -> Item:
+    """Return the key of the seal of a day in the core table; seals sort by day."""
+    return _key(audit_seals(workspace_id), f"D#{day}")
+
+
 def claim_key(workspace_id: str, key_hash: str) -> Item:
     """Return the key of an Idempotency-Key's claim in the core table."""
     return _key(f"I#{workspace_id}", key_hash)

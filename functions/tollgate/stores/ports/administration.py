@@ -26,7 +26,7 @@ from tollgate.core.money.statement import Month, Statement
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
 from tollgate.core.records.activity import Activity, ActivityStream, GenerationFilter
-from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, SealedDay
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.rules.key_names import KeyName
@@ -222,6 +222,9 @@ class AuditLog(Protocol):
         One call reads a limited number of entries, so a page may be short or empty and still have a
         `next`.
         """
+
+    async def check(self, workspace_id: str | None, first: str, last: str) -> Sequence[SealedDay]:
+        """Compare the UTC days in [first, last] (`2026-11-21`) with their seals, oldest first."""
 
 
 class ResponseStore(Protocol):

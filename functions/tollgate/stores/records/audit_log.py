@@ -4,7 +4,7 @@ One copy is in the workspace's partition. The other is for the operator, in the 
 entries for the month. Items are never updated or deleted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,12 +17,14 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, SealedDay
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
 from tollgate.stores.aws.items import AnyItem, AuditItem
 from tollgate.stores.aws.tables import Tables, audit_key, audit_month, audit_workspace
 from tollgate.stores.aws.transactions import put_if_absent
+from tollgate.stores.records.audit_seals import compare_days
+from tollgate.stores.rules.audit_chain import days_between
 from tollgate.stores.rules.audit_entries import (
     AuditedChange,
     first_entry_id,
@@ -63,9 +65,21 @@ def entry_puts(table: str, entry: AuditEntry) -> list[object]:
 class DynamoAuditLog:
     """Implements `stores.ports.administration.AuditLog`."""
 
-    def __init__(self, client: AwsCaller, tables: Tables) -> None:
+    def __init__(self, client: AwsCaller, tables: Tables, clock: Clock) -> None:
         self._client = client
         self._table = tables.core
+        self._clock = clock
+
+    async def check(self, workspace_id: str | None, first: str, last: str) -> Sequence[SealedDay]:
+        """Compare the UTC days in [first, last] with their seals, oldest first."""
+        with refusing_when_unavailable():
+            return await compare_days(
+                self._client,
+                self._table,
+                workspace_id,
+                days_between(first, last),
+                now_s=self._clock.now_s(),
+            )
 
     async def page(
         self,
@@ -83,7 +97,8 @@ class DynamoAuditLog:
         upper = first_entry_id(wanted.until_s * 1_000)
         if before is not None:
             upper = min(before, upper)
-        low = first_entry_id(wanted.since_s * 1_000)
+        # The id of an access begins with its hour.
+        low = first_entry_id((wanted.since_s - wanted.since_s % 3_600) * 1_000)
         entries_found: list[AuditEntry] = []
         corrupt: list[str] = []
         queries = 0

@@ -126,7 +126,7 @@ class WebhookRounds:
         self._table = tables.core
         self._endpoints = endpoints
         self._sender = sender
-        self._audit_log = DynamoAuditLog(client, tables)
+        self._audit_log = DynamoAuditLog(client, tables, clock)
         self._operator_workspace = operator_workspace
         self._clock = clock
 
@@ -204,7 +204,7 @@ class WebhookRounds:
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
-            entry_filter = AuditFilter(since_s=since_s, until_s=until_s)
+            entry_filter = AuditFilter(since_s=since_s, until_s=until_s, kind="change")
             while True:
                 page = await self._audit_log.page(
                     scope, entry_filter, limit=_ENTRIES, before=before

@@ -162,13 +162,14 @@ def _add_file(router: APIRouter, services: Services) -> None:
         return DeletedFile(id=file_id)
 
     @router.get("/{file_id}/content", responses=_CONTENT, response_class=Response)
-    async def download_file(own: OwnThings, file_id: str) -> Response:
+    async def download_file(principal: Caller, own: OwnThings, by: By, file_id: str) -> Response:
         """Download a file: a deployment redirects to its bucket, other hosts send the content."""
         files = _store(services)
         file = await _find(files, own, file_id)
         found = await files.download(file)
         if found is None:
             raise _not_found()
+        await services.note_read(principal, "file", file_id, by=by)
         if found.path is not None:
             return FileResponse(
                 found.path,

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
-from tollgate.core.errors import MethodNotAllowed
+from tollgate.core.errors import AccessError, MethodNotAllowed
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.admission import admit
@@ -24,8 +24,9 @@ from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.formats import IngressFormat
 from tollgate.ingress.validation import has_more_marks
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
-from tollgate.web.access import METERED, authenticate
+from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
@@ -42,6 +43,8 @@ class RequestServices(Struct, frozen=True, kw_only=True):
     """Dependencies that are the same for every request and catalog."""
 
     keys: KeyDirectory
+    access_log: Callable[[], AccessLog]
+    """Returns the log of access, which is imported at the first refusal."""
     ingresses: Mapping[str, Ingress]
     """The ingress of each row of `ingress.formats`, by name."""
     clock: Clock
@@ -104,7 +107,15 @@ class Entrance:
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
-        principal = await authenticate(self.services.keys, headers, METERED.roles)
+        keys = self.services.keys
+        try:
+            principal = await authenticate(keys, headers, METERED.roles)
+        except AccessError as refused:
+            target = f"POST {scope['path']}"
+            await note_refusal(
+                self.services.access_log(), keys, refused, target=target, scope=scope
+            )
+            raise
         gateway = await self.gateways.for_key(principal.key_id)
         request_id = request_id_of(scope)
         admitting = partial(admit, gateway, principal, request_id)

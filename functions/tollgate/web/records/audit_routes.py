@@ -1,6 +1,6 @@
 """Routes for the audit log: a workspace reads its own entries, and the operator reads all."""
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
@@ -8,8 +8,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.errors import invalid_request
 from tollgate.core.principal import Principal
-from tollgate.core.records.audit import Actor, ActorKind, AuditEntry, AuditFilter
+from tollgate.core.records.audit import (
+    Actor,
+    ActorKind,
+    AuditEntry,
+    AuditFilter,
+    LogKind,
+    SealedDay,
+)
+from tollgate.stores.rules.audit_chain import last_closed_day
 from tollgate.web.admission import Caller, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
@@ -17,7 +26,9 @@ from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, Unreadable, moment
 
 _LIMIT_MAX: Final = 1000
-_DEFAULT_S: Final = 30 * DAY_S
+_DEFAULT_DAYS: Final = 30
+_DEFAULT_S: Final = _DEFAULT_DAYS * DAY_S
+_DAYS_MAX: Final = 92
 _Word = Annotated[str, Field(max_length=128)]
 
 
@@ -37,6 +48,11 @@ class AuditQuery(BaseModel):
         None,
         description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
     )
+    kind: LogKind | None = Field(
+        None,
+        description="`change`, or `access`: reads of content by managers, refused calls and failed "
+        "sign-ins, each at most once an hour",
+    )
     workspace: _Word | None = Field(None, description="null means all workspaces, for the operator")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 100
     cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
@@ -47,7 +63,13 @@ class AuditQuery(BaseModel):
         end_s = now_s + 60
         until_s = min(int(self.until.timestamp()), end_s) if self.until else end_s
         since_s = int(self.since.timestamp()) if self.since else until_s - _DEFAULT_S
-        return AuditFilter(since_s=since_s, until_s=until_s, actor=self.actor, target=self.target)
+        return AuditFilter(
+            since_s=since_s,
+            until_s=until_s,
+            actor=self.actor,
+            target=self.target,
+            kind=self.kind,
+        )
 
 
 class AuditObject(BaseModel):
@@ -108,6 +130,58 @@ class AuditReply(BaseModel):
     unreadable: Unreadable
 
 
+class DaysQuery(BaseModel):
+    """The UTC days to verify, by default the last 30 closed days."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    since: date | None = None
+    until: date | None = Field(None, description="the last day, included")
+    workspace: _Word | None = Field(
+        None, description="null means the whole log for the operator, the own workspace for others"
+    )
+
+    def days(self, now_s: int) -> tuple[str, str]:
+        """Return the first and the last day; raise RequestError for more than 92 days."""
+        last = min(self.until or date.max, date.fromisoformat(last_closed_day(now_s)))
+        first = self.since or last - timedelta(days=_DEFAULT_DAYS - 1)
+        if (last - first).days >= _DAYS_MAX:
+            raise invalid_request(f"At most {_DAYS_MAX} days are verified at once.", "since")
+        return first.isoformat(), last.isoformat()
+
+
+class AuditDayObject(BaseModel):
+    """A day of the log, compared with its seal."""
+
+    day: date
+    entries: int = Field(description="number of entries that the log has now")
+    sealed_entries: int | None = Field(description="number of entries when the day was sealed")
+    hash: str | None = Field(description="SHA-256 over the day's entries and the seal before")
+    previous_hash: str | None
+    problem: str | None = Field(description="null if the log is as it was sealed")
+    first_difference: str | None = Field(description="id of the first entry that differs")
+
+    @classmethod
+    def of(cls, checked: SealedDay) -> "AuditDayObject":
+        """Build the object from a checked day."""
+        sealed = checked.seal
+        return cls(
+            day=date.fromisoformat(checked.day),
+            entries=checked.entries,
+            sealed_entries=None if sealed is None else sealed.entries,
+            hash=None if sealed is None else sealed.hash,
+            previous_hash=None if sealed is None else sealed.previous,
+            problem=checked.problem,
+            first_difference=checked.first_difference,
+        )
+
+
+class AuditDaysReply(BaseModel):
+    """The closed days of a log, oldest first."""
+
+    data: list[AuditDayObject]
+
+
 def audit_routes(services: Services) -> APIRouter:
     """Return the route `/v1/audit`."""
     router = admitted_router(services, prefix="/v1", tag="audit")
@@ -137,6 +211,17 @@ def audit_routes(services: Services) -> APIRouter:
             columns = csv_columns(AuditObject)
             return csv_reply(columns, rows, next_=page.next, unreadable=page.unreadable)
         return AuditReply(data=found, next_cursor=page.next, unreadable=list(page.unreadable))
+
+    @router.get("/audit/days", response_model=AuditDaysReply)
+    async def list_days(principal: Caller, query: Annotated[DaysQuery, Query()]) -> AuditDaysReply:
+        """Compare each closed day of the audit log with its seal.
+
+        A changed, removed or inserted entry is a `problem` of its day.
+        """
+        first, last = query.days(services.now_s())
+        scope = _scope(services, principal, query.workspace)
+        checked = await services.audit_log.check(scope, first, last)
+        return AuditDaysReply(data=[AuditDayObject.of(day) for day in checked])
 
     return router
 

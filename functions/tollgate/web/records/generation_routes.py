@@ -13,7 +13,7 @@ from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
-from tollgate.web.admission import OwnThings, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
@@ -58,6 +58,7 @@ class Selection(BaseModel):
         days: int = 1,
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
+        user: str | None = None,
     ) -> GenerationFilter:
         """Return the filter for the store; `days` is the length of the period if `since` is
         missing.
@@ -76,6 +77,7 @@ class Selection(BaseModel):
             cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
             labels=self._labels(),
             member_id=own.member_id,
+            user=user,
         )
 
     def _labels(self) -> dict[str, str]:
@@ -93,6 +95,9 @@ class GenerationsQuery(Selection):
 
     outcome: Outcome | None = None
     cost_min: PositiveUsd | None = Field(None, description="USD")
+    user: Annotated[str, Field(max_length=512)] | None = Field(
+        None, description="end user as the request stated it"
+    )
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
     cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
 
@@ -110,7 +115,9 @@ def generation_routes(services: Services) -> APIRouter:
         return GenerationReply(data=GenerationObject.of(record))
 
     @router.get("/generation/content")
-    async def show_content(own: OwnThings, id_: GenerationId) -> ContentReply:
+    async def show_content(
+        principal: Caller, own: OwnThings, by: By, id_: GenerationId
+    ) -> ContentReply:
         """Show the request and the answer, for as many days as the key stores content."""
         bare, content = without_prefix(id_), None
         is_reached = own.is_all or await find_record(services, own, bare) is not None
@@ -118,6 +125,7 @@ def generation_routes(services: Services) -> APIRouter:
             content = await services.contents.get(own.workspace_id, bare)
         if content is None:
             raise not_found("No content is stored for this generation.", "id")
+        await services.note_read(principal, "content", f"gen-{bare}", by=by)
         try:
             return ContentReply(data=ContentObject.model_validate_json(content))
         except ValidationError as corrupt:
@@ -136,6 +144,7 @@ def generation_routes(services: Services) -> APIRouter:
             own=own,
             outcome=query.outcome,
             cost_min=query.cost_min,
+            user=query.user,
         )
         page = await services.generations.page(
             own.workspace_id, wanted, limit=query.limit, before=_cursor(query.cursor)

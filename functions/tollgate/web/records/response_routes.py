@@ -81,6 +81,7 @@ def response_routes(services: Services) -> APIRouter:
     async def show_response(
         principal: Caller,
         own: OwnThings,
+        by: By,
         response_id: _ResponseId,
         *,
         include: _Include = None,
@@ -92,6 +93,7 @@ def response_routes(services: Services) -> APIRouter:
                 "stream: stored responses cannot be streamed; leave it out.", "stream"
             )
         stored = await _find(services, principal, own, response_id)
+        await services.note_read(principal, "response", response_id, by=by)
         return Response(stored.response, media_type="application/json")
 
     @router.delete("/{response_id}")
@@ -108,6 +110,7 @@ def response_routes(services: Services) -> APIRouter:
     async def list_input_items(
         principal: Caller,
         own: OwnThings,
+        by: By,
         response_id: str,
         *,
         limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = 20,
@@ -117,6 +120,7 @@ def response_routes(services: Services) -> APIRouter:
     ) -> InputItems:
         """List the items of a stored response's input, including earlier turns."""
         stored = await _find(services, principal, own, response_id)
+        await services.note_read(principal, "response", response_id, by=by)
         items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
         page = _first(items, limit)
         return InputItems(

@@ -32,6 +32,8 @@ _DEVICES_MAX: Final = 30
 _PROXY_DEVICES_MAX: Final = 3_000
 _TYPED_CODES_MAX: Final = 10
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
+# Refusals that ask the program to try again, which are no failed sign-ins.
+_WAITING: Final = frozenset({"authorization_pending", "slow_down", "temporarily_unavailable"})
 _DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 
 
@@ -141,8 +143,10 @@ class OAuthRoutes:
         login = self._services.configured()
         query, cookie = request.query_params, request.cookies.get(_COOKIE, "")
         state, code = query.get("state", ""), query.get("code")
+        failure: str | None = None
         try:
             if code is None:
+                failure = "access_denied"
                 url = await login.browser.turn_back(state=state, cookie=cookie)
                 reply: Response = (
                     failed_page("The identity provider refused the sign-in.", status=403)
@@ -158,7 +162,10 @@ class OAuthRoutes:
                     done_page(name) if arrival.url is None else RedirectResponse(arrival.url, 303)
                 )
         except GatewayError as refused:
+            failure = refused.code.value
             reply = failed_page(refused.message, status=_status(refused))
+        if failure is not None:
+            await self._services.note_refusal(request, failure)
         reply.headers.update(SIGN_IN_HEADERS)
         reply.delete_cookie(_COOKIE, path=_callback_path(login))
         return reply
@@ -169,10 +176,11 @@ class OAuthRoutes:
         form = await self._read_form(request)
         try:
             pair = await _redeem(login, form, request)
-        except OAuthRefusal as refusal:
+        except (OAuthRefusal, AccessError) as failed:
+            refusal = _as_refusal(failed)
+            if refusal.code not in _WAITING:
+                await self._services.note_refusal(request, refusal.code)
             return _refuse(refusal)
-        except AccessError as refused:
-            return _refuse(_as_refusal(refused))
         body: dict[str, object] = {
             "access_token": pair.access_token,
             "token_type": "Bearer",
@@ -259,7 +267,9 @@ def _refuse(refusal: OAuthRefusal) -> Response:
     return JSONResponse(body, refusal.status, headers=_NO_STORE)
 
 
-def _as_refusal(refused: AccessError) -> OAuthRefusal:
+def _as_refusal(refused: OAuthRefusal | AccessError) -> OAuthRefusal:
+    if isinstance(refused, OAuthRefusal):
+        return refused
     if refused.code is ErrorCode.SERVICE_UNAVAILABLE:
         return OAuthRefusal("temporarily_unavailable", refused.message)
     return OAuthRefusal("access_denied", refused.message)

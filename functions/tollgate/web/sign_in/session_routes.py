@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tollgate.core.clock import Clock
-from tollgate.core.errors import invalid_request, not_found, permission_denied
+from tollgate.core.errors import AccessError, invalid_request, not_found, permission_denied
 from tollgate.core.principal import Principal
 from tollgate.ingress.validation import field_error
 from tollgate.sign_in.identity import Identity, refused_token
@@ -46,10 +46,14 @@ class SessionRoutes:
         """
         login = self._services.configured()
         body = _parse(await self._services.read_body(request, _BODY_BYTES_MAX))
-        identity = await login.issuer.identify(body.token)
-        lifetime_s = _lifetime_s(identity, login.sign_in.session_s, self._services.clock)
         by = person(request)
-        member = await login.people.admit(identity, by=by)
+        try:
+            identity = await login.issuer.identify(body.token)
+            lifetime_s = _lifetime_s(identity, login.sign_in.session_s, self._services.clock)
+            member = await login.people.admit(identity, by=by)
+        except AccessError as refused:
+            await self._services.note_refusal(request, refused.code.value)
+            raise
         opened = await login.sessions.open(
             member.workspace_id, member.id, lifetime_s=lifetime_s, by=by
         )

@@ -10,13 +10,14 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.core.records.audit import Actor
+from tollgate.core.records.audit import Actor, unauthenticated
 from tollgate.engine.gateway import Journal
 from tollgate.sign_in.browser import BrowserSignIn
 from tollgate.sign_in.configuration import SignIn
 from tollgate.sign_in.grants import Grants
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
+from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
 from tollgate.web.access import ACCESS, authenticate
@@ -44,6 +45,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     login: Login | None
     """None if no issuer is configured."""
     keys: KeyDirectory
+    access_log: AccessLog
     ids: IdSource
     journal: Journal
     clock: Clock
@@ -71,6 +73,12 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
         return await authenticate(self.keys, request.headers, access.roles)
+
+    async def note_refusal(self, request: Request, code: str) -> None:
+        """Record a failed sign-in in the log of access."""
+        by = unauthenticated(address_of(request), request_id_of(request.scope))
+        target = f"{request.method} {request.scope['path']}"
+        await self.access_log.note_refusal("sign_in.refused", target, code, by=by)
 
     async def read_body(self, request: Request, bytes_max: int) -> bytes:
         """Return a caller's body; raise RequestError if it is too large or arrives too late."""

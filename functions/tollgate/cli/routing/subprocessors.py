@@ -1,0 +1,52 @@
+"""`tollgate subprocessors`: who gets callers' data by a routing file, and in which region."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec.structs import asdict, replace
+
+from tollgate.cli.options import routing_file
+from tollgate.cli.tables import OutputStyle, show
+from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.problems import InvalidRouting
+from tollgate.routing.file.subprocessors import Subprocessor, list_subprocessors
+from tollgate.settings import Settings
+
+_COLUMNS: Final = ("name", "service", "host", "region", "data_policy", "models")
+
+
+@click.command()
+@routing_file
+@click.option("--model", metavar="GLOB", help="Only recipients that serve these models, and tools.")
+@click.option("--json", "style", flag_value="json", help="Print JSON.")
+@click.option("--csv", "style", flag_value="csv", help="Print CSV.")
+@click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
+def subprocessors(file: Path, model: str | None, style: OutputStyle) -> None:
+    """List the recipients of prompts, files and searches by FILE.
+
+    An empty region means that FILE states none: ask the provider.
+    """
+    try:
+        routing = compile_catalog(file, variables=Settings().variables).routing
+    except InvalidRouting as invalid:
+        raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
+    found = [_serving(each, model) for each in list_subprocessors(routing)]
+    shown = [each for each in found if each is not None]
+    rows = [{**asdict(each), "models": _models(each, style)} for each in shown]
+    show(rows, _COLUMNS, style, data=[asdict(each) for each in shown])
+
+
+def _serving(each: Subprocessor, glob: str | None) -> Subprocessor | None:
+    """Return a recipient with the models that a glob selects; None if it serves none of them."""
+    if glob is None or not each.models:
+        return each
+    models = tuple(slug for slug in each.models if fnmatchcase(slug, glob))
+    return replace(each, models=models) if models else None
+
+
+def _models(each: Subprocessor, style: OutputStyle) -> str:
+    if style == "csv" or len(each.models) < 2:
+        return " ".join(each.models)
+    return f"{each.models[0]} and {len(each.models) - 1} more"

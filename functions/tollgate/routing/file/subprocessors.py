@@ -1,0 +1,84 @@
+"""List the companies that get prompts, files or searches, and where, from a routing file."""
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tollgate.providers.shared.bedrock import GEOGRAPHIES
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection, ProviderSection
+
+_AWS: Final = "AWS"
+_SIMULATOR: Final = "simulator"
+
+
+class Subprocessor(Struct, frozen=True, kw_only=True, order=True):
+    """A recipient of callers' data in one region."""
+
+    name: str
+    service: str
+    """Slug of the provider, or `web_search` or `pdf.ocr`."""
+    host: str
+    """Host name, or AWS for services that are called with the function's role."""
+    region: str
+    """AWS region or geography, or Google location; empty if the file states none."""
+    data_policy: str = ""
+    models: tuple[str, ...] = ()
+    """Models that the recipient serves; empty for tools, which any model may use."""
+
+
+def list_subprocessors(routing: Routing) -> tuple[Subprocessor, ...]:
+    """Return the recipients of a routing, sorted by name; the simulator is none."""
+    models: dict[Subprocessor, set[str]] = {}
+    for slug, model in routing.models.items():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.transport != _SIMULATOR:
+                models.setdefault(_provider(provider, endpoint), set()).add(slug)
+    found = [
+        Subprocessor(
+            name=each.name,
+            service=each.service,
+            host=each.host,
+            region=each.region,
+            data_policy=each.data_policy,
+            models=tuple(sorted(slugs)),
+        )
+        for each, slugs in models.items()
+    ]
+    return tuple(sorted([*found, *_tools(routing)]))
+
+
+def _provider(provider: ProviderSection, endpoint: EndpointSection) -> Subprocessor:
+    return Subprocessor(
+        name=provider.name or endpoint.provider,
+        service=endpoint.provider,
+        host=_host(provider.address),
+        region=_region(provider, endpoint),
+        data_policy=provider.data_policy or "",
+    )
+
+
+def _region(provider: ProviderSection, endpoint: EndpointSection) -> str:
+    """Return the region of an endpoint; an inference profile may use its whole geography."""
+    geography = endpoint.upstream.partition(".")[0]
+    if provider.region is not None and geography in GEOGRAPHIES:
+        return geography
+    return provider.region or provider.location or ""
+
+
+def _tools(routing: Routing) -> Iterator[Subprocessor]:
+    search, ocr = routing.server_tools.web_search, routing.ocr
+    if search is not None and search.engine is not None:
+        yield Subprocessor(
+            name=search.engine, service="web_search", host=_host(search.address), region=""
+        )
+    if ocr is not None:
+        host, region = _host(ocr.address), ocr.region or ""
+        yield Subprocessor(name=ocr.engine, service="pdf.ocr", host=host, region=region)
+
+
+def _host(address: str | None) -> str:
+    return _AWS if address is None else urlsplit(address).hostname or address
