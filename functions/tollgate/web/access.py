@@ -6,6 +6,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, permission_denied
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.stores.ports.base import KeyDirectory
@@ -18,7 +19,7 @@ class Access(Struct, frozen=True, kw_only=True):
     roles: frozenset[Role] = frozenset()
     """Roles that are served. A route without roles serves everybody and reads no key."""
     own: frozenset[Role] = frozenset()
-    """The subset of `roles` whose members reach only their own objects."""
+    """The subset of `roles` that reaches only the objects of one owner (`OwnerScope`)."""
     operator: bool = False
     """True if only callers from the operator's workspace are served."""
     keyless: bool = False
@@ -26,12 +27,11 @@ class Access(Struct, frozen=True, kw_only=True):
     notes_use: bool = True
     """True if a call is recorded as the last use of the key."""
 
-    def is_limited(self, principal: Principal) -> bool:
-        """Return whether a caller reaches only its member's own objects on the route.
-
-        A key without a member belongs to the workspace, and reaches all objects of the workspace.
-        """
-        return principal.member_id is not None and principal.role in self.own
+    def reach(self, principal: Principal) -> OwnerScope:
+        """Return the objects that a caller reaches on the route."""
+        if principal.role in self.own:
+            return OwnerScope(owner=principal.owner)
+        return WHOLE_WORKSPACE
 
 
 # Roles that a caller may give to members and take from them, by the caller's role. The operator may
@@ -56,10 +56,12 @@ OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
-# A member's key reaches the member's objects; a key without a member, the whole workspace.
+# A developer and a member's key reach the member's objects, a key without a member the objects that
+# no member owns.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
-METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
+# The ids of files and responses that the body of a metered request names follow `own`.
+METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
@@ -95,7 +97,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("GET", "/v1/catalog"): _READER,
-    ("POST", "/v1/route/explain"): Access(roles=_EVERYBODY.roles, notes_use=False),
+    ("POST", "/v1/route/explain"): Access(roles=_EVERYBODY.roles, own=_OWN, notes_use=False),
     ("GET", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _CONTENT,

@@ -70,11 +70,9 @@ Caller = Annotated[Principal, Depends(_caller)]
 
 def _own_of(principal: Principal, access: Access) -> Own:
     """Return the part of the workspace that a caller reaches on a route."""
-    if not access.is_limited(principal):
-        return Own(workspace_id=principal.workspace_id)
     return Own(
         workspace_id=principal.workspace_id,
-        member_id=principal.member_id,
+        reach=access.reach(principal),
         team_id=principal.team_id,
     )
 

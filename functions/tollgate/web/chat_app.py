@@ -167,6 +167,7 @@ class MeteredEndpoint(FormatEndpoint):
         parsed = replace(parsed, tells_routing=tells_routing)
         call = Call(
             principal=entered.principal,
+            reach=entered.reach,
             parsed=parsed,
             request_id=request_id,
             ingress_format=self._format.name,

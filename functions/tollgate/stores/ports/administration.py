@@ -23,6 +23,7 @@ from tollgate.core.files.stored import (
 )
 from tollgate.core.limits import Period
 from tollgate.core.money.statement import Month, Statement
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
 from tollgate.core.records.activity import Activity, ActivityStream, GenerationFilter
@@ -337,7 +338,7 @@ class FileStore(Protocol):
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
-        member_id: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         """Return a page of a workspace's files after the file `after`.

@@ -119,7 +119,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
         after: Annotated[str | None, Query(max_length=64, description="the id of a file")] = None,
         order: Literal["asc", "desc"] = "desc",
     ) -> Response:
-        """List the files of this workspace, by the time of their upload.
+        """List the files that the caller may reach, by the time of their upload.
 
         A page has at most 1,000 files, even if `limit` is higher.
         """
@@ -129,7 +129,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             limit=limit,
             after=after,
             purpose=purpose,
-            member_id=own.member_id,
+            reach=own.reach,
             oldest_first=order == "asc",
         )
         shown = FileList(

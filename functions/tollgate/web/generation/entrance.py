@@ -14,6 +14,7 @@ from tollgate.core import tracing
 from tollgate.core.clock import Clock
 from tollgate.core.errors import MethodNotAllowed
 from tollgate.core.ids import IdSource
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
@@ -54,6 +55,8 @@ class Entered(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     """Headers by lower-case name, with the first value of a repeated header."""
     principal: Principal
+    reach: OwnerScope
+    """The stored objects that the request may name."""
     gateway: Gateway
     body: bytes
 
@@ -93,7 +96,13 @@ class Entrance:
         principal = await authenticate(self.services.keys, headers, METERED.roles)
         gateway = await self.gateways.for_key(principal.key_id)
         body = await read_body(receive, self.limits.body_bytes_max)
-        return Entered(headers=headers, principal=principal, gateway=gateway, body=body)
+        return Entered(
+            headers=headers,
+            principal=principal,
+            reach=METERED.reach(principal),
+            gateway=gateway,
+            body=body,
+        )
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
         """Return the request with the stored turns that it names; None if its key stores none."""
@@ -108,6 +117,7 @@ class Entrance:
             entered.body,
             entered.headers,
             workspace_id=entered.principal.workspace_id,
+            reach=entered.reach,
             days=days,
         )
 

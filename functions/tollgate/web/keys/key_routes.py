@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 from msgspec.structs import replace
 
 from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
-from tollgate.core.principal import Principal
-from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL
+from tollgate.core.principal import MEMBER_LABEL, Principal
+from tollgate.core.records.activity import TEAM_LABEL
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.administration import KeyStore, KeySummary, NewKey
 from tollgate.stores.ports.people import SESSION_KEY_PREFIX, Member, Team

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import JsonObject
 from tollgate.core.response import Fold
@@ -48,23 +49,32 @@ _LAST_BYTES_S: Final = 1.0
 
 
 async def parse_with_turns(
-    responses: ContentLog, body: bytes, headers: Mapping[str, str], *, workspace_id: str, days: int
+    responses: ContentLog,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    workspace_id: str,
+    reach: OwnerScope,
+    days: int,
 ) -> ParsedCall:
     """Parse a request of a key that stores responses, together with the stored turns that it names.
 
     Raises RequestError with the invalid field.
     """
     request = decode_object(body)
-    turns = await _Reader(responses, workspace_id, days).read(request)
+    turns = await _Reader(responses, workspace_id, reach, days).read(request)
     return parse_response_object(request, headers, size_bytes=len(body), turns=turns)
 
 
 class _Reader:
     """Reads the stored responses that one request names."""
 
-    def __init__(self, responses: ContentLog, workspace_id: str, days: int) -> None:
+    def __init__(
+        self, responses: ContentLog, workspace_id: str, reach: OwnerScope, days: int
+    ) -> None:
         self._responses = responses
         self._workspace_id = workspace_id
+        self._reach = reach
         self._days = days
         self._bytes = 0
 
@@ -98,10 +108,11 @@ class _Reader:
             return None
         self._bytes += len(stored)
         try:
-            return StoredResponse.from_bytes(stored)
+            response = StoredResponse.from_bytes(stored)
         except ValueError as corrupt:
             _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
             return None
+        return response if response.is_reached(self._reach) else None
 
 
 def _unknown_previous(id_: str) -> RequestError:
@@ -177,7 +188,9 @@ class StoringSink:
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
         content = _encode_readable(
-            renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
+            renderer.whole([self._fold.response()], record),
+            numbered(self._input, record.id),
+            owner=call.principal.owner,
         )
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
@@ -188,12 +201,12 @@ class StoringSink:
             )
 
 
-def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
+def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str | None) -> bytes:
     """Encode a response and its items; raise LedgerError if they could not be read or shown again.
 
     The items of a response become items of the next input.
     """
-    content = encode_stored(response, items)
+    content = encode_stored(response, items, owner=owner)
     if len(content) > RESPONSE_BYTES_MAX:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
