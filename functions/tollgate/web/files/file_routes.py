@@ -36,7 +36,10 @@ _CLAIM_HEADER: Final = "idempotency-key"
 _REPLAY_HEADER: Final = "x-idempotent-replay"
 _PRIVATE: Final = {"cache-control": "private, max-age=0"}
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The content.", "content": {"application/octet-stream": {}}},
+    200: {
+        "description": "The content, with the type of the file.",
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    },
     302: {"description": "The URL of the content, which is valid for minutes."},
 }
 
