@@ -59,6 +59,10 @@ class Principal(Struct, frozen=True, kw_only=True):
     member_id: str | None = None
     levels: tuple[LimitLevel, ...] = ()
     """The member and the team, in the order in which their limits are checked."""
+    allowed_ips: str | None = None
+    """The networks from which the key may be used, separated by commas; None admits all."""
+    workspace_ips: str | None = None
+    """The networks from which the keys and sessions of the workspace may be used."""
     session: bool = False
     """True if the caller signed in; `role` is then the role of the member."""
 

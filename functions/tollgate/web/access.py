@@ -6,6 +6,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, permission_denied
+from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
@@ -190,12 +191,17 @@ def has_key(headers: Mapping[str, str]) -> bool:
 
 
 async def authenticate(
-    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[Role]
+    keys: KeyDirectory,
+    headers: Mapping[str, str],
+    roles: Collection[Role],
+    *,
+    source: str | None,
 ) -> Principal:
     """Return the caller whose key is in the `Authorization: Bearer` header or in `x-api-key`.
 
-    Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
-    if the key's role is not in `roles`.
+    `source` is the address that the request comes from. Raises AccessError(invalid_api_key) if
+    there is no valid key, and AccessError(permission_denied) if the key's role is not in `roles`,
+    or if the key or its workspace does not admit the address.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:
@@ -207,6 +213,9 @@ async def authenticate(
             "Send your API key as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
         )
     principal = await keys.authenticate(secret.strip())
+    for networks in filter(None, (principal.allowed_ips, principal.workspace_ips)):
+        if not is_within(source, parse_networks(networks)):
+            raise permission_denied(f"This key may not be used from {source or 'this address'}.")
     if principal.role not in roles:
         raise permission_denied(_explain_refusal(principal, roles))
     return principal

@@ -8,11 +8,15 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 from typing_extensions import override
 
+from tollgate.core.errors import invalid_request
+from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
+from tollgate.stores.rules.key_settings import check_networks
 from tollgate.web.access import ACCESS, Access
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
+from tollgate.web.http.source_address import address_of
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
@@ -41,7 +45,9 @@ def admitted_router(
             access = ACCESS[method, self.path_format]
 
             async def admit(request: Request) -> Response:
-                principal = await services.admit(request.headers, access)
+                principal = await services.admit(
+                    request.headers, access, source=address_of(request.scope)
+                )
                 request.scope[_PRINCIPAL] = principal
                 if principal is not None:
                     request.scope[_OWN] = _own_of(principal, access)
@@ -93,9 +99,19 @@ async def _actor(request: Request, principal: Caller) -> Actor:
         name=principal.label,
         workspace_id=principal.workspace_id,
         member_id=principal.member_id,
-        origin=request.client.host if request.client else None,
+        origin=address_of(request.scope),
         request_id=request_id_of(request.scope),
     )
+
+
+def refuse_lockout(networks: str | None, by: Actor) -> None:
+    """Raise RequestError if networks that concern the caller do not admit the caller's address."""
+    check_networks(networks)
+    if networks is not None and not is_within(by.origin, parse_networks(networks)):
+        raise invalid_request(
+            f"allowed_ips must admit the address that this request comes from, {by.origin}.",
+            "allowed_ips",
+        )
 
 
 # The caller, as the actor of a change.

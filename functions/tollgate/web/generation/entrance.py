@@ -26,6 +26,7 @@ from tollgate.web.access import METERED, authenticate
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
+from tollgate.web.http.source_address import address_of
 
 
 class RequestServices(Struct, frozen=True, kw_only=True):
@@ -93,7 +94,9 @@ class Entrance:
             raise MethodNotAllowed(
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
-        principal = await authenticate(self.services.keys, headers, METERED.roles)
+        principal = await authenticate(
+            self.services.keys, headers, METERED.roles, source=address_of(scope)
+        )
         gateway = await self.gateways.for_key(principal.key_id)
         body = await read_body(receive, self.limits.body_bytes_max)
         return Entered(

@@ -61,7 +61,9 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     async def admit(self, request: Request) -> Principal:
         """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
-        return await authenticate(self.keys, request.headers, access.roles)
+        return await authenticate(
+            self.keys, request.headers, access.roles, source=address_of(request)
+        )
 
     async def read_body(self, request: Request, bytes_max: int) -> bytes:
         """Return a caller's body; raise RequestError if it is too large or arrives too late."""
