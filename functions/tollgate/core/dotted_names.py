@@ -25,5 +25,6 @@ class DottedName(Struct, Generic[_Object], frozen=True):
     name: str
 
     def __call__(self) -> _Object:
-        # `tests/unit/test_dotted_names.py` resolves the names of all tables and checks their types.
+        # `tests/unit/test_dotted_names.py` imports every named object and, for names in tables,
+        # checks its type.
         return cast(_Object, import_object(self.name))

@@ -1,7 +1,8 @@
 """OpenRouter's `reasoning_details`, the form of signed reasoning in chat completions.
 
 Clients send it, as do servers like OpenRouter, Snowflake and Vercel:
-https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Every detail is one part.
+https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Each entry of the list is
+one detail, and becomes one `Reasoning` part.
 """
 
 from collections.abc import Mapping

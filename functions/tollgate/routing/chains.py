@@ -130,7 +130,7 @@ class RuleSection(Strict):
     condition: ConditionSection | None = Field(default=None, alias="if")
     """Conditions; without them the rule always applies."""
     steps: Steps = Field(alias="try")
-    """Models in order; a map of weights is one step, in which a model is drawn."""
+    """Models in order; a map of weights is one step, whose first model is drawn by weight."""
 
 
 class PromiseSection(Strict):
@@ -168,7 +168,7 @@ class RouteSection(
 
     description: Sentence
     steps: Steps | None = Field(default=None, alias="try")
-    """Models in order; a map of weights is one step, in which a model is drawn."""
+    """Models in order; a map of weights is one step, whose first model is drawn by weight."""
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
     next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
     """Errors after which the next endpoint or model is tried."""

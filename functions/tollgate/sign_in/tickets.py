@@ -67,7 +67,7 @@ class Family(Struct, frozen=True, kw_only=True):
     current: str
     """Hash of the secret of the latest token."""
     sealed: str
-    """Approval, encrypted for the secret of the latest token."""
+    """The Approval, encrypted so that only the secret of the latest token can decrypt it."""
     previous: str | None = None
     """Hash of the secret of the previous token."""
     changed_ms: int = 0

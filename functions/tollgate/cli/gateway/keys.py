@@ -55,7 +55,7 @@ _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
 
 
 _workspace = click.option(
-    "--workspace", metavar="ID", help="Workspace of the key, for the operator."
+    "--workspace", metavar="ID", help="Workspace of the key; only the operator may set it."
 )
 
 

@@ -128,7 +128,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
                     "by": ("day", "model"),
                 }
                 for page in api.read_pages(path, query, "cursor"):
-                    # A window's days and models fit on one page, so that this is printed once.
+                    # A window's days and models fit on one page, so this is printed only once.
                     for name in ("partial_days", "missing_days"):
                         if page[name]:
                             click.echo(f"{path}: {name}: {', '.join(page[name])}", err=True)

@@ -42,7 +42,7 @@ class Described(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
     def named(self, given: Mapping[str, JsonValue]) -> bytes:
-        """Return a request in any format, with the model and the session from the options."""
+        """Return `given`, a request in any format, with any model and session from the options."""
         options = {"model": self.model, "session_id": self.session}
         return to_json({**given, **{name: value for name, value in options.items() if value}})
 

@@ -34,7 +34,7 @@ class KnownFile(Struct, frozen=True, kw_only=True):
 
 
 def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
-    """Yield each page as a text, followed by the page's picture if there is no text."""
+    """Yield the number and text of each page, followed by its picture if it has no text."""
     for page in pages:
         yield Text(text=f"Page {page.number}:\n{page.text}")
         if page.picture is not None and not page.text:

@@ -1,7 +1,7 @@
 """Errors of OpenAI-like servers: replies with an error status, and errors inside a stream.
 
-OpenAI and its imitators send an error as an object, a text or a list, with or without an envelope
-(seen 2026-11-21). The models have only the fields that the gateway reads.
+OpenAI and its imitators send an error as an object, a string or a list, with or without an
+envelope (seen 2026-11-21). The classes below have only the fields that the gateway reads.
 """
 
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""Items of files: their encoding, keys and lookup, and the object keys of the contents."""
+"""DynamoDB items that describe files, their keys, and the keys of the contents in S3."""
 
 from collections.abc import Iterable
 from hashlib import sha256

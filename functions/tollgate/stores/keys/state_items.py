@@ -1,4 +1,4 @@
-"""A key's state as a ledger item: the settings that holds check, and the rest of each limit."""
+"""A key's state as a ledger item: settings that a hold checks, and what is left of each limit."""
 
 from collections.abc import Mapping
 from typing import Any, Final

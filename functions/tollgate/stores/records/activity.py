@@ -236,7 +236,8 @@ class DynamoActivityStore:
         if low > high:
             return
         with refusing_when_unavailable():
-            # Rows are decoded one at a time, because a decoded row takes a third of the memory.
+            # Each item is decoded as it is read, because it takes three times the memory of the
+            # decoded row.
             async for page in self._pages_between(workspace_id, low, high):
                 for item in page:
                     row = _read_row(item)

@@ -107,7 +107,7 @@ class DynamoGenerationStore:
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int
     ) -> tuple[list[Item], str | None]:
-        """Return records on the day of `low` up to `high`, newest first, and the last id read.
+        """Return records from `low` to `high` on `low`'s day, newest first, and the last id read.
 
         The id is None if no record is left on that day.
         """

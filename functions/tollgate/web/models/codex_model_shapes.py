@@ -30,7 +30,7 @@ class ReasoningLevel(BaseModel):
 
 
 class TruncationPolicy(BaseModel):
-    """The limit on the output of one tool that Codex sends back."""
+    """The limit on how much of a tool's output Codex sends back to the model."""
 
     mode: Literal["tokens"] = "tokens"
     limit: int = _OUTPUT_TOKENS_OF_A_TOOL

@@ -155,7 +155,7 @@ def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
 def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
     """Return the distinct findings of policies without an OpenAI category.
 
-    A finding of sensitive information is its type, because the match is the information itself.
+    Sensitive information is reported by type or name, because the match would reveal it.
     """
     topics = [
         assessment.topic_policy.topics for assessment in assessments if assessment.topic_policy
