@@ -331,8 +331,6 @@ LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl
 # the meantime makes the write fail.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
 SESSION_THERE: Final = "attribute_exists(kh)"
-# If the workspace gets more shards while a key is created, the key's item has too few, so the
-# creation fails.
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")

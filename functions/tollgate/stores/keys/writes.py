@@ -217,7 +217,10 @@ class KeyWrites:
 
 
 def same_workspace(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """Return the check that the settings that secrets copy, or their absence, are unchanged."""
+    """Return the check that the settings that secrets copy, or their absence, are unchanged.
+
+    If they change while a key is created, the copying may have missed the key's new item.
+    """
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
