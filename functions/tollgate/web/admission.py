@@ -16,7 +16,7 @@ from tollgate.stores.rules.key_settings import check_networks
 from tollgate.web.access import ACCESS, Access
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
-from tollgate.web.http.source_address import address_of
+from tollgate.web.http.source_address import source_of
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
@@ -46,7 +46,7 @@ def admitted_router(
 
             async def admit(request: Request) -> Response:
                 principal = await services.admit(
-                    request.headers, access, source=address_of(request.scope)
+                    request.headers, access, source=source_of(request.scope)
                 )
                 request.scope[_PRINCIPAL] = principal
                 if principal is not None:
@@ -99,7 +99,7 @@ async def _actor(request: Request, principal: Caller) -> Actor:
         name=principal.label,
         workspace_id=principal.workspace_id,
         member_id=principal.member_id,
-        origin=address_of(request.scope),
+        origin=source_of(request.scope),
         request_id=request_id_of(request.scope),
     )
 

@@ -26,7 +26,7 @@ from tollgate.web.access import METERED, authenticate
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
-from tollgate.web.http.source_address import address_of
+from tollgate.web.http.source_address import source_of
 
 
 class RequestServices(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Entrance:
                 f"{scope['method']} is not served here; use POST.", METERED_METHODS
             )
         principal = await authenticate(
-            self.services.keys, headers, METERED.roles, source=address_of(scope)
+            self.services.keys, headers, METERED.roles, source=source_of(scope)
         )
         gateway = await self.gateways.for_key(principal.key_id)
         body = await read_body(receive, self.limits.body_bytes_max)

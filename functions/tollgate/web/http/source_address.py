@@ -20,7 +20,7 @@ class SourceAddress:
         self._trusted = parse_networks(",".join(trusted))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        peer = address_of(scope)
+        peer = source_of(scope)
         if peer is not None:
             forwarded = [
                 address
@@ -33,7 +33,7 @@ class SourceAddress:
         await self._app(scope, receive, send)
 
 
-def address_of(scope: Scope) -> str | None:
+def source_of(scope: Scope) -> str | None:
     """Return the address that a request comes from; None if it cannot be known."""
     client = scope.get("client")
     return str(client[0]) if client else None
