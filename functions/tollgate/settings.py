@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from tollgate.core.networks import parse_networks
 from tollgate.core.secret import KeyVariables
 
 
@@ -16,7 +17,12 @@ def _separated(value: object) -> object:
     return tuple(name for part in value.split(",") if (name := part.strip()))
 
 
-_Network = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F.:]+(/\d{1,3})?$")]
+def _check_network(text: str) -> str:
+    parse_networks(text)
+    return text
+
+
+_Network = Annotated[str, AfterValidator(_check_network)]
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
@@ -87,12 +93,10 @@ class Settings(BaseSettings):
     sns_endpoint_url: str | None = None
     sign_in_file: Path | None = None
     """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
-    trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
-    """Addresses or networks, separated by commas, of the proxies in front of a server, whose
-    `X-Forwarded-For` states the caller's address.
-    """
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
+    trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
+    """Addresses or networks of proxies, separated by commas, whose `X-Forwarded-For` is read."""
     record_days: int = Field(default=30, ge=30, le=3650)
     """Days for which generation records are stored. A roll-up closes each day within four weeks;
     with fewer than 30 days, records could expire before their day is closed.

@@ -165,7 +165,8 @@ class UpstreamError(GatewayError):
     `status` is the provider's HTTP status, or None without a reply. The code is one of
     `provider_*`, `context_length_exceeded` or `content_filter`, or `invalid_request` if the
     provider reports that the caller's own request is at fault. `provider_words` is the provider's
-    own message without secrets, which may quote parts of the prompt.
+    own message without secrets, which may quote parts of the prompt; `quoted` is the part
+    of `message` that quotes the provider.
     """
 
     def __init__(
@@ -177,10 +178,12 @@ class UpstreamError(GatewayError):
         param: str | None = None,
         retry_after_s: float | None = None,
         provider_words: str = "",
+        quoted: str = "",
     ) -> None:
         super().__init__(code, message, param=param, retry_after_s=retry_after_s)
         self.status = status
         self.provider_words = provider_words
+        self.quoted = quoted
 
 
 class MissingCredentials(UpstreamError):

@@ -10,6 +10,7 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
 from tollgate.core.ids import IdSource
+from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
@@ -104,6 +105,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """One authenticated, parsed request."""
 
     principal: Principal
+    reach: OwnerScope = UNOWNED
+    """The stored objects that the request may name."""
     parsed: ParsedWork
     request_id: str
     """First id to try for the hold; if a hold already has this id, another one is generated."""

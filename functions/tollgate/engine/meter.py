@@ -197,7 +197,13 @@ class Meter:
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def fail(self, error: GatewayError) -> None:
-        """Record that the generation failed: the caller pays nothing."""
+        """Record that the generation failed: the caller pays nothing.
+
+        The part of the error that quotes a provider loses what repeats the prompt.
+        """
+        if isinstance(error, UpstreamError) and error.quoted:
+            shown = _WITHHOLD()(error.quoted, self._call.parsed.request)
+            error.message = error.message.replace(error.quoted, shown)
         self._failure = error
         self._outcome = "error"
 

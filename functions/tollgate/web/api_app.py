@@ -31,6 +31,7 @@ from tollgate.web.http.paths import (
     wrong_function,
 )
 from tollgate.web.http.request_id import RequestIds, request_id_of
+from tollgate.web.http.source_address import source_address
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
@@ -62,6 +63,7 @@ def api_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            *source_address(limits),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),

@@ -44,6 +44,7 @@ from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
+from tollgate.web.http.source_address import source_address
 
 
 def chat_app(
@@ -77,6 +78,7 @@ def chat_app(
         redirect_slashes=False,
         default=_ByPath(endpoints),
         middleware=[
+            *source_address(limits),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
@@ -185,6 +187,7 @@ class MeteredEndpoint(FormatEndpoint):
         parsed = replace(parsed, tells_routing=tells_routing)
         call = Call(
             principal=entered.principal,
+            reach=entered.reach,
             parsed=parsed,
             request_id=entered.request_id,
             ingress_format=self._format.name,

@@ -160,8 +160,10 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return the current Unix second."""
         return int(self.clock.now_s())
 
-    async def admit(self, headers: Mapping[str, str], access: Access) -> Principal | None:
-        """Authenticate a caller for a route, and record the last use of the key.
+    async def admit(
+        self, headers: Mapping[str, str], access: Access, *, source: str | None
+    ) -> Principal | None:
+        """Authenticate a caller from an address for a route, and record the last use of the key.
 
         Returns None for a caller without a key, if the route serves such callers. Raises
         AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role or
@@ -169,7 +171,7 @@ class Services(Struct, frozen=True, kw_only=True):
         """
         if not access.roles or (access.keyless and not has_key(headers)):
             return None
-        principal = await authenticate(self.keys, headers, access.roles)
+        principal = await authenticate(self.keys, headers, access.roles, source=source)
         if access.operator:
             self.check_operator(principal)
         if access.notes_use:

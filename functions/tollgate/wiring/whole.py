@@ -1,9 +1,6 @@
 """Wires all routes and the reader of documents for hosts other than Lambda."""
 
-from typing import Any, cast
-
 from starlette.types import ASGIApp
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
@@ -65,7 +62,4 @@ def wire_whole_app(
         ),
         limits,
     )
-    app: ASGIApp = LocalApp(chat, api_app(services, limits), uploads, login)
-    if not settings.trusted_proxies:
-        return app
-    return cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, app), [*settings.trusted_proxies]))
+    return LocalApp(chat, api_app(services, limits), uploads, login)

@@ -151,7 +151,14 @@ async def parse_stored(shelf: Shelf, body: bytes) -> ParsedCall:
         shelf.admissions += 1
 
     return await parse_with_turns(
-        shelf, body, {}, workspace_id="acme", days=7, admit=admit, side=SideThread()
+        shelf,
+        body,
+        {},
+        workspace_id="acme",
+        reach=UNOWNED,
+        days=7,
+        admit=admit,
+        side=SideThread(),
     )
 
 

@@ -32,6 +32,8 @@ _SHOWN: Final = (
     "tier",
     "rates",
     "expires",
+    "allowed_ips",
+    "secret_created",
     "labels",
     "content",
     "responses",
@@ -336,6 +338,9 @@ def _row(key: Any) -> dict[str, str]:
         "tier": key["tier"] or "",
         "rates": ", ".join(_explain_rates(key)),
         "expires": key["expires_at"] or "never",
+        # Old gateways send neither field.
+        "allowed_ips": key.get("allowed_ips") or "",
+        "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",
         "responses": "as in the workspace" if stored is None else f"stored for {stored} days",

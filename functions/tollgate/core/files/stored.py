@@ -31,7 +31,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     key_id: str
     """The key that uploaded the file, and to whose storage limit the file counts."""
     member_id: str | None = None
-    """The member that the key belonged to at the upload; None for a key without a member."""
+    """The member that owns the file (`Principal.owner` at the upload); None if no member does."""
     filename: str
     purpose: FilePurpose
     media_type: str
@@ -55,6 +55,8 @@ class FoundFile(Struct, frozen=True, kw_only=True):
     """A completely uploaded file that a request names; `place` is the key of its content."""
 
     place: str
+    member_id: str | None = None
+    """The member that owns the file; None if no member does."""
     filename: str
     media_type: str
     size_bytes: int
@@ -66,7 +68,7 @@ class NewFile(Struct, frozen=True, kw_only=True):
     workspace_id: str
     key_id: str
     member_id: str | None = None
-    """The member that the key belongs to; None for a key without a member."""
+    """The member that owns the file; None if no member does."""
     filename: str
     purpose: FilePurpose
     media_type: str

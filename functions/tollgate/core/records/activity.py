@@ -9,12 +9,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
-# The labels of a key that hold the ids of its team and member.
+# The label of a key that holds the id of its team.
 TEAM_LABEL: Final = "team"
-MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
 # The maximum number of rows read for one reply: 20,000 are read per second, and API Gateway allows
 # 29 s.

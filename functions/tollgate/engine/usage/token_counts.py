@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import InputWork
@@ -69,6 +70,7 @@ async def count_tokens(
     request: GenerationRequest,
     *,
     principal: Principal,
+    reach: OwnerScope = UNOWNED,
     request_id: str,
     pace: CountPace,
 ) -> TokenCount:
@@ -78,7 +80,7 @@ async def count_tokens(
     provider fails or is slow, the estimate is returned.
     """
     if request.names_files:
-        request = await find_named_files(gateway.files, principal.workspace_id, request)
+        request = await find_named_files(gateway.files, principal.workspace_id, reach, request)
     estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
     try:
         attempt = _find_counting(gateway, request, principal=principal, request_id=request_id)

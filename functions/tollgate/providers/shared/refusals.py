@@ -4,7 +4,8 @@ The operator is at fault for a key, an account, a model name or a path that the 
 Then 401, 402 and 403 become `provider_auth`, 404 and similar statuses `provider_unavailable`, the
 next endpoint of a chain may serve, and the caller does not see the provider's message. For another
 4xx the caller is at fault. The error is `invalid_request`, with the provider's message after
-redaction of everything that may be a key, an address or a piece of the prompt.
+redaction of everything that may be a key, an address or a piece of the prompt. The engine has
+the request, and withholds whatever else repeats the prompt (`engine/withheld.py`).
 """
 
 import re
@@ -173,6 +174,8 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
 def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
     """Return the public error for a refusal."""
     code, words = _meaning(refusal)
+    quoted = redact(refusal.message).rstrip(".") if code is ErrorCode.INVALID_REQUEST else ""
+    words = f"{words}: {quoted}" if quoted else words
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     error = UpstreamError(
         code,
@@ -182,6 +185,7 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
         provider_words=redact(
             ": ".join(filter(None, (refusal.code, refusal.message))), _KEPT_LENGTH_MAX
         ),
+        quoted=quoted,
     )
     if code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         error.overlength = _overlength(refusal.message[:_INPUT_LENGTH_MAX])
@@ -215,11 +219,7 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
-    redacted = redact(refusal.message).rstrip(".")
-    return (
-        ErrorCode.INVALID_REQUEST,
-        f"refused the request: {redacted}" if redacted else "refused the request",
-    )
+    return ErrorCode.INVALID_REQUEST, "refused the request"
 
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:

@@ -343,9 +343,6 @@ SIGN_IN_RENEW: Final = ConditionalUpdate(
     "SET rn = :now, ex = :ex, #ttl = :ex, oa = :oa", IF_PRESENT
 )
 SESSION_THERE: Final = "attribute_exists(kh)"
-# If the workspace gets more shards while a key is created, the key's item has too few, so the
-# creation fails.
-SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
@@ -355,8 +352,9 @@ WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
     "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
 )
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm, wrd = :wrd", IF_PRESENT)
-SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n, wrd = :wrd REMOVE adm", IF_PRESENT)
+_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd"
+SECRET_COPY_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE}, adm = :adm", IF_PRESENT)
+SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE} REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(
     "SET #lease = :until",
     "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",

@@ -79,6 +79,7 @@ class KeyRow(AnyItem):
     RESPONSE_DAYS: Final = "rd"  # N: days for which responses are stored (optional)
     TEAM: Final = "tm"  # S: id of the key's team (optional)
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
+    ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
 
 
 class SecretItem(KeyRow):
@@ -88,6 +89,9 @@ class SecretItem(KeyRow):
     SHARDS: Final = "n"  # N: wallet shards of the workspace
     ADMISSION: Final = "adm"  # S: the workspace's Admission (optional, default: the catalog's)
     WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: the workspace's RESPONSE_DAYS (optional), or 0
+    WORKSPACE_IPS: Final = "wip"  # S: the workspace's ALLOWED_IPS (optional), or empty
+    WORKSPACE_KEY_DAYS: Final = "wkd"  # N: the workspace's KEY_DAYS (optional), or 0
+    MADE: Final = "md"  # N: Unix second of the secret's creation (optional, default: the key's)
     GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused (optional)
 
 
@@ -154,6 +158,8 @@ class KeyPointerItem(KeyRow):
     OLD_HASH: Final = "oldh"  # S: HASH of the replaced secret (optional)
     OLD_LAST: Final = "oldl"  # S: LAST of the replaced secret
     OLD_ENDS: Final = "oldx"  # N: Unix second until which the replaced secret works
+    ROTATED: Final = "rot"  # N: Unix second of the last rotation (optional)
+    REMINDED: Final = "rmd"  # N: creation of the secret that `key.rotation_due` named (optional)
     REVISION: Final = "rev"  # N: number of changes of the settings (optional)
     PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
     DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
@@ -181,8 +187,10 @@ class WorkspaceItem(AnyItem):
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace (optional)
     RESPONSE_DAYS: Final = "rd"  # N: days for which the keys' responses are stored (optional)
     FILE_DAYS: Final = "fd"  # N: days after which files expire (optional)
+    ALLOWED_IPS: Final = "ips"  # S: networks from which its keys may be used (optional)
+    KEY_DAYS: Final = "kd"  # N: days after which the secret of a key is refused (optional)
     CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of the credit that are lent (optional)
-    COPIED: Final = "told"  # S: shards, admission and days that were copied to all secrets' items
+    COPIED: Final = "told"  # S: the settings that were copied to all secrets' items
 
 
 class CreditIdItem(AnyItem):

@@ -29,6 +29,7 @@ from tollgate.core.files.stored import (
     StoredFile,
 )
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.expressions import FILE_DELETING, IF_ABSENT, IF_PRESENT
@@ -215,7 +216,7 @@ class DynamoFileStore:
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
-        member_id: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         limit = min(limit, PAGE_MAX)
@@ -237,7 +238,7 @@ class DynamoFileStore:
                 page_files += await self._arrived(
                     stored
                     for stored in files
-                    if purpose in (None, stored.purpose) and member_id in (None, stored.member_id)
+                    if purpose in (None, stored.purpose) and reach.has(stored.member_id)
                 )
                 corrupt += names
                 for file in removable[:_REMOVED_MAX]:

@@ -39,6 +39,7 @@ class DynamoFileReader:
             return None
         return FoundFile(
             place=object_of(file),
+            member_id=file.member_id,
             filename=file.filename,
             media_type=file.media_type,
             size_bytes=file.size_bytes,

@@ -14,13 +14,14 @@ BUDGET_EVENT: Final = "budget.threshold_reached"
 TRIED_FOR_S: Final = 3 * DAY_S
 _FIRST_WAIT_S: Final = 240
 _WAIT_MAX_S: Final = 8 * 3600
-# Irregular past tenses of the verbs in actions.
+# Irregular past tenses of the verbs in actions, and an action that is a state.
 _IRREGULAR: Final = {
     "adjustment": "adjusted",
     "canary": "canary_changed",
     "close_all": "all_closed",
     "grow": "grown",
     "rollback": "rolled_back",
+    "rotation_due": "rotation_due",
 }
 
 

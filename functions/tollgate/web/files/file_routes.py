@@ -36,7 +36,10 @@ _CLAIM_HEADER: Final = "idempotency-key"
 _REPLAY_HEADER: Final = "x-idempotent-replay"
 _PRIVATE: Final = {"cache-control": "private, max-age=0"}
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The content.", "content": {"application/octet-stream": {}}},
+    200: {
+        "description": "The content, with the type of the file.",
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    },
     302: {"description": "The URL of the content, which is valid for minutes."},
 }
 
@@ -119,7 +122,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
         after: Annotated[str | None, Query(max_length=64, description="the id of a file")] = None,
         order: Literal["asc", "desc"] = "desc",
     ) -> Response:
-        """List the files of this workspace, by the time of their upload.
+        """List the files that the caller may reach, by the time of their upload.
 
         A page has at most 1,000 files, even if `limit` is higher.
         """
@@ -129,7 +132,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             limit=limit,
             after=after,
             purpose=purpose,
-            member_id=own.member_id,
+            reach=own.reach,
             oldest_first=order == "asc",
         )
         shown = FileList(

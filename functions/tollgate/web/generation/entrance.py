@@ -15,6 +15,7 @@ from tollgate.core import tracing
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, MethodNotAllowed
 from tollgate.core.ids import IdSource
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
@@ -31,6 +32,7 @@ from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
 from tollgate.web.http.request_id import request_id_of
+from tollgate.web.http.source_address import source_of
 
 # Number of commas and brackets from which a short body is as costly as a large one: a message has
 # three and takes 10 µs.
@@ -69,6 +71,8 @@ class Entered(Struct, frozen=True, kw_only=True):
     """Headers by lower-case name, with the first value of a repeated header."""
     principal: Principal
     request_id: str
+    reach: OwnerScope
+    """The stored objects that the request may name."""
     gateway: Gateway
     body: bytes
     is_large: bool
@@ -109,7 +113,7 @@ class Entrance:
             )
         keys = self.services.keys
         try:
-            principal = await authenticate(keys, headers, METERED.roles)
+            principal = await authenticate(keys, headers, METERED.roles, source=source_of(scope))
         except AccessError as refused:
             target = f"POST {scope['path']}"
             await note_refusal(
@@ -133,6 +137,7 @@ class Entrance:
             headers=headers,
             principal=principal,
             request_id=request_id,
+            reach=METERED.reach(principal),
             gateway=gateway,
             body=body,
             is_large=is_large,
@@ -156,6 +161,7 @@ class Entrance:
             entered.body,
             entered.headers,
             workspace_id=entered.principal.workspace_id,
+            reach=entered.reach,
             days=days,
             admit=partial(admit, entered.gateway, entered.principal, entered.request_id),
             side=entered.gateway.side,

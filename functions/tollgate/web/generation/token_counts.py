@@ -56,6 +56,7 @@ class CountEndpoint(FormatEndpoint):
                 entered.gateway,
                 request,
                 principal=entered.principal,
+                reach=entered.reach,
                 request_id=request_id,
                 pace=self._pace,
             )

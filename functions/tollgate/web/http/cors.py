@@ -57,6 +57,8 @@ class WebLimits(Struct, frozen=True, kw_only=True):
     """Origins whose pages may call the api from a browser."""
     body_bytes_max: int = 50_000_000
     """Maximum size of a body, on metered routes."""
+    trusted_proxies: Sequence[str] = ()
+    """Networks of the proxies whose `X-Forwarded-For` is read."""
     stream_total_s: float = 885.0
     """Seconds from the start of a request to the end of its stream: Lambda's 900 less 15."""
 

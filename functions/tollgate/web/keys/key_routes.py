@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query, Response
 from msgspec.structs import replace
 
 from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
-from tollgate.core.principal import Principal
-from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL
+from tollgate.core.principal import MEMBER_LABEL, Principal
+from tollgate.core.records.activity import TEAM_LABEL
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.administration import KeyStore, KeySummary, NewKey
 from tollgate.stores.ports.people import SESSION_KEY_PREFIX, Member, Team
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.web.access import GIVEN_KEYS, OWN_KEY_SETTINGS
-from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router, refuse_lockout
 from tollgate.web.keys.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -164,6 +164,8 @@ async def _change(
     changed = body.plain_settings()
     services.check_days({name: changed.get(name) for name in ("content_days", "response_days")})
     refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
+    if key_id == by.id:
+        refuse_lockout(changed.get("allowed_ips"), by)
 
     def edit(settings: KeySettings) -> KeySettings:
         if not own.has_key(settings):

@@ -236,6 +236,7 @@ class KeyObject(BaseModel):
     role: KeyRole
     disabled: bool
     created_at: datetime
+    secret_created_at: datetime = Field(description="from then on the workspace's `key_days` count")
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
@@ -263,6 +264,7 @@ class KeyObject(BaseModel):
             role=key.role,
             disabled=key.disabled,
             created_at=moment(key.created_s),
+            secret_created_at=moment(key.secret_created_s),
             expires_at=moment_or_none(key.expires_s),
             models=None if key.models is None else list(key.models),
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},

@@ -90,7 +90,7 @@ class TopProvider(BaseModel):
     """Limits of the first endpoint."""
 
     context_length: int
-    max_completion_tokens: int | None
+    max_completion_tokens: int | None = None
     is_moderated: bool = False
 
 
@@ -112,7 +112,9 @@ class ModelObject(BaseModel):
     owned_by: str
     name: str
     context_length: int
-    max_completion_tokens: int | None = Field(description="Null for models without answers.")
+    max_completion_tokens: int | None = Field(
+        default=None, description="Absent for models without answers."
+    )
     dimensions: int | None = Field(
         default=None, description="Size of an embedding model's vectors."
     )
@@ -134,7 +136,7 @@ class EndpointObject(BaseModel):
     provider_name: str
     tag: str
     context_length: int
-    max_completion_tokens: int | None
+    max_completion_tokens: int | None = None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]

@@ -11,7 +11,8 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
+from tollgate.core.principal import MEMBER_LABEL
+from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import Fold
@@ -57,6 +58,7 @@ async def parse_with_turns(
     headers: Mapping[str, str],
     *,
     workspace_id: str,
+    reach: OwnerScope,
     days: int,
     admit: Callable[[], Awaitable[None]],
     side: SideThread,
@@ -66,7 +68,7 @@ async def parse_with_turns(
     `admit` is awaited before stored turns are read. Raises its refusal, and RequestError with the
     invalid field.
     """
-    reader = _Reader(responses, workspace_id, days, admit=admit, side=side)
+    reader = _Reader(responses, workspace_id, reach, days, admit=admit, side=side)
     request = await reader.compute(len(body), partial(decode_object, body))
     turns = await reader.read(request)
     parse = partial(parse_response_object, request, headers, size_bytes=len(body), turns=turns)
@@ -80,6 +82,7 @@ class _Reader:
         self,
         responses: ContentLog,
         workspace_id: str,
+        reach: OwnerScope,
         days: int,
         *,
         admit: Callable[[], Awaitable[None]],
@@ -87,6 +90,7 @@ class _Reader:
     ) -> None:
         self._responses = responses
         self._workspace_id = workspace_id
+        self._reach = reach
         self._days = days
         self._admit = admit
         self._side = side
@@ -130,10 +134,11 @@ class _Reader:
             return None
         self.read_bytes += len(stored)
         try:
-            return await self.compute(len(stored), partial(StoredResponse.from_bytes, stored))
+            response = await self.compute(len(stored), partial(StoredResponse.from_bytes, stored))
         except ValueError as corrupt:
             _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
             return None
+        return response if response.is_reached(self._reach) else None
 
 
 def _unknown_previous(id_: str) -> RequestError:
@@ -210,9 +215,11 @@ class StoringSink:
         )
         response = self._fold.response()
 
+        owner = call.principal.owner
+
         def encode() -> bytes:
             items = numbered(self._input, record.id)
-            return _encode_readable(renderer.whole([response], record), items)
+            return _encode_readable(renderer.whole([response], record), items, owner=owner)
 
         request = call.parsed.request
         is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
@@ -225,12 +232,12 @@ class StoringSink:
             await self._responses.keep(workspace_id, record.id, content, days=self._days)
 
 
-def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
+def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str | None) -> bytes:
     """Encode a response and its items; raise LedgerError if they could not be read or shown again.
 
     The items of a response become items of the next input.
     """
-    content = encode_stored(response, items)
+    content = encode_stored(response, items, owner=owner)
     if len(content) > RESPONSE_BYTES_MAX:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"

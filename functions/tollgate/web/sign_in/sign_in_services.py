@@ -72,7 +72,9 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     async def admit(self, request: Request) -> Principal:
         """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
-        return await authenticate(self.keys, request.headers, access.roles)
+        return await authenticate(
+            self.keys, request.headers, access.roles, source=address_of(request)
+        )
 
     async def note_refusal(self, request: Request, code: str) -> None:
         """Record a failed sign-in in the log of access."""

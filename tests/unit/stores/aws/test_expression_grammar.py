@@ -114,7 +114,6 @@ CONDITIONS = (
     expressions.UNCHANGED,
     expressions.SAME_KEY,
     expressions.SAME_REVISION,
-    expressions.SAME_SHARDS,
     expressions.LEVEL_THERE,
     expressions.SAME_LEVEL,
     expressions.STATE_SEED,
