@@ -17,6 +17,7 @@ from tests.stored_responses import PATH, open_shop
 from tests.unit.ingress.test_parse_anything import REFUSALS
 from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.ownership import UNOWNED
 from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.responses.stored import encode_stored, numbered
