@@ -61,7 +61,8 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "TeamItem": "teams and members",
     "MemberItem": "teams and members",
     "SubjectItem": "teams and members",
-    "SessionItem": "sessions",
+    "SessionItem": "secrets of members' sessions",
+    "SignInItem": "sessions of members",
     "WebhookItem": "webhooks",
     "DeliveryItem": "deliveries",
     "BudgetAlertItem": "alerts",
@@ -90,6 +91,7 @@ EXPIRING: Final = {
     "LoginCountItem",
     "SecretItem",
     "SessionItem",
+    "SignInItem",
 }
 
 
