@@ -1,8 +1,8 @@
 """Lambda entry point of scheduled upkeep, which runs the task that an event names.
 
 `{"task": "audit"}` compares the books, and `{"task": "webhooks"}` sends events. Any other event
-runs the sweep and the maintenance of workspaces. Webhooks have a schedule of their own, because
-receivers decide how long they take.
+runs the sweep, the maintenance of workspaces and the removal of late uploads. Webhooks have a
+schedule of their own, because receivers decide how long they take.
 """
 
 import asyncio
@@ -70,6 +70,9 @@ async def _sweep() -> None:
         maintained = await upkeep.maintenance.run(swept.crowded)
         _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, maintained.failed)
         _metrics.flush_metrics()
+        if upkeep.late_uploads is not None:
+            removed = await upkeep.late_uploads.remove()
+            _log.info("late uploads removed", extra={"fields": {"objects": removed}})
 
 
 async def _send_webhooks() -> WebhookReport:

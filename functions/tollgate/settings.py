@@ -63,6 +63,8 @@ class Settings(BaseSettings):
     """The maximum number of files that a workspace may store."""
     workspace_file_bytes_max: int = Field(default=100 * 1024**3, gt=0)
     """The maximum size of all files that a workspace may store."""
+    unfunded_file_bytes_max: int = Field(default=100 * 1024**2, gt=0)
+    """The maximum size of all files that a workspace without credit may store."""
     key_files_max: int = Field(default=5_000, gt=0)
     """The maximum number of files that one key may store."""
     key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)

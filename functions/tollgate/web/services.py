@@ -122,8 +122,17 @@ class Services(Struct, frozen=True, kw_only=True):
             raise not_found(f"There is no workspace {workspace_id!r}.", "workspace_id")
         return workspace
 
-    async def with_expiry(self, new: NewFile) -> NewFile:
-        """Return a file to store, with the workspace's default expiry unless it states another."""
+    async def is_funded(self, workspace_id: str) -> bool:
+        """Return whether a workspace has credit, held or not."""
+        balance = await self.credits.balance(workspace_id)
+        return balance.available_nano_usd + balance.held_nano_usd > 0
+
+    async def for_workspace(self, new: NewFile) -> NewFile:
+        """Return a file to store, with what its workspace decides: its cap, and its expiry.
+
+        The expiry is the workspace's default, unless the file states another.
+        """
+        new = replace(new, is_funded=await self.is_funded(new.workspace_id))
         if new.expires_after_s is not None:
             return new
         workspace = await self.workspaces.get(new.workspace_id)

@@ -1,4 +1,4 @@
-"""Wires the scheduled work: the sweeper, the maintenance, the audit and webhooks."""
+"""Wires the scheduled work: the sweeper, the maintenance, late uploads, audit and webhooks."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
 from tollgate.stores.money.audit import Audit
@@ -33,6 +34,8 @@ class Upkeep(Struct, frozen=True, kw_only=True):
 
     sweeper: Sweeper
     maintenance: WorkspaceMaintenance
+    late_uploads: LateUploads | None
+    """None in a deployment without a bucket or a folder."""
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -74,6 +77,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             ids=ids,
             clock=clock,
         ),
+        late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
         audit=Audit(
             client,
             tables,

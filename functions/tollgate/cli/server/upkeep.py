@@ -69,6 +69,8 @@ async def sweep(settings: Settings, stores: Stores) -> None:
         _log_done("swept", swept.counts)
         maintained = await wired.maintenance.run(swept.crowded)
         _log_done("workspaces maintained", asdict(maintained))
+        if wired.late_uploads is not None:
+            _log_done("late uploads removed", {"objects": await wired.late_uploads.remove()})
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 

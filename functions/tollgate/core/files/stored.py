@@ -72,6 +72,8 @@ class NewFile(Struct, frozen=True, kw_only=True):
     media_type: str
     expires_after_s: int | None = None
     """Seconds after its creation at which the file expires; None to keep it until it is deleted."""
+    is_funded: bool = True
+    """True if the workspace has credit."""
 
 
 class FileDownload(Struct, frozen=True, kw_only=True):
@@ -117,7 +119,13 @@ class FileCaps(Struct, frozen=True, kw_only=True):
     file_bytes_max: int
     """The size limit of one file."""
     workspace: FileCap
+    unfunded: FileCap
+    """The cap of a workspace that has no credit."""
     key: FileCap
+
+    def of_workspace(self, *, is_funded: bool) -> FileCap:
+        """Return the cap of a workspace with or without credit."""
+        return self.workspace if is_funded else self.unfunded
 
 
 class FileUsage(Struct, frozen=True, kw_only=True):

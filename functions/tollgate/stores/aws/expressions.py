@@ -196,8 +196,13 @@ FILE_JOINED: Final = ConditionalUpdate(
     "SET mt = :mt REMOVE aw, h, sb",
     "attribute_exists(h) AND jn = :jn AND attribute_not_exists(going)",
 )
-FILE_PARTS_DELETING: Final = ConditionalUpdate("SET going = :now", "attribute_exists(h)")
-FILE_DELETING: Final = ConditionalUpdate("SET going = :now", IF_PRESENT)
+# Of several deletions at once, one succeeds.
+FILE_PARTS_DELETING: Final = ConditionalUpdate(
+    "SET going = :now", "attribute_exists(h) AND attribute_not_exists(going)"
+)
+FILE_DELETING: Final = ConditionalUpdate(
+    "SET going = :now", f"{IF_PRESENT} AND attribute_not_exists(going)"
+)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(
     "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"

@@ -74,7 +74,7 @@ def _add_upload(router: APIRouter, services: Services) -> None:
         else:
             claim = upload.claim(key, request_id_of(request.scope))
             body, headers = await _create_once(services, files, upload, claim)
-        headers |= await _usage_headers(files, principal)
+        headers |= await _usage_headers(services, files, principal)
         return Response(body, media_type="application/json", headers=headers)
 
 
@@ -95,7 +95,7 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         filename = clean_filename(announcement.filename)
         media_type = announcement.media_type or guess_media_type(filename)
         new = announcement.new_file(principal, filename, media_type)
-        announced = await files.announce(await services.with_expiry(new), announcement.bytes)
+        announced = await files.announce(await services.for_workspace(new), announcement.bytes)
         if announced is None:
             raise invalid_request(
                 "This host stores files in a folder, which has no upload addresses; use POST "
@@ -139,7 +139,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             has_more=page.next is not None,
             unreadable=list(page.unreadable),
         )
-        headers = await _usage_headers(files, principal)
+        headers = await _usage_headers(services, files, principal)
         return Response(shown.model_dump_json(), media_type="application/json", headers=headers)
 
 
@@ -189,7 +189,7 @@ async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
 
 async def _create(services: Services, files: FileStore, upload: Upload) -> bytes:
     """Store a file; return the reply."""
-    file = await files.create(await services.with_expiry(upload.file), upload.content)
+    file = await files.create(await services.for_workspace(upload.file), upload.content)
     return FileObject.of(file).model_dump_json().encode()
 
 
@@ -218,8 +218,12 @@ async def _create_once(
     return body, {}
 
 
-async def _usage_headers(files: FileStore, principal: Principal) -> dict[str, str]:
-    usage, cap = await files.usage(principal.workspace_id), files.caps.workspace
+async def _usage_headers(
+    services: Services, files: FileStore, principal: Principal
+) -> dict[str, str]:
+    usage = await files.usage(principal.workspace_id)
+    is_funded = await services.is_funded(principal.workspace_id)
+    cap = files.caps.of_workspace(is_funded=is_funded)
     return {
         **_PRIVATE,
         "x-files-used": str(usage.files),
