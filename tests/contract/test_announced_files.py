@@ -16,8 +16,8 @@ from tests.contract.files import CAPS, NEW, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files.stored import FileUsage, NewFile, SignedUpload
-from tollgate.stores.files.bucket import UPLOAD_S, BucketFiles
+from tollgate.core.files.stored import UPLOAD_S, FileUsage, NewFile, SignedUpload
+from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.files.local_uploads import LocalUploads

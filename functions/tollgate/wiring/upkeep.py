@@ -22,6 +22,7 @@ from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.pending import PendingLevels
 from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.records.expired_objects import ExpiredObjects
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
@@ -96,6 +97,13 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         ),
         secrets=secrets,
     )
+
+
+def wire_expired_objects(settings: Settings, stores: Stores, clock: Clock) -> ExpiredObjects | None:
+    """Return the removal of expired objects from a folder; None for a bucket, which has rules."""
+    if settings.objects_folder is None or stores.objects is None:
+        return None
+    return ExpiredObjects(stores.objects, clock)
 
 
 def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:

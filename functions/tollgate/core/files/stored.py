@@ -16,6 +16,8 @@ UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
 # The path below which a host without a bucket accepts uploads to signed addresses.
 LOCAL_UPLOADS: Final = "/v1/files/presigned/"
+# How long an upload address is valid.
+UPLOAD_S: Final = 3_600
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
 # Unicode categories of characters that are not shown: controls, formats, surrogates, separators.

@@ -14,13 +14,11 @@ from tollgate.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.aws.objects import ObjectHead
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
-from tollgate.core.files.stored import FileDownload, SignedUpload
+from tollgate.core.files.stored import UPLOAD_S, FileDownload, SignedUpload
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
 # How long a download address is valid. S3 checks the expiry only when the download begins.
 DOWNLOAD_S: Final = 300
-# How long an upload address is valid.
-UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3

@@ -11,9 +11,9 @@ from typing import Final
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.aws.objects import ListedObject, ObjectStore
 from tollgate.core.clock import Clock
+from tollgate.core.files.stored import UPLOAD_S
 from tollgate.core.ids import created_s
 from tollgate.stores.files.arrivals import LATE_S
-from tollgate.stores.files.bucket import UPLOAD_S
 from tollgate.stores.files.rows import UPLOADS, upload_of_object
 
 AWAITED_FOR_S: Final = UPLOAD_S + LATE_S

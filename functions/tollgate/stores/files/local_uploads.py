@@ -10,16 +10,13 @@ import hmac
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files.stored import LOCAL_UPLOADS, SignedUpload
-
-SIGNED_FOR_S: Final = 3_600
+from tollgate.core.files.stored import LOCAL_UPLOADS, UPLOAD_S, SignedUpload
 
 
 class _Permit(Struct, frozen=True, kw_only=True):
@@ -45,7 +42,7 @@ class LocalUploads:
             key=key,
             size_bytes=size_bytes,
             media_type=media_type,
-            expires_s=int(self._clock.now_s()) + SIGNED_FOR_S,
+            expires_s=int(self._clock.now_s()) + UPLOAD_S,
         )
         stated = base64.urlsafe_b64encode(msgspec.json.encode(permit)).decode().rstrip("=")
         return SignedUpload(
