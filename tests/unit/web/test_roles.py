@@ -122,7 +122,7 @@ async def test_c91_a_refusal_names_who_is_served(
             return caller
 
     with pytest.raises(AccessError, match=f"This needs a {needed}, not ") as refused:
-        await authenticate(Keys(), {"x-api-key": "sk-tg-1"}, served.roles)
+        await authenticate(Keys(), {"x-api-key": "sk-tg-1"}, served.roles, source=None)
     assert refused.value.message.endswith(f"{role}.")
 
 
