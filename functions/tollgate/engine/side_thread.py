@@ -1,8 +1,8 @@
 """Runs long computations of requests next to the event loop, fairly by workspace."""
 
 import asyncio
+import concurrent.futures
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,7 +21,7 @@ class SideThread:
     """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="side")
+        self._thread: concurrent.futures.ThreadPoolExecutor | None = None
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(
@@ -35,6 +35,9 @@ class SideThread:
         """
         if not is_large:
             return work()
+        if self._thread is None:
+            # Created at the first use, which imports the module of executors.
+            self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="side")
         turn = self._turns.get(workspace_id)
         if turn is None:
             turn = self._turns[workspace_id] = asyncio.Lock()
