@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from asyncio.subprocess import PIPE
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +35,9 @@ async def _read(
 ) -> ReadDocument | DocumentFault:
     start_s = time.monotonic()
     try:
-        return await (reader or ChildReader()).read(content, type_, PICTURED, SHARE)
+        # Each document is another workspace's, so that all places may be used.
+        share = ReadingShare(workspace_id=sha256(content).hexdigest())
+        return await (reader or ChildReader()).read(content, type_, PICTURED, share)
     except UnreadableDocument as refused:
         return refused.fault
     finally:
