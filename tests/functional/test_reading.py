@@ -15,15 +15,18 @@ import pytest
 from tests import documents
 from tollgate.core.documents.reading import (
     DocumentFault,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadingRequest,
     ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.files.media_types import HTML, PDF
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.reading.child import MEMORY_BYTES_MAX
 from tollgate.reading.child_reader import ChildReader
+from tollgate.reading.read import perform
 
 PICTURED = ReadingTask(pictures="all")
 SHARE = ReadingShare(workspace_id="ws_1")
@@ -56,6 +59,30 @@ async def test_documents_are_read_side_by_side() -> None:
         *(_read(documents.pdf([f"document {n}"]), reader=reader) for n in range(8))
     )
     assert [read.pages[0].text for read in reads] == [f"document {n}" for n in range(8)]
+
+
+PROSE: Final = "The quick brown fox jumps over the lazy dog, and everybody reads it twice. " * 9
+PAGES: Final = (
+    f"<html><body><article><h1>Fox</h1><p>{PROSE}</p><table><tr><td>1</td></tr></table></article>",
+    "<html><body><ul>" + "<li><a href='/n'>item</a></li>" * 30 + "</ul></body></html>",
+    "<html>" + "<div>" * 9_000,
+    PROSE,
+)
+
+
+async def test_a_confined_process_reads_as_one_that_is_not() -> None:
+    contents = [(page.encode(), HTML) for page in PAGES]
+    contents += [(PAGES[0].replace("fox", "füchse").encode("cp1252"), HTML)]
+    contents += [(documents.word(), DOCX), (documents.workbook([("a", 1.5, None)]), XLSX)]
+    contents += [("größe".encode("utf-16"), "text/plain")]
+    reader = ChildReader()
+    found = await asyncio.gather(*(_read(*content, reader=reader) for content in contents))
+    for (content, type_), read in zip(contents, found, strict=True):
+        reply = perform(
+            ReadingRequest(media_type=type_, task=PICTURED, content=content, bytes_max=10**9)
+        )
+        assert isinstance(reply, ReadBatch)
+        assert read.pages == reply.pages
 
 
 # Prints the fault of the document on its input, and the most bytes of memory that its reader took.
