@@ -1,1 +1,1 @@
-"""Suites that attack the gateway as a stranger or a hostile tenant would; each is bounded."""
+"""Hostile providers, callers and networks, each suite bounded; the long ones run each night."""
