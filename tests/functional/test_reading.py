@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from asyncio.subprocess import PIPE
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -14,19 +15,23 @@ import pytest
 from tests import documents
 from tollgate.core.documents.reading import (
     DocumentFault,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadingRequest,
     ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.files.media_types import HTML, PDF
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.reading.child import MEMORY_BYTES_MAX
 from tollgate.reading.child_reader import ChildReader
+from tollgate.reading.read import perform
 
 PICTURED = ReadingTask(pictures="all")
 SHARE = ReadingShare(workspace_id="ws_1")
-SECONDS_MAX = 20
+# A document waits for a place for half a minute at most, and is read for as long.
+SECONDS_MAX = 60
 
 
 async def _read(
@@ -34,7 +39,9 @@ async def _read(
 ) -> ReadDocument | DocumentFault:
     start_s = time.monotonic()
     try:
-        return await (reader or ChildReader()).read(content, type_, PICTURED, SHARE)
+        # Each document is another workspace's, so that all places may be used.
+        share = ReadingShare(workspace_id=sha256(content).hexdigest())
+        return await (reader or ChildReader()).read(content, type_, PICTURED, share)
     except UnreadableDocument as refused:
         return refused.fault
     finally:
@@ -53,6 +60,24 @@ async def test_documents_are_read_side_by_side() -> None:
         *(_read(documents.pdf([f"document {n}"]), reader=reader) for n in range(8))
     )
     assert [read.pages[0].text for read in reads] == [f"document {n}" for n in range(8)]
+
+
+PROSE: Final = "The quick brown fox jumps over the lazy dog, and everybody reads it twice. " * 9
+# Its encoding and its lists of words are loaded when they are first used.
+ARTICLE: Final = f"<html><body><article><h1>Füchse</h1><p>{PROSE}</p></article>".encode("cp1252")
+
+
+async def test_a_confined_process_reads_as_one_that_is_not() -> None:
+    contents = [(ARTICLE, HTML), (b"<html>" + b"<div>" * 9_000, HTML)]
+    contents += [(documents.word(), DOCX), (documents.workbook([("a", 1.5, None)]), XLSX)]
+    reader = ChildReader()
+    found = await asyncio.gather(*(_read(*content, reader=reader) for content in contents))
+    for (content, type_), read in zip(contents, found, strict=True):
+        reply = perform(
+            ReadingRequest(media_type=type_, task=PICTURED, content=content, bytes_max=10**9)
+        )
+        assert isinstance(reply, ReadBatch)
+        assert read.pages == reply.pages
 
 
 # Prints the fault of the document on its input, and the most bytes of memory that its reader took.
