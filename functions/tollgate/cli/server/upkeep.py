@@ -12,16 +12,15 @@ from msgspec.structs import asdict
 from pydantic import JsonValue
 
 from tollgate.cli.tables import as_json
-from tollgate.core.clock import DAY_S, SystemClock
+from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
-from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.records.erasure import ErasedUser, Erasure
+from tollgate.stores.rules.reports import ErasedUser
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.exports import seal_audit_log, wire_exports
+from tollgate.wiring.exports import seal_audit_log, wire_erasure, wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_expired_objects, wire_upkeep
 
@@ -145,10 +144,10 @@ async def _export(settings: Settings, start_s: int, workspace: str | None) -> No
 @click.argument("user")
 @click.option("--workspace", "workspace_id", metavar="ID", required=True)
 def erase_user(user: str, workspace_id: str) -> None:
-    """Erase USER, an end user as requests state it, from the records of a workspace.
+    """Remove USER, an end user as requests state it, from the records of a workspace.
 
-    Deletes the stored content and responses of the user's requests, and removes the user and the
-    caller's labels from the records, whose cost stays. Prints the result as JSON; the audit log has
+    Deletes the stored content and responses of the user's requests too, and the labels that
+    callers stated in the records, whose cost stays. Prints the result as JSON; the audit log has
     it too, with the SHA-256 of USER. Environment variables name the tables and the bucket.
     """
     try:
@@ -162,15 +161,6 @@ def erase_user(user: str, workspace_id: str) -> None:
 
 async def _erase_user(settings: Settings, user: str, workspace_id: str) -> ErasedUser:
     by = Actor(kind="process", id="tollgate erase-user")
-    clock = SystemClock()
     async with _open_stores(settings) as stores:
-        erasure = Erasure(
-            stores.client,
-            stores.tables,
-            stores.generations,
-            tuple(log for log in (stores.contents, stores.responses) if log is not None),
-            retention_s=settings.record_days * DAY_S,
-            ids=IdSource(clock),
-            clock=clock,
-        )
+        erasure = wire_erasure(settings, stores, SystemClock())
         return await erasure.erase_user(workspace_id, user, by=by)

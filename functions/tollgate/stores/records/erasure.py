@@ -20,21 +20,10 @@ from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore, record_item
 from tollgate.stores.rules.audit_entries import AuditedChange
+from tollgate.stores.rules.reports import ErasedUser
 
 # Number of records that are read at a time.
 _PAGE: Final = 250
-
-
-class ErasedUser(Struct, frozen=True, kw_only=True):
-    """The result of an erasure, which its audit entry shows too."""
-
-    user: str
-    """SHA-256 of the erased id, so that the proof does not have the id."""
-    records: int
-    days: tuple[str, ...]
-    """The UTC days of the records."""
-    unreadable: tuple[str, ...]
-    """Names of corrupt records, which may have the id."""
 
 
 class _ErasedChange(Struct, frozen=True, kw_only=True):
@@ -68,7 +57,7 @@ class Erasure:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def erase_user(self, workspace_id: str, user: str, *, by: Actor) -> ErasedUser:
-        """Erase a user, and add the audit entry that proves it; raise LedgerError on failure.
+        """Remove a user from the records and add the audit entry; raise LedgerError on failure.
 
         Records keep their cost and usage. A repetition after a failure continues.
         """

@@ -1,4 +1,4 @@
-"""Reports on scheduled work."""
+"""Reports on scheduled work and erasures."""
 
 from msgspec import Struct
 
@@ -48,3 +48,15 @@ class BrokenInvariant(Struct, frozen=True, kw_only=True):
     invariant: str
     expected_nano_usd: int
     found_nano_usd: int
+
+
+class ErasedUser(Struct, frozen=True, kw_only=True):
+    """The result of an erasure, which its audit entry shows too."""
+
+    user: str
+    """SHA-256 of the erased id, so that the proof does not have the id."""
+    records: int
+    days: tuple[str, ...]
+    """The UTC days of the records."""
+    unreadable: tuple[str, ...]
+    """Names of corrupt records, which may have the id."""
