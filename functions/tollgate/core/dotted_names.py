@@ -25,5 +25,6 @@ class DottedName(Struct, Generic[_Object], frozen=True):
     name: str
 
     def __call__(self) -> _Object:
-        # `tests/unit/test_dotted_names.py` resolves the names of all tables and checks their types.
+        # `tests/unit/test_dotted_names.py` resolves the dotted names in every table and checks the
+        # types of the objects.
         return cast(_Object, import_object(self.name))

@@ -93,7 +93,7 @@ class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage, of which the last report for each class of tokens is valid."""
+    """Cumulative usage; the last report for each class of tokens is the valid one."""
 
     usage: Usage
     raw: JsonValue = None
@@ -103,7 +103,7 @@ class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
-    """Pieces, in order, of a result other than chat: each is JSON or bytes of sound."""
+    """Pieces of a result of work other than chat, in order; each is JSON or bytes of sound."""
 
     pieces: tuple[bytes, ...]
 
@@ -134,7 +134,7 @@ StreamEvent = (
 
 # The number of a choice, and an event of that choice.
 Chosen = tuple[int, StreamEvent]
-# Events between the decoders and the sink, where deltas may still be grouped.
+# Events on their way from the decoders to the sink, where deltas may still be grouped.
 Grouped = StreamEvent | PartDeltas
 ChosenGroup = tuple[int, Grouped]
 

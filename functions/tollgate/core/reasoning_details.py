@@ -1,7 +1,8 @@
 """OpenRouter's `reasoning_details`, the form of signed reasoning in chat completions.
 
-Clients send it, as do servers like OpenRouter, Snowflake and Vercel:
-https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Every detail is one part.
+Clients send this form, and so do servers such as OpenRouter, Snowflake and Vercel:
+https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Each detail becomes one
+part of a message.
 """
 
 from collections.abc import Mapping

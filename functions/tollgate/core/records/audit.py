@@ -29,7 +29,7 @@ SWEEPER: Final = Actor(kind="process", id="sweeper")
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True):
-    """One change. An entry is written together with its change, and never changed or deleted."""
+    """The entry for one change, written together with the change and never altered or deleted."""
 
     id: str
     """Unix milliseconds and a random part, so that entries sort by time."""
