@@ -49,7 +49,8 @@ _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:with
 # could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Maximum depth of a usage report. Real reports have two levels; JSON writers fail at about 250.
+# Maximum depth of a usage report. Real reports have two levels; JSON writers fail at a depth of
+# about 250.
 _RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
@@ -79,7 +80,7 @@ def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
 
 
 class Meter:
-    """Account of one generation; `record` can be called at any time."""
+    """The usage and costs of one generation; `record` can be called at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -171,7 +172,9 @@ class Meter:
             self._outcome = "ok"
 
     def begin_round(self, *, prompt_growth_tokens: int) -> None:
-        """Record the start of a round, whose prompt is this much longer than the first round's."""
+        """Record the start of a round; `prompt_growth_tokens` is how much longer its prompt is than
+        the first round's.
+        """
         account = RoundAccount(
             self._call.parsed.request,
             self._plan,
@@ -201,7 +204,7 @@ class Meter:
 
     @property
     def output_tokens(self) -> int:
-        """Known output tokens of all rounds so far."""
+        """Output tokens of all rounds, as far as they are known now."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
@@ -378,7 +381,9 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message without the prompt's words, cut to the remaining room."""
+        """Return a provider's message without the prompt's words, cut to the length that the record
+        has left.
+        """
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]

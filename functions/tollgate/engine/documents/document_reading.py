@@ -1,4 +1,6 @@
-"""Reads documents for endpoints that cannot, before the hold, which depends on their size."""
+"""Reads documents for endpoints that cannot read them, before the hold, whose amount depends on the
+documents' size.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -32,7 +34,7 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 
-# Maximum number of documents in a request, and of documents that one request reads at the same
+# Maximum number of documents in a request, and maximum number that one request reads at the same
 # time. The reader has the same limit for all requests together, and a document waits for its turn
 # for at most half a minute.
 DOCUMENTS_MAX: Final = 16

@@ -65,7 +65,7 @@ def takes_pictures(target: Target) -> bool:
 
 
 class Recognition:
-    """OCR for pages without text; with `everywhere`, also for models that take images."""
+    """OCR for pages without text; if `everywhere` is set, also for models that take images."""
 
     def __init__(
         self,

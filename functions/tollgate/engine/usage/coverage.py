@@ -1,7 +1,7 @@
 """Extends a covered hold as a generation's cost grows, or ends the generation in time.
 
-This is needed only without an output limit: with a limit, the hold covers the highest possible
-cost.
+Only a generation without an output limit needs this: with a limit, the hold covers the highest
+possible cost.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class Coverage:
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
-        # True if the held money may run out, so that the answer may end between two events.
+        # True if the held money may run out, in which case the answer may end between two events.
         self.watches = meter.hold.covered and not output_limited
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0

@@ -21,7 +21,7 @@ _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provi
 
 
 class RoundAccount:
-    """Account of one round; most generations have only one round.
+    """The usage and costs of one round; most generations have only one round.
 
     `prompt_growth_tokens` is the estimated growth of the prompt since the first round.
     `searches_before` is the number of searches that the provider ran in earlier rounds.
@@ -83,7 +83,9 @@ class RoundAccount:
         return usages, weakest_source(source for _, source in measured)
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the bill, at rates for each stream's prompt size, with one price per request."""
+        """Return the bill: each stream at the rates for its prompt size, and the price per request
+        once.
+        """
         if self._serving is None:
             return ()
         by_price: dict[Price, Usage] = {}

@@ -175,7 +175,7 @@ class StreamUsage:
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage without the audio and image parts of reported totals."""
+    """Return likely usage, taking the reported totals without their audio and image parts."""
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

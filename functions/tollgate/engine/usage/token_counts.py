@@ -1,4 +1,6 @@
-"""Counts the tokens in a prompt: by the provider if possible, else by an estimate."""
+"""Counts the tokens in a prompt: asks the provider if possible, and estimates the count
+otherwise.
+"""
 
 import asyncio
 from collections.abc import Sequence
