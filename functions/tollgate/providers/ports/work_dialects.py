@@ -1,6 +1,6 @@
 """The sections of a dialect for work other than chat, one section for each kind of work.
 
-A new kind of work with different servers needs a class and a field of `WorkDialects` here.
+A new kind of work whose servers differ needs a class here, and a field of `WorkDialects`.
 """
 
 from typing import Annotated, Literal, TypeVar, get_args
@@ -176,9 +176,9 @@ class SpeechDialect(DialectSection):
     )
     usage: Literal["characters", "events", "none"] = Field(
         default="characters",
-        description="The source of the usage. With `characters` the gateway counts the text, with "
-        "`events` the gateway reads tokens from the stream's events (OpenAI's, with "
-        "`stream_format: sse`), with `none` the gateway estimates tokens.",
+        description="The source of the usage. With `characters` the gateway counts the text, "
+        "with `events` it reads tokens from the stream's events (OpenAI's, with "
+        "`stream_format: sse`), and with `none` it estimates tokens.",
     )
 
 

@@ -46,7 +46,7 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
 
 
 def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
-    """Yield the pairs of a section; none for AWS hosts, which need no address."""
+    """Yield the pairs of a section. AWS hosts have no pairs, because they need no address."""
     if row.address is None or not row.sends_credentials:
         return
     host = _origin(row.address)
