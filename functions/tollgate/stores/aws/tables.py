@@ -51,7 +51,7 @@ def workspace_key(workspace_id: str) -> Item:
 
 
 def workspace_partition(workspace_id: str) -> str:
-    """Return the core table's partition of a workspace, its keys and its credit."""
+    """Return the core table's partition that has a workspace, its keys and its credit."""
     return f"W#{workspace_id}"
 
 
@@ -181,7 +181,7 @@ def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: i
 
 
 def state_key(owner: LimitOwner) -> Item:
-    """Return the key of the state of a key or of a level above it in the ledger table."""
+    """Return the ledger table's key for the state of an API key, or of a level above it."""
     match owner.level:
         case "key":
             return key_state_key(owner.id)

@@ -1,4 +1,6 @@
-"""Checks of files that clients upload directly to the bucket, made when a file is first read."""
+"""Checks of files that clients upload directly to the bucket. A file is checked when it is first
+read.
+"""
 
 from typing import Final, Protocol
 
@@ -14,7 +16,7 @@ from tollgate.stores.aws.expressions import FILE_ARRIVED
 from tollgate.stores.aws.tables import try_update
 from tollgate.stores.files.rows import awaited_object_of, key_of_file, object_of
 
-# Maximum time for which an upload may continue after its signed address has expired.
+# Maximum time for which an upload may go on after its signed address has expired.
 LATE_S: Final = 3_600
 
 

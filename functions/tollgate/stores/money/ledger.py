@@ -75,7 +75,8 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
-        # Number of states to hold first, by key id, because one of them refused the last hold.
+        # Number of states to write before the others, by key id, because one of these states
+        # refused the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -89,7 +90,7 @@ class DynamoLedger:
         tier: TierLimits | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money on wallet, key and levels, in one round trip if all of them have enough."""
+        """Hold money on wallet, key and levels; if all have enough, in one round trip."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -188,7 +189,9 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try to hold with one id; return the hold, a refusal, or None for an unknown outcome."""
+        """Try to place a hold with one id; return the hold, a refusal, or None for an unknown
+        outcome.
+        """
         principal = request.principal
         requests = _states_of(request)
         first_count = self._refused.get(principal.key_id, 0)

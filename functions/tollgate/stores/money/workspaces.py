@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
 Requests do not read the workspace's item. Therefore its lock is copied to each shard, and its
-number of shards, admission and response days to the item of each secret.
+number of shards, admission and response days are copied to the item of each secret.
 """
 
 from collections.abc import Callable, Sequence
@@ -208,7 +208,7 @@ class Workspaces:
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
         """Multiply the shards by four, up to sixteen; return False if nothing was changed.
 
-        With many `holds`, the shards are multiplied again until each of them has few holds.
+        If there are many `holds`, the shards are multiplied again until each of them has few holds.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:

@@ -1,8 +1,8 @@
-"""Activity by day, in rows that a roll-up stores once the day's records are final.
+"""Activity by day, in rows that are stored by a roll-up once the day's records are final.
 
-A roll-up overwrites the day's rows with the sums over all its records, so it may be interrupted and
-repeated. Its last write is a mark that closes the day. Rows never expire. The activity of an open
-day is computed from its records.
+A roll-up overwrites the day's rows with the sums over all records of the day, so it may be
+interrupted and repeated. Its last write is a mark that closes the day. Rows never expire. The
+activity of an open day is computed from its records.
 """
 
 import asyncio

@@ -10,8 +10,8 @@ from tollgate.core.limits import Period
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"
 _MINUTE_S: Final = 60
-# Time for which a bucket is in use before its period, because clocks differ, and after its period,
-# until the last holds are settled.
+# Time for which a bucket is in use before its period (because clocks differ) and after its period
+# (until the last holds are settled).
 _BUCKET_GRACE_S: Final = 3600
 
 

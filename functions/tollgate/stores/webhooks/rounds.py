@@ -1,9 +1,9 @@
 """Rounds of webhook delivery, which find new events and send the due ones.
 
 The audit log is the outbox: a change and its audit log entry are written in one transaction, so no
-event is lost or invented. Entry ids are not strictly in the order of writing, so each round starts
-to read some minutes before the end of the last round. A delivery has the id of its event, so that
-the overlap does not create a second delivery. Events are sent at least once.
+event is lost or invented. Entries are not written strictly in the order of their ids, so each round
+starts to read a few minutes before the end of the last round. A delivery has the id of its event,
+so that the overlap does not create a second delivery. Events are sent at least once.
 """
 
 import asyncio
@@ -67,10 +67,12 @@ _log = logging.getLogger(__name__)
 
 # Longer than a transaction is retried, plus the clock skew.
 _OVERLAP_S: Final = 600
-# Maximum time span of the entries that one round reads, so that a round after a long pause ends.
+# Maximum time span of the entries that one round reads, so that even a round after a long pause
+# ends in time.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
-# Limits for a webhook in a round: attempts, and failures in a row after which other events wait.
+# Limits for a webhook in one round: the number of attempts, and the number of consecutive failures
+# after which its other events wait.
 _SENT_MAX: Final = 50
 _FAILURES_MAX: Final = 3
 _WORKSPACES_AT_ONCE: Final = 16
