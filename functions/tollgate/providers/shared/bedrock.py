@@ -46,7 +46,8 @@ _STATUS: Final = {
     "validationexception": 400,
 }
 
-# Error codes for exception classes whose status, often 400, does not tell the kind of error.
+# Error codes for exception classes whose status (often 400) does not show what kind of error
+# occurred.
 _CODE: Final = {
     "expiredtokenexception": "invalid_api_key",
     "incompletesignatureexception": "invalid_api_key",

@@ -1,10 +1,10 @@
-"""Turns the refusals of providers into public errors, by status first and then by code.
+"""Turns the refusals of providers into public errors, first by their status and then by their code.
 
-The operator is at fault for a key, an account, a model name or a path that the provider refuses.
-Then 401, 402 and 403 become `provider_auth`, 404 and similar statuses `provider_unavailable`, the
-next endpoint of a chain may serve, and the caller does not see the provider's message. For another
-4xx the caller is at fault. The error is `invalid_request`, with the provider's message after
-redaction of everything that may be a key, an address or a piece of the prompt.
+If the provider refuses a key, an account, a model name or a path, the operator is at fault: 401,
+402 and 403 become `provider_auth`, and 404 and similar statuses become `provider_unavailable`. The
+next endpoint of a chain may then serve, and the caller does not see the provider's message. For any
+other 4xx the caller is at fault: the error is `invalid_request` with the provider's message, from
+which everything is redacted that may be a key, an address or a piece of the prompt.
 """
 
 import re
@@ -33,12 +33,12 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
-# A hint for models to which the account may lack access, because AWS has no separate code for this
-# case. Bedrock user guide, "Request access to models" (2026-11-22).
+# A hint that the account may lack access to a model, because AWS has no separate error code for
+# this case. Bedrock user guide, "Request access to models" (2026-11-22).
 _BEDROCK_ACCESS: Final = (
-    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription,"
-    " which the first use in Bedrock's playground creates, or the first-use form for Anthropic's"
-    " models; see `tollgate doctor`."
+    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription "
+    "(created by the first use in Bedrock's playground) or the first-use form for Anthropic's "
+    "models; see `tollgate doctor`."
 )
 _HINTS: Final = {
     "accessdeniedexception": _BEDROCK_ACCESS,
@@ -63,9 +63,9 @@ _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
 # Several providers answer an oversized prompt with status 400 and a code that says only "invalid".
 # The `_WORDING` patterns therefore match the provider's message, if status and code do not decide.
-# From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and
-# Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer together;
-# Responses; xAI; Groq.
+# The first patterns are from recorded replies of, in this order: Anthropic; Bedrock Nova; Vertex;
+# DeepSeek, OpenRouter, OpenAI and Ollama. The others are from public reports (seen 2026-11-21)
+# about Anthropic, for prompt and answer together; Responses; xAI; Groq.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
@@ -74,9 +74,9 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns for the prompt's length and the limit in these messages. Callers can shorten their
-# prompts by these numbers. In order: Anthropic and its hosts; Gemini; OpenAI and its imitators,
-# whose messages name the limit first.
+# Patterns for the prompt's length and the limit in these messages. These numbers tell callers by
+# how much to shorten their prompts. The patterns are, in order, for Anthropic and its hosts;
+# Gemini; OpenAI and its imitators, whose messages name the limit first.
 _LENGTHS: Final = (
     re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
     re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
@@ -100,7 +100,7 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
-# Patterns redact the provider's message, because the request is not available here.
+# The provider's message is redacted by patterns, because the request is not available here.
 MESSAGE_LENGTH_MAX: Final = 300
 # The length limit for the provider's message in the record, which is redacted a second time by code
 # with access to the request.
@@ -161,7 +161,7 @@ UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class ProviderRefusal(Struct, frozen=True, kw_only=True):
-    """A refusal as read by a codec, with the provider's code in lower case."""
+    """A refusal that a codec has read; the provider's code is in lower case."""
 
     provider: str
     status: int | None

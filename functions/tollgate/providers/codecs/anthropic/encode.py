@@ -30,11 +30,11 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# Options that the body has under other names, or whose absence other code reports.
+# Options that the body contains under other names, or whose absence is reported by other code.
 _SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
-# Parameters that count as sent only if the body has their field.
+# Parameters that are regarded as sent only if the body has their field.
 _SENT_IN_BODY: Final = ("service_tier", "user")
-# Both the caller's native options and the gateway set fields below this one.
+# Both the caller's native options and the gateway set fields inside this one.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 

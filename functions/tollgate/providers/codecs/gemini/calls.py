@@ -1,6 +1,6 @@
 """Calls in a Gemini answer, complete or in pieces, and the signatures of calls and thoughts.
 
-Gemini requires each signature back unchanged, on the part that had the signature:
+Each signature must be sent back to Gemini unchanged, on the part that it came with:
 https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
 """
 
@@ -29,7 +29,9 @@ def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provena
 
 
 def signature_of(provenance: Provenance | None) -> str | None:
-    """Return the signature, which OpenRouter stores as data; None for a part without one."""
+    """Return the signature, which OpenRouter stores as data; None for a part without a
+    signature.
+    """
     return None if provenance is None else provenance.signature or provenance.data
 
 

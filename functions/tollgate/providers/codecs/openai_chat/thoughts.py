@@ -1,6 +1,6 @@
 """Reads reasoning from the answers of OpenAI-like servers, and writes it into later requests.
 
-OpenRouter, Snowflake and Vercel put signatures into `reasoning_details`, which must come back
+OpenRouter, Snowflake and Vercel put signatures into `reasoning_details`, which must be sent back
 unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 

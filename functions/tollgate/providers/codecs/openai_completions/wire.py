@@ -25,7 +25,9 @@ class MistralPiece(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """An answer; Mistral sends the text in `delta`, or in `message` without streaming."""
+    """An answer; Mistral sends the text in `delta`, or in `message` if the answer is not
+    streamed.
+    """
 
     index: int | None = None
     text: str | None = None
