@@ -51,12 +51,13 @@ GIVEN_KEYS: Final[Mapping[Role, frozenset[KeyRole]]] = {
 # Settings that members may change on their own keys; administrators set limits and re-enable keys.
 OWN_KEY_SETTINGS: Final = ("label", "disabled")
 
-# Settings that members may change of themselves; owners may change all.
+# Settings that members may change about themselves; owners may change all settings.
 OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
-# A member's key reaches the member's objects; a key without a member, the whole workspace.
+# A key of a member reaches only the member's objects; a key without a member reaches the whole
+# workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
@@ -211,7 +212,7 @@ async def authenticate(
 
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
-    """Return a message that names the roles of members, or of keys, that the route serves."""
+    """Return a message that names the roles (of members, or of keys) that the route serves."""
     kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:

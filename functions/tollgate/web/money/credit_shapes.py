@@ -20,7 +20,7 @@ class ExpiringObject(BaseModel):
 
     id: str = Field(description="id of the grant")
     amount: Usd
-    left: Usd = Field(description="rest that is not spent, including held credit")
+    left: Usd = Field(description="amount that is not spent, including held credit")
     expires_at: datetime
 
     @classmethod

@@ -59,8 +59,7 @@ class Selection(BaseModel):
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
     ) -> GenerationFilter:
-        """Return the filter for the store; `days` is the length of the period if `since` is
-        missing.
+        """Return the filter for the store; if `since` is missing, the period has `days` days.
 
         `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
         `name:value`, and for two values of one label.

@@ -1,4 +1,4 @@
-"""Reading of stored turns before a generation, and storing of its response."""
+"""Reads stored turns before a generation, and stores the response after it."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ async def parse_with_turns(
 
 
 class _Reader:
-    """Reads the stored responses that one request names."""
+    """Reads the stored responses that one request refers to."""
 
     def __init__(self, responses: ContentLog, workspace_id: str, days: int) -> None:
         self._responses = responses
@@ -105,7 +105,9 @@ class _Reader:
 
 
 def _unknown_previous(id_: str) -> RequestError:
-    """Return the refusal with OpenAI's code, upon which clients resend the whole conversation."""
+    """Return the refusal with OpenAI's code; clients that get this code send the whole conversation
+    again.
+    """
     named = f"Previous response with id '{id_}'" if id_ else "Previous response"
     return RequestError(
         ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
@@ -179,7 +181,7 @@ class StoringSink:
         content = _encode_readable(
             renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
         )
-        # Settlement has a budget after the deadline, and may have used all of it.
+        # Settlement may take some time after the deadline, and may have used all of that time.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
         async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
