@@ -1,7 +1,7 @@
 """Prices of hosts behind Hugging Face's router, which adds no markup.
 
 Source: huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
-price for each host, but lacks the own prices of some hosts.
+price for each host, but lacks some hosts' own prices.
 """
 
 import re

@@ -23,7 +23,7 @@ class _Level(Struct, frozen=True, kw_only=True):
 
     name: str
     end: str
-    """The command that ends a level: `delete` or `remove`."""
+    """The name of the command that ends a level: `delete` or `remove`."""
     gone: str
     """State of an ended level: `deleted` or `removed`; also the option of `ls` that lists them."""
     shape: DottedName[type[Any]]

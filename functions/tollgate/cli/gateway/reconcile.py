@@ -128,7 +128,8 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
                     "by": ("day", "model"),
                 }
                 for page in api.read_pages(path, query, "cursor"):
-                    # A window's days and models fit on one page, so that this is printed once.
+                    # This is printed only once, because the days and models of one request fit on
+                    # one page.
                     for name in ("partial_days", "missing_days"):
                         if page[name]:
                             click.echo(f"{path}: {name}: {', '.join(page[name])}", err=True)

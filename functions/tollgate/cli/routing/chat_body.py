@@ -32,7 +32,7 @@ _EMPTY: Final[dict[str, JsonValue]] = {"role": "user", "content": ""}
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A request described by options; a field with None changes nothing in the body."""
+    """A request that options describe; a field that is None changes nothing in the body."""
 
     model: str | None = None
     prompt_tokens: int | None = None
@@ -42,7 +42,9 @@ class Described(Struct, frozen=True, kw_only=True):
     session: str | None = None
 
     def named(self, given: Mapping[str, JsonValue]) -> bytes:
-        """Return a request in any format, with the model and the session from the options."""
+        """Return a request in any format, after replacing its model and session by those from the
+        options.
+        """
         options = {"model": self.model, "session_id": self.session}
         return to_json({**given, **{name: value for name, value in options.items() if value}})
 

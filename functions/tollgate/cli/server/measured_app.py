@@ -23,7 +23,7 @@ _API: Final = "api"
 # Maximum number of bytes to read from an error body to find its code.
 _ERROR_BYTES_MAX: Final = 65_536
 _CODES: Final = frozenset(code.value for code in ErrorCode)
-# Headers that proxies add to requests, which may then come from any machine.
+# Headers that proxies add; a request that has one of them may come from any machine.
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 

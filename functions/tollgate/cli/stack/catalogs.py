@@ -139,7 +139,8 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
         if known is not None and known.startswith(sha)
     }
     if not found and len(sha) == _SHA_LENGTH:
-        # The catalog may be older than the history; catalogs are stored as long as their bills.
+        # The catalog may be older than the history, because catalogs are stored for as long as
+        # bills that refer to them.
         return sha
     if len(found) != 1:
         listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"
