@@ -19,7 +19,7 @@ _PROMPT: Final = "Write the numbers from one to forty as words."
 # Lambda's control plane is eventually consistent, and logs become searchable after some seconds.
 _PATIENCE_S: Final = 90.0
 _EVERY_S: Final = 3.0
-# A process logs a missing secret only once, so that the log line may be old.
+# A process logs a missing secret only once, so the log line may be old.
 _LOGS_BACK_S: Final = 3600.0
 # While a process is frozen between requests, DynamoDB and providers close idle connections.
 PAUSES_S: Final = (20.0, 120.0, 400.0)
@@ -69,7 +69,7 @@ THAW: Final = Question(
 TRAILERS: Final = Question(
     name="error trailers",
     expected="not forwarded: clients learn of a failure only in-band",
-    otherwise="write a decision that supersedes 105; a client may then read the trailers as well",
+    otherwise="write a decision that supersedes 105; clients can then read the trailers as well",
 )
 
 

@@ -1,7 +1,6 @@
 """Stores of whole objects: an S3 bucket, or a local folder for servers without S3.
 
-Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so that they are valid file
-names.
+Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so they are valid file names.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ _CONNECTIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 2
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
-# S3 takes a few seconds to copy half a gigabyte.
+# Time limit for a copy, because S3 takes a few seconds to copy half a gigabyte.
 _MOVE_TIMEOUT_S: Final = 25.0
 
 

@@ -20,7 +20,8 @@ from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no 
 from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# Maximum unpacked size: an office file is a zip archive, which states the size of each entry.
+# Maximum unpacked size. It can be checked early, because an office file is a zip archive, which
+# states the size of each entry.
 UNPACKED_BYTES_MAX: Final = 128 * 1024 * 1024
 _ENTRIES_MAX: Final = 5_000
 _BULLET: Final = "List Bullet"

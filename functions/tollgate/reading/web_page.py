@@ -10,7 +10,8 @@ from trafilatura.utils import load_html
 from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# Maximum number of links listed for a page without links in its text, such as a front page.
+# Maximum number of links that are listed for a page whose text contains no links, such as a front
+# page.
 _LINKS_MAX: Final = 200
 # Hidden text is removed, because it is often a prompt injection.
 _HIDDEN: Final = (

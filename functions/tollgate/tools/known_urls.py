@@ -47,7 +47,7 @@ class KnownUrls:
                         pass
 
     def find(self, url: str) -> str | None:
-        """Return a URL in the spelling of its first occurrence, None if the URL is not known.
+        """Return a URL in the spelling of its first occurrence; None if the URL is not known.
 
         The model's own spelling is not fetched, because the number of slashes at its end could
         carry a message to the server.
@@ -73,7 +73,9 @@ class KnownUrls:
 
 
 def _spellings(url: str) -> Iterator[str]:
-    """Yield a URL from a text, also without punctuation that may belong to the text."""
+    """Yield a URL from a text; yield it again without any punctuation at its end that may belong to
+    the text.
+    """
     if len(url) > URL_BYTES_MAX:
         return
     yield url

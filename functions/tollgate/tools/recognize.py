@@ -40,7 +40,9 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
     region: str
     """Default AWS region."""
     signer: Callable[[str, str], Signer]
-    """Returns a signer with the gateway's AWS role, for a service and a region."""
+    """A function that returns a signer for a service and a region, which signs with the gateway's
+    AWS role.
+    """
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
