@@ -123,7 +123,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     stop_sequence: str | None = None
     """The caller's stop sequence that ended the answer, if the provider states it."""
     prompt_blocked: bool = False
-    """True if the provider refused the prompt, so that no text comes from a model."""
+    """True if the provider refused the prompt, in which case no text comes from a model."""
     paused: bool = False
     """True if the provider paused its own tools, and continues once its answer is returned."""
 
@@ -169,7 +169,7 @@ class StreamGrammar:
     def accept(self, event: Grouped) -> None:
         """Check one event against the earlier events."""
         # Most events are deltas of an open part. A part is only open between `Started` and `Ended`,
-        # so that the other checks can be skipped.
+        # so the other checks can be skipped.
         if isinstance(event, (PartDelta, PartDeltas)) and event.index in self._open:
             return
         if self._ended:

@@ -75,7 +75,7 @@ class Grammar(Struct, frozen=True, kw_only=True):
 
 
 class TextInput(Struct, frozen=True, kw_only=True):
-    """Free-text input of a tool, in place of JSON; without a grammar, any text is valid."""
+    """Free-text input of a tool, instead of JSON; if there is no grammar, any text is valid."""
 
     grammar: Grammar | None = None
 

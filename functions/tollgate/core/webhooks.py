@@ -45,7 +45,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(type_, glob) for glob in self.events)
 
     def secrets(self, now_s: float) -> tuple[str, ...]:
-        """Return the secrets that sign events at a time, newest first."""
+        """Return the secrets that sign events at a given time, newest first."""
         old = self.old_secret if now_s < self.old_secret_ends_s else None
         return (self.secret,) if old is None else (self.secret, old)
 

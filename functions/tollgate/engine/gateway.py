@@ -71,7 +71,7 @@ class FileReader(Protocol):
         """
 
     async def read(self, place: str) -> bytes | None:
-        """Return the content at a storage key, None if deleted; raise LedgerError on failure."""
+        """Return the content at a storage key; None if deleted; raise LedgerError on failure."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):

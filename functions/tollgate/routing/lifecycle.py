@@ -43,7 +43,9 @@ class SuccessionSection(EndSection):
 
 
 def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
-    """Return the lifecycle of an endpoint, with the earlier of its own and its model's days."""
+    """Return the lifecycle of an endpoint; each day is the endpoint's own or its model's, whichever
+    is earlier.
+    """
     notice = _first(model.announced, endpoint.announced)
     if notice == inf:
         return ENDLESS

@@ -72,7 +72,7 @@ class Price(Struct, frozen=True, kw_only=True):
     cache_write_1h: Decimal | None = None
     """Without this rate, `input` applies."""
     request: Decimal | None = None
-    """Per request; free without a rate."""
+    """Rate per request; free if there is no rate."""
     audio_input: Decimal | None = None
     """Without this rate, `input` applies."""
     audio_output: Decimal | None = None
@@ -84,18 +84,21 @@ class Price(Struct, frozen=True, kw_only=True):
     image_output: Decimal | None = None
     """Without this rate, `output` applies."""
     image: Decimal | None = None
-    """Per image generated or moderated; without a rate only its tokens are billed."""
+    """Rate per image generated or moderated; if there is no rate, only its tokens are billed."""
     audio_hour: Decimal | None = None
-    """Per hour of audio input, billed by the second; without a rate its tokens are billed."""
+    """Rate per hour of audio input, billed by the second; if there is no rate, its tokens are
+    billed.
+    """
     characters: Decimal | None = None
-    """Per million characters spoken; without a rate the tokens are billed."""
+    """Rate per million characters spoken; if there is no rate, the tokens are billed."""
     text_units: Decimal | None = None
-    """Per thousand units that a guardrail reads; free without a rate."""
+    """Rate per thousand units that a guardrail reads; free if there is no rate."""
     web_search: Decimal | None = None
-    """Per search by the provider; without a rate the bill has a line that costs nothing."""
+    """Rate per search by the provider; if there is no rate, the bill has a line that costs nothing.
+    """
 
     search: Decimal | None = None
-    """Per search unit of a reranker; free without a rate."""
+    """Rate per search unit of a reranker; free if there is no rate."""
 
     @property
     def input_dearest(self) -> Decimal:

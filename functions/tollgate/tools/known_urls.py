@@ -15,7 +15,7 @@ from tollgate.core.content import Document, Image, MediaUrl, Text
 from tollgate.core.request import AssistantMessage, GenerationRequest
 from tollgate.tools.kinds import URL_BYTES_MAX
 
-# Maximum number of URLs for one request; a page with many links has some hundred.
+# Maximum number of URLs for one request; a page with many links has a few hundred.
 _URLS_MAX: Final = 20_000
 _URL: Final = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
 # URLs without a scheme, which are accepted only from callers ("see example.com/prices").
@@ -94,7 +94,7 @@ def _spellings(url: str) -> Iterator[str]:
 
 
 def _key(url: str) -> str | None:
-    """Return a URL in a canonical form for comparisons, None if the URL is not valid.
+    """Return a URL in a canonical form for comparisons; None if the URL is not valid.
 
     The form has no scheme, because models add `https://`, and no slash at the end of the path.
     """

@@ -81,7 +81,7 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
 @click.option("--at", metavar="TIME", help="Only prices at this time: a bill's created_at, or 7d.")
 @routing_option(
-    "--file", "Read in place of the stack if its catalog is SHA, as for a local gateway."
+    "--file", "Read instead of the stack if its catalog is SHA, as for a local gateway."
 )
 @stack
 @region

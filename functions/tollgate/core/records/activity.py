@@ -138,19 +138,19 @@ class KnownDays(Struct, frozen=True, kw_only=True):
     partial_days: tuple[str, ...] = ()
     """Live days with corrupt records, or with more records than a live count reads."""
     missing_days: tuple[str, ...] = ()
-    """Days whose records expired before sums were stored, so that their figures are unknown."""
+    """Days whose records expired before sums were stored, so their figures are unknown."""
     last_record_s: int | None = None
     """The Unix second of the latest record of the live days; None without any."""
 
 
 class Activity(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are sorted by `place`."""
+    """The sums of several days; rows are sorted by `place`."""
 
     rows: tuple[ActivityRow, ...]
 
 
 class ActivityStream(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are streamed in the order of `place`."""
+    """The sums of several days; rows are streamed in the order of `place`."""
 
     rows: AsyncGenerator[ActivityRow, None]
 

@@ -32,7 +32,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     """The entry for one change, written together with the change and never altered or deleted."""
 
     id: str
-    """Unix milliseconds and a random part, so that entries sort by time."""
+    """Unix milliseconds and a random part, so entries sort by time."""
     at_ms: int
     actor: Actor
     workspace_id: str | None

@@ -19,7 +19,8 @@ from tollgate.core.files.media_types import PDF
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# Replaces empty text, so that the page is not sent to OCR again when the caller returns it.
+# This text replaces empty text, so that the page is not sent to OCR again when the caller returns
+# it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 

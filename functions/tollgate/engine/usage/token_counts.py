@@ -137,7 +137,7 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
-    """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
+    """Return the provider's count; None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None

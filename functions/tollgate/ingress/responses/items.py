@@ -234,7 +234,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # Only OpenAI has the detail `original`; `high` is the highest detail that all formats have.
+    # Only OpenAI knows the detail `original`; `high` is the highest detail that all formats know.
     detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
         if part.image_url is not None:

@@ -254,7 +254,7 @@ class ReadyRequest(Struct, frozen=True):
     open: Callable[[], Frames]
     """Send the request as `Transport.open` does; may be called once."""
     release: Callable[[], None]
-    """Return the reserved connection to the pool, in place of a call of `open`."""
+    """Return the reserved connection to the pool; this is called instead of `open`."""
 
 
 class Transport(Protocol):

@@ -39,7 +39,7 @@ class InputTypeNames(DialectSection):
     clustering: _InputTypeName = Field(default=None, description="The name for inputs to cluster.")
 
     def name_of(self, use: InputType) -> str | None:
-        """Return the server's name for a use, None if the server has no name for it."""
+        """Return the server's name for a use; None if the server has no name for it."""
         name: str | None = getattr(self, use)
         return name
 
@@ -52,7 +52,8 @@ class EmbeddingsDialect(DialectSection):
     """The differences between a server and OpenAI's embeddings."""
 
     family: EmbeddingFamily = Field(
-        default="titan", description="The model family, for its bodies in the format bedrock."
+        default="titan",
+        description="The model family, which determines the bodies in the format bedrock.",
     )
     path: RequestPath = None
     inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(

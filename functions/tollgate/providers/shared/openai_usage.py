@@ -18,7 +18,7 @@ _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_to
 
 
 def openai_usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class, None for a class that is not reported."""
+    """Return the tokens of each class; None for a class that is not reported."""
     report = Counts(raw)
     prompt_details = report.inside("prompt_tokens_details")
     details = report.inside("completion_tokens_details")

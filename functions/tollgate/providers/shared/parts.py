@@ -83,7 +83,7 @@ class Parts(Generic[_Key, _Open]):
         # This is the dictionary's own method, because every event calls it and a wrapper would be
         # slower.
         self.get: Callable[[_Key], _Open | None] = self._open.get
-        """Return the open part with a key, None if no part with the key is open."""
+        """Return the open part with a key; None if no part with the key is open."""
 
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
         """Store a part that begins later, if at all.

@@ -54,7 +54,8 @@ _FILTER_CODES: Final = frozenset(
         "content_policy_violation",
         "data_inspection_failed",
         "invalid_prompt",
-        # For OpenAI's images: https://github.com/Wei-Shaw/sub2api/pull/2399 (2026-11-22).
+        # This code is for OpenAI's images: https://github.com/Wei-Shaw/sub2api/pull/2399
+        # (2026-11-22).
         "moderation_blocked",
     }
 )
@@ -251,7 +252,7 @@ def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -
 
 
 def _retry_delay_s(details: JsonValue) -> float | None:
-    """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds, None without one."""
+    """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds; None without one."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         seconds = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None

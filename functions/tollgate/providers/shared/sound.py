@@ -24,7 +24,7 @@ _CHANNELS: Final = 1
 
 
 def wav_header(size: int | None = None) -> bytes:
-    """Return the WAV header for this number of sample bytes, None for an unknown number."""
+    """Return the WAV header for this number of sample bytes; None for an unknown number."""
     return struct.pack(
         "<4sI4s4sIHHIIHH4sI",
         b"RIFF",

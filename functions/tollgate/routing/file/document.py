@@ -85,7 +85,7 @@ class YamlDocument(Struct):
 
     @property
     def unreadable(self) -> bool:
-        """True if the file is not valid YAML, so that its content is incomplete."""
+        """True if the file is not valid YAML, in which case its content is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:

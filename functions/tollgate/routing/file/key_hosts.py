@@ -27,7 +27,9 @@ class KeyHost(Struct, frozen=True, order=True):
 
     @property
     def pin(self) -> str:
-        """Pair as a template pins it, without spaces so that YAML writers do not wrap it."""
+        """The pair in the form in which a template pins it. It has no spaces, so YAML writers do
+        not wrap it.
+        """
         return f"{self.secret}>{self.host}"
 
 

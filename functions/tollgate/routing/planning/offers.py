@@ -26,7 +26,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
-# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 is below one.
+# One bit fewer than the 53 of a float's mantissa, so that (2**52 - 0.5) / 2**52 is below one.
 _BITS: Final = 52
 
 

@@ -1,4 +1,5 @@
-"""Every expression that is sent to DynamoDB, in one file so that a test can parse them all.
+"""Every expression that is sent to DynamoDB. They are in one file, so that a test can parse all of
+them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update

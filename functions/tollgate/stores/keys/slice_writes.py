@@ -228,8 +228,9 @@ class _Parts:
         amounts = {
             name: parts[index]
             for name, parts in self._limits.items()
-            # A change of settings writes every limit, so that the write is conditional on every old
-            # limit: the revision alone would not show that the slice is unchanged since the read.
+            # A change of settings writes every limit, which makes the write conditional on every
+            # old limit: the revision alone would not show that the slice is unchanged since it was
+            # read.
             if parts[index] != read_number(item, name)
             or (division.changes and parts[index] != UNLIMITED)
         }

@@ -251,9 +251,9 @@ class DynamoLedger:
         """Remember which state refused a request, if there are states above that state.
 
         The next hold tries the states up to that one first. Otherwise the states above would count
-        refused requests, and a key beyond its own rate would use up its team's rate. The first
-        refusal is still counted above, because the usual hold tries all states at once, in one
-        round trip.
+        refused requests, and a key that exceeds its own rate would use up its team's rate. The
+        first refusal is still counted above, because the usual hold tries all states at once, in
+        one round trip.
         """
         for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):

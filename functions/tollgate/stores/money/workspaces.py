@@ -194,7 +194,7 @@ class Workspaces:
         return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Copy the lock to all shards; repeat this if the workspace changes meanwhile."""
+        """Copy the lock to all shards; repeat this if the workspace changes in the meantime."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:

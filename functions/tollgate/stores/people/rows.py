@@ -32,7 +32,7 @@ from tollgate.stores.rules.slices import whole_state
 
 @reads_an_item
 def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
-    """Return the team in an item, with the team's spending from a mapping by id."""
+    """Return the team in an item, with its spending, which is looked up by the team's id."""
     settings = read_team_settings(row)
     return Team(
         **{name: getattr(settings, name) for name in LevelSettings.__struct_fields__},
@@ -46,7 +46,7 @@ def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
 
 @reads_an_item
 def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
-    """Return the member in an item, with the member's spending from a mapping by id."""
+    """Return the member in an item, with its spending, which is looked up by the member's id."""
     settings = read_member_settings(row)
     return Member(
         **{name: getattr(settings, name) for name in MemberSettings.__struct_fields__},

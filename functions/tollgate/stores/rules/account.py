@@ -166,7 +166,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
 
     def token_limit(self, second: int, now_s: float) -> RateLimit | None:
-        """Return the token limit for the headers of a reply, None if there is no limit."""
+        """Return the token limit for the headers of a reply; None if there is no limit."""
         if self.tokens_per_minute == UNLIMITED:
             return None
         return RateLimit(
@@ -188,7 +188,9 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
 
     amount_nano_usd: int
     form: RateForm
-    """For a full rate bucket (idle), a bucket that fills (busy), or no rate limit (unlimited)."""
+    """The form of the write: `idle` for a full rate bucket, `busy` for a bucket that is filling,
+    `unlimited` without a rate limit.
+    """
     tokens: int = 0
 
 

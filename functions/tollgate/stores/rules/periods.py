@@ -70,7 +70,7 @@ def _live_names(second: int) -> frozenset[str]:
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
-    """Return the Unix second at which the next period begins, None for `total`."""
+    """Return the Unix second at which the next period begins; None for `total`."""
     midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

@@ -142,7 +142,7 @@ def audit_routes(services: Services) -> APIRouter:
 
 
 def _scope(services: Services, principal: Principal, named: str | None) -> str | None:
-    """Return the workspace whose entries a caller sees, None for all workspaces.
+    """Return the workspace whose entries a caller sees; None for all workspaces.
 
     Raises AccessError if `named` is a workspace that the caller may not see.
     """

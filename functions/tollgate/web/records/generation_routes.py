@@ -154,7 +154,7 @@ def generation_routes(services: Services) -> APIRouter:
 
 
 async def find_record(services: Services, own: Own, generation_id: str) -> GenerationRecord | None:
-    """Return the record of a generation that the caller may reach, None if there is none."""
+    """Return the record of a generation that the caller may reach; None if there is none."""
     if not is_id(generation_id):
         return None
     record = await services.generations.get(own.workspace_id, generation_id)

@@ -21,7 +21,8 @@ from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_opti
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
-# Not a later version: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+# A later version is not used, because 2026-10-21 refuses temperature, top_p and top_k even at their
+# defaults.
 _VERSION: Final = "2023-06-01"
 # The field is mandatory. A target without a limit gets the smallest limit of any Claude model.
 _OUTPUT_TOKENS_MAX: Final = 4096

@@ -24,7 +24,7 @@ _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provenance | None:
-    """Return the provenance of a signed part, None for a part without a signature."""
+    """Return the provenance of a signed part; None for a part without a signature."""
     return Provenance(signer=signer, signature=signature) if signature else None
 
 
@@ -36,7 +36,7 @@ def signature_of(provenance: Provenance | None) -> str | None:
 
 
 def stated_id(id_: str) -> str | None:
-    """Return an id that Gemini assigned, None for an id that the gateway made."""
+    """Return an id that Gemini assigned; None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 

@@ -196,5 +196,5 @@ class Chunk(Struct, frozen=True):
         return self.x_groq.usage if self.x_groq else None
 
 
-# Not strict, because some servers write numbers as text or with a decimal point.
+# The decoder is not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

@@ -54,5 +54,5 @@ class Chunk(Struct, frozen=True):
     error: Any = None
 
 
-# Not strict, because some servers write numbers as text or with a decimal point.
+# The decoder is not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)
