@@ -21,7 +21,7 @@ from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, encode_head, parse_url
 
 _ROOT: Final = "/2018-06-01/runtime"
-# Far more than the 6 MB to which Lambda limits an event (quotas page, seen 2026-11-21).
+# This limit is far above the 6 MB to which Lambda limits an event (quotas page, seen 2026-11-21).
 INVOCATION_BYTES_MAX: Final = 16 * 1024 * 1024
 _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"

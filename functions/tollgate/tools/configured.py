@@ -76,7 +76,7 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route; None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""
         route_section = self.routes.get(route) if route is not None else None
         return _OpenTools(self, route_section, request=request, principal=principal)
 

@@ -244,7 +244,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route; None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""
         # Imported with the first request for a server tool.
         from tollgate.wiring.tools import wire_tools
 

@@ -44,7 +44,9 @@ def is_routed(row: ProviderSection) -> bool:
 def find_routed_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind
 ) -> Published:
-    """Return the router's price for a host's model from a day on; raise Unpublished without one."""
+    """Return the router's price for a host's model from one day on; raise Unpublished if there is
+    none.
+    """
     host = urlsplit(row.base_url or "").hostname or ""
     name, _, routed = upstream.partition(":")
     host_id = routed if host == _ROUTER else _HOSTS.get(host, "")

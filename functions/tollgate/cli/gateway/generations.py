@@ -21,7 +21,7 @@ _GENERATION_SHAPE: Final = DottedName[type[Any]](
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
-# Longer than any generation lasts.
+# This period is longer than any generation lasts.
 _TAIL_BACK: Final = "1h"
 # Column widths are fixed, because the first row is printed before later rows are known.
 _TAIL_WIDTHS: Final = {
@@ -124,7 +124,7 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
 
 
 async def _follow(api: Api) -> AsyncIterator[Any]:
-    """Yield each generation that ends from now on, without an end."""
+    """Yield each generation that ends from now on; the iteration never stops."""
     clock = SystemClock()
     # Generations are listed by start time, so a generation that ends now may be further back in the
     # list.

@@ -25,7 +25,7 @@ from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
-# Typical for English text and code; used only if a provider reports nothing.
+# This ratio is typical for English text and code; it is used only if a provider reports nothing.
 _BYTES_PER_TOKEN: Final = 4
 # Tokens of an image with 1024 x 1024 pixels.
 _TOKENS_PER_IMAGE: Final = 1_290

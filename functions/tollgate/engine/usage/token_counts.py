@@ -124,7 +124,9 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return True if the gateway would read a document for the endpoint, which a count omits."""
+    """Return True if the gateway would read a document for the endpoint; a count omits such
+    documents.
+    """
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)

@@ -72,7 +72,7 @@ class AnswerRounds:
         for part in parts:
             is_call = isinstance(part, ToolCall)
             # Answers with a call of the caller's tools are not split, because the result of the
-            # call must directly follow.
+            # call must follow directly.
             if self._runs and not (is_call or self._has_call):
                 self._end()
             self._content.append(part)

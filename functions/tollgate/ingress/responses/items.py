@@ -115,7 +115,7 @@ class _Conversation:
         """Add text or reasoning; content after runs starts the next round."""
         parts = [*content]
         # Answers with a call of the caller's tools are not split, because the result of the call
-        # must directly follow.
+        # must follow directly.
         if parts and self._results and not self._has_call:
             self._end_answer()
         self._answer += parts

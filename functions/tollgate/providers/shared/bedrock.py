@@ -65,7 +65,9 @@ def aws_class(name: str) -> str:
 
 
 def code_of(class_: str) -> str:
-    """Return the error code for a class, from which `refusals` decides who is at fault."""
+    """Return the error code for an exception class; `refusals` decides by this code who is at
+    fault.
+    """
     return _CODE.get(class_, class_)
 
 

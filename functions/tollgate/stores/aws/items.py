@@ -39,8 +39,8 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    The state also has buckets, which store the rest of each limit: `b_<period>` in nano-dollars and
-    `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
+    The state also has buckets, which store what is left of each limit: `b_<period>` in nano-dollars
+    and `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -192,7 +192,7 @@ class CreditEntryItem(AnyItem):
 
 
 class CreditLotsItem(AnyItem):
-    """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
+    """Core table: what is left of a workspace's expiring grants, as of the item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent by the last change

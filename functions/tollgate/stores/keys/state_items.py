@@ -1,4 +1,4 @@
-"""A key's state as a ledger item: the settings that every new hold checks, and the rest of each
+"""A key's state as a ledger item: the settings that every new hold checks, and what is left of each
 limit.
 """
 

@@ -149,4 +149,4 @@ class ServerTools(Protocol):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route; None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""

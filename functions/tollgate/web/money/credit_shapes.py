@@ -16,7 +16,7 @@ WorkspaceId = Annotated[
 
 
 class ExpiringObject(BaseModel):
-    """The rest of a grant that expires."""
+    """The unspent part of a grant that expires."""
 
     id: str = Field(description="id of the grant")
     amount: Usd

@@ -200,8 +200,8 @@ def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
-    # Numbers like `1e999` are read as infinity, which JSON cannot express. Text may contain the
-    # word.
+    # Numbers like `1e999` are read as infinity, which JSON cannot express. The check decodes the
+    # content, because a text may also contain the word.
     if b"Infinity" in content:
         try:
             StoredResponse.from_bytes(content)

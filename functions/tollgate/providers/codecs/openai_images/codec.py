@@ -162,7 +162,7 @@ def usage_of(raw: object) -> Usage:
 
 
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
-    """Return the options that the server accepts, and add the names of the rest to `adapted`."""
+    """Return the options that the server accepts, and add the names of the others to `adapted`."""
     dialect = target.dialect.images
     options = stated_options(work)
     adapted += (name for name in options if name not in dialect.takes)
