@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     objects_bucket: str | None = None
     """Bucket for stored responses, content and exports."""
     objects_folder: Path | None = None
-    """Folder used instead of the bucket on a machine without one."""
+    """Folder that replaces the bucket on a machine that has no bucket."""
     s3_endpoint_url: str | None = None
     daily_export: bool = False
     """True makes the roll-up write each closed day as tables to `exports/` in the object store."""

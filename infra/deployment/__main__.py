@@ -79,7 +79,7 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
 @click.option("--region", default="", help="Same as for `prepare`.")
 @click.pass_obj
 def apply(config: Path, stage: str, region: str) -> None:
-    """Show the change set, deploy the build, publish routing.yaml and print the next steps."""
+    """Show the change set, deploy the build, publish routing.yaml, and print the next steps."""
     try:
         chosen = read_stage(config.read_text(), stage)
         found = _decide_region(chosen, region)

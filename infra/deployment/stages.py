@@ -20,7 +20,7 @@ _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
 
 class InvalidAnswer(ValueError):
-    """An invalid region, address or stage."""
+    """Raised for an invalid region, address or stage."""
 
 
 class Stage(Struct, frozen=True, kw_only=True):

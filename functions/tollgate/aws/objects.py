@@ -1,7 +1,6 @@
 """Stores of whole objects: an S3 bucket, or a local folder for servers without S3.
 
-Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so that they are valid file
-names.
+Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so they are valid file names.
 """
 
 import asyncio

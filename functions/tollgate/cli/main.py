@@ -23,7 +23,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# Headings in `--help`, in the order in which new users need the sections.
+# Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
     "routing": "Routing file",
     "catalog": "Models and prices",
@@ -145,7 +145,8 @@ def main() -> None:
 
 
 def _explain_invalid_settings(failure: ValueError) -> str | None:
-    """Return which settings in the environment are invalid and why; None for any other failure.
+    """Return which settings in the environment are invalid and why; None if the failure has another
+    cause.
 
     The message leaves out values, since some are secrets.
     """

@@ -5,7 +5,7 @@ GatewayError
 ├── AccessError     the key has no permission, or has reached a limit
 ├── UpstreamError   a provider failed or refused
 ├── LedgerError     the ledger refuses, or cannot be reached
-│   └── OutcomeUnknown   an answer was made, and may be billed
+│   └── OutcomeUnknown   an answer was produced and may be billed
 └── InternalError   a defect of Tollgate
 """
 
@@ -139,14 +139,14 @@ class LedgerError(GatewayError):
 
 
 class OutcomeUnknown(LedgerError):
-    """An answer was made, but it is unknown whether its record was written."""
+    """An answer was produced, but it is unknown whether its record was written."""
 
     may_repeat = False
 
     def __init__(self, generation_id: str) -> None:
         super().__init__(
             ErrorCode.SERVICE_UNAVAILABLE,
-            "The outcome is unknown: the answer was made, but its record could not be confirmed. "
+            "The outcome is unknown: an answer was made, but its record could not be confirmed. "
             f"Within half an hour GET /generation?id={generation_id} says whether it is billed. "
             "A request that is sent again is billed separately.",
         )

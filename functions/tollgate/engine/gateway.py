@@ -34,9 +34,9 @@ class StreamTiming(Struct, frozen=True, kw_only=True):
     """Limits on a caller's wait, in seconds."""
 
     early_commit_after_s: float = 10.0
-    """Silence in seconds before a stream sends status 200 and a keep-alive; 0 means never."""
+    """Seconds of silence after which a stream sends status 200 and a keep-alive; 0 means never."""
     keep_alive_s: float = 15.0
-    """Seconds without output after which a stream that has started gets another keep-alive."""
+    """Seconds of silence after which a stream that has started sends another keep-alive."""
     non_streamed_total_s: float = 285.0
     """Limit for a reply that is not streamed: API Gateway drops connections idle for 300 s."""
 
@@ -54,7 +54,9 @@ class Journal(Protocol):
         """Log that an endpoint enters its cooldown."""
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Log why (`what`) a published catalog cannot be used; the catalog `serving` stays."""
+        """Log that a published catalog cannot be used, for the reason `what`; the catalog `serving`
+        is still used.
+        """
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Log an exception that is a defect in Tollgate."""
@@ -71,7 +73,7 @@ class FileReader(Protocol):
         """
 
     async def read(self, place: str) -> bytes | None:
-        """Return the content at a storage key, None if deleted; raise LedgerError on failure."""
+        """Return the content at a storage key; None if deleted; raise LedgerError on failure."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):

@@ -292,7 +292,7 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
 async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Finish the work even if this task is cancelled meanwhile.
+    """Finish the work even if this task is cancelled in the meantime.
 
     Returns the result and the cancellation, if any, which the caller must raise as soon as
     possible. If the work fails after a cancellation, the cancellation is raised.

@@ -60,7 +60,7 @@ def _truncate(word: str | None) -> str | None:
 
 
 class Meter:
-    """Account of one generation; `record` can be called at any time."""
+    """The usage and costs of one generation; `record` can be called at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -152,7 +152,9 @@ class Meter:
             self._outcome = "ok"
 
     def begin_round(self, *, prompt_growth_tokens: int) -> None:
-        """Record the start of a round, whose prompt is this much longer than the first round's."""
+        """Record the start of a round; `prompt_growth_tokens` is how much longer its prompt is than
+        the first round's.
+        """
         account = RoundAccount(
             self._call.parsed.request,
             self._plan,
@@ -188,7 +190,7 @@ class Meter:
 
     @property
     def output_tokens(self) -> int:
-        """Known output tokens of all rounds so far."""
+        """Output tokens of all rounds, as far as they are known now."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
@@ -363,7 +365,9 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message without the prompt's words, cut to the remaining room."""
+        """Return a provider's message without the prompt's words, cut to the length that the record
+        has left.
+        """
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]

@@ -51,7 +51,7 @@ def withhold_prompt(words: str, request: Work) -> str:
 
 
 class _Overlap:
-    """Words and sequences that a provider's message has in common with a request."""
+    """Words and sequences of words that a provider's message shares with a request."""
 
     def __init__(self, refusal_words: Sequence[str]) -> None:
         self._refusal_words = refusal_words

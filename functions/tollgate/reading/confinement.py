@@ -102,7 +102,8 @@ def confine() -> bool:
     if prctl(_PR_SET_NO_NEW_PRIVS, yes, no, no, no) != 0:
         return False
     mode = ctypes.c_ulong(_SECCOMP_MODE_FILTER)
-    return bool(prctl(_PR_SET_SECCOMP, mode, ctypes.byref(program), no, no) == 0)
+    status: int = prctl(_PR_SET_SECCOMP, mode, ctypes.byref(program), no, no)
+    return status == 0
 
 
 def _instructions(machine: _Machine) -> list[bytes]:

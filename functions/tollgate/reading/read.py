@@ -23,7 +23,8 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Maximum size of all pictures together, in Base64 characters, which fits a provider's request.
+# Maximum size of all pictures together, in Base64 characters, so that they fit into a request to a
+# provider.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
 # Size of a page's JSON without its text and picture.
 _PAGE_MARK_BYTES: Final = 128
@@ -36,7 +37,9 @@ _OPEN_SHEETS: Final = DottedName[_Opener]("tollgate.reading.sheets:open_sheets")
 
 
 def perform(request: ReadingRequest) -> ReadingReply:
-    """Return as many requested pages as fit into one reply, or the document's fault."""
+    """Return as many of the requested pages as fit into one reply, or the reason why the document
+    cannot be read.
+    """
     try:
         return _read_batch(request)
     except UnreadableDocument as error:

@@ -48,7 +48,7 @@ class Arrival(Struct, frozen=True):
 
     member: Member
     url: str | None
-    """None if a program on another device waits for the sign-in."""
+    """The address to redirect to; None if a program on another device waits for the sign-in."""
 
 
 class BrowserSignIn:
@@ -178,8 +178,8 @@ class BrowserSignIn:
         """Store the result for the polling device; raise AccessError if the device code has
         expired.
         """
-        # The device polls at the same time, which changes the stored item, so the conditional write
-        # may fail and has to be retried.
+        # The device polls at the same time and thereby changes the stored item, so the conditional
+        # write may fail and is then retried.
         for _ in range(5):
             stored = await self._codes.read("device", purpose.device)
             if stored is None:

@@ -48,11 +48,13 @@ class TokenPair(Struct, frozen=True, kw_only=True):
     expires_in: int
     """Seconds until the access token expires."""
     refresh_token: str | None
-    """None if the issuer returned none: the person's access could not be checked again later."""
+    """The refresh token; None if the issuer returned none, because the person's access could then
+    not be checked again later.
+    """
 
 
 class WaitingDevice(Struct, frozen=True):
-    """The codes for a program that waits until a person has signed in."""
+    """The codes for a program that must wait until a person has signed in."""
 
     device_code: str
     user_code: str

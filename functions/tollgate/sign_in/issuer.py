@@ -33,7 +33,8 @@ from tollgate.stores.ports.base import SecretStore
 
 # A key that the issuer has withdrawn is still accepted for this long.
 KEYS_CACHED_FOR_S: Final = 600.0
-# Minimum interval between JWKS refetches, so that forged key ids cannot trigger one each.
+# Minimum interval between refetches of the JWKS, so that not every forged key id triggers a
+# refetch.
 _KEYS_AGAIN_S: Final = 30.0
 _RETRY_AFTER_S: Final = 5.0
 _TIMEOUT_S: Final = 5.0
@@ -41,7 +42,7 @@ _REPLY_BYTES_MAX: Final = 512 * 1024
 
 
 class IssuerUnavailable(Exception):
-    """The issuer returned no usable reply."""
+    """Raised if the issuer returned no usable reply."""
 
 
 class IssuerReply(Struct, frozen=True):

@@ -58,7 +58,7 @@ GIVEN_KEYS: Final[Mapping[Role, frozenset[KeyRole]]] = {
 # Settings that members may change on their own keys; administrators set limits and re-enable keys.
 OWN_KEY_SETTINGS: Final = ("label", "disabled")
 
-# Settings that members may change of themselves; owners may change all.
+# Settings that members may change about themselves; owners may change all settings.
 OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
@@ -227,6 +227,17 @@ async def authenticate(
     there is no valid key, and AccessError(permission_denied) if the key's role is not in `roles`,
     or if the key or its workspace does not admit the address.
     """
+    principal = await _find_caller(keys, headers)
+    for networks in filter(None, (principal.allowed_ips, principal.workspace_ips)):
+        if not is_within(source, parse_networks(networks)):
+            raise permission_denied(f"This key may not be used from {source or 'this address'}.")
+    if principal.role not in roles:
+        raise permission_denied(_explain_refusal(principal, roles))
+    return principal
+
+
+async def _find_caller(keys: KeyDirectory, headers: Mapping[str, str]) -> Principal:
+    """Return the caller whose key a request has; raise AccessError without a valid key."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:
         # Anthropic's clients send the key in `x-api-key`.
@@ -236,13 +247,7 @@ async def authenticate(
             ErrorCode.INVALID_API_KEY,
             "Send your API key as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
         )
-    principal = await keys.authenticate(secret.strip())
-    for networks in filter(None, (principal.allowed_ips, principal.workspace_ips)):
-        if not is_within(source, parse_networks(networks)):
-            raise permission_denied(f"This key may not be used from {source or 'this address'}.")
-    if principal.role not in roles:
-        raise permission_denied(_explain_refusal(principal, roles))
-    return principal
+    return await keys.authenticate(secret.strip())
 
 
 def actor_of(scope: Scope, principal: Principal | None) -> Actor:
@@ -274,14 +279,14 @@ async def note_refusal(
         return
     principal: Principal | None = scope.get(PRINCIPAL)
     if principal is None and refused.code is ErrorCode.PERMISSION_DENIED:
-        # The key is valid, and cached by the look-up that refused its role.
-        principal = await authenticate(keys, Headers(scope=scope), EVERY_ROLE)
+        # The key is valid, and cached by the look-up that refused its role or its address.
+        principal = await _find_caller(keys, Headers(scope=scope))
     by = actor_of(scope, principal)
     await access_log.note_refusal("call.refused", target, refused.code.value, by=by)
 
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
-    """Return a message that names the roles of members, or of keys, that the route serves."""
+    """Return a message that names the roles (of members, or of keys) that the route serves."""
     kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:

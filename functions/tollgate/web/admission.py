@@ -124,7 +124,9 @@ OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that returns a body already read, then the messages after the body."""
+    """Return a `receive` that first returns a body that was read already, and then the messages
+    after the body.
+    """
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

@@ -35,7 +35,7 @@ from tollgate.web.http.source_address import source_address
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
-# A function that was built with its OpenAPI document never needs the generator.
+# A function whose build wrote the OpenAPI document never needs the generator.
 _GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
     "tollgate.web.openapi:openapi"
 )
@@ -52,7 +52,7 @@ def api_app(
 
     `openapi` is the OpenAPI document that the build wrote; without it, the app generates the
     document at the first request. With `by_topic`, the routes of a topic are declared at the
-    topic's first request, for a process that starts for a single request.
+    topic's first request, which suits a process that starts for a single request.
     """
     topics = TopicRoutes(services, body_bytes_max=limits.body_bytes_max)
     app = FastAPI(
@@ -145,7 +145,7 @@ def _is_of_anthropic(request: Request) -> bool:
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
     """Return the methods that a path accepts, including those that middleware handles."""
     if request.scope["path"] in STREAMING_PATHS:
-        # POST reaches the streaming function; other methods come to this function.
+        # API Gateway sends POST to the streaming function, and other methods to this function.
         return METERED_METHODS
     served = {"OPTIONS"}
     for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):

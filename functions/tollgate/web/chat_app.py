@@ -60,7 +60,7 @@ def chat_app(
 
     `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may name.
+    may refer to.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -73,7 +73,7 @@ def chat_app(
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A bare router is enough, because each endpoint handles all its failures.
+    # A router without an application is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -98,7 +98,7 @@ class _ByPath:
 
 
 async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown path, in the envelope of the api routes."""
+    """Refuse an unknown path, with an error in the envelope of the api routes."""
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)

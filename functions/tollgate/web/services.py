@@ -71,13 +71,15 @@ class Services(Struct, frozen=True, kw_only=True):
     responses: ResponseStore | None
     """None in a deployment without a bucket for content."""
     files: FileStore | None
-    """Uploaded files; None in a deployment without a bucket or a folder."""
+    """Uploaded files; None in a deployment that has neither a bucket nor a folder."""
     uploads: UploadStore | None
-    """Uploads in parts; None in a deployment without a bucket or a folder."""
+    """Uploads in parts; None in a deployment that has neither a bucket nor a folder."""
     named_files: FileReader | None
     """A reader of the uploaded files that requests name."""
     answers: AnswerStore | None
-    """Stored replies for Idempotency-Key; None in a deployment without a bucket or a folder."""
+    """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
+    folder.
+    """
     catalogs: Catalogs
     publications: Publications
     formats: Mapping[str, Ingress]

@@ -59,7 +59,7 @@ _SEED_BYTES: Final = 32
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
-    """The connections to providers, and the store of their keys."""
+    """The connections to providers, and the store of the providers' keys."""
 
     registry: Registry
     pool: HttpPool
@@ -71,13 +71,15 @@ class Upstream(Struct, frozen=True, kw_only=True):
     """The thread for long computations, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return where each provider's missing credentials belong, None if none are missing."""
+        """Return the places where each provider's missing credentials could be set; None if none
+        are missing.
+        """
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return where missing keys belong, by tool or plugin."""
+        """Return the places where missing keys could be set, by tool or plugin."""
         search, pdf = catalog.tools.section.web_search, catalog.pdf
         keys = {
             "web_search": search.key if search else None,
@@ -167,7 +169,8 @@ def wire_gateway(
 ) -> Gateway:
     """Return the gateway for one catalog.
 
-    Without a reader, models get documents unread, and HTML and PDF pages cannot be fetched.
+    Without a reader, documents are sent to models as they are, and HTML and PDF pages cannot be
+    fetched.
     """
     defaults = catalog.defaults
     if reader is None:
@@ -254,7 +257,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route, None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""
         # Imported with the first request for a server tool.
         from tollgate.wiring.tools import wire_tools
 

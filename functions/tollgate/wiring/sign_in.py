@@ -59,7 +59,7 @@ def _wire_login(
         raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
 
     secret = sign_in.client_secret
-    # The sign-in file may name any environment variable that the platform does not set.
+    # The sign-in file may name any environment variable except those that the platform sets.
     variables = KeyVariables((secret.env,) if secret is not None and secret.env else ())
     secret_store = AwsSecretStore(
         wire_secrets(settings, clock), environment_variable, clock, variables=variables

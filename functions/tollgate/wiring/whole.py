@@ -1,4 +1,4 @@
-"""Wires all routes and the reader of documents for hosts other than Lambda."""
+"""Wires all routes, and the reader of documents, for hosts other than Lambda."""
 
 from starlette.types import ASGIApp
 

@@ -93,7 +93,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
 @keys.command("whoami")
 @calls_gateway
 def show_own_key(api: Api, style: OutputStyle) -> None:
-    """Show the key in TOLLGATE_KEY, and the remaining limits of its team and member."""
+    """Show the key in TOLLGATE_KEY, and what is left of its team's and member's limits."""
     key = api.get("/key")["data"]
     show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)

@@ -23,7 +23,7 @@ class _Level(Struct, frozen=True, kw_only=True):
 
     name: str
     end: str
-    """The command that ends a level: `delete` or `remove`."""
+    """The name of the command that ends a level: `delete` or `remove`."""
     gone: str
     """State of an ended level: `deleted` or `removed`; also the option of `ls` that lists them."""
     shape: DottedName[type[Any]]
@@ -34,7 +34,7 @@ class _Level(Struct, frozen=True, kw_only=True):
     help: Mapping[str, str]
     """Help texts by command; the key "" has the help for the group."""
     removable: Mapping[str, str] = {}
-    """Further settings that `--no` removes: fields by argument of `--no`."""
+    """Further settings that `--no` removes: their fields, by the argument of `--no`."""
     filters: tuple[_Option, ...] = ()
     """Options of `ls` that filter levels."""
     places: tuple[_Option, ...] = ()

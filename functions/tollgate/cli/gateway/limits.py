@@ -105,7 +105,7 @@ def level_cells(level: Any) -> dict[str, str]:
 
 
 def draw_limits(level: Any, style: OutputStyle) -> None:
-    """Print a bar for each limit on a terminal: spent, held, left, and when the limit resets."""
+    """Print, on a terminal, a bar for each limit: spent, held, left, and when the limit resets."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
@@ -126,7 +126,7 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
 
 
 def draw_levels(key: Any, style: OutputStyle) -> None:
-    """Print the limits of a key's member and team on a terminal, and the tightest limit."""
+    """Print, on a terminal, the limits of a key's member and team, and the tightest limit."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for level in key["levels"]:

@@ -96,7 +96,7 @@ def logout(url: str) -> None:
 
 
 def session_token(url: str) -> str | None:
-    """Return an access token that is valid for some minutes; None if nobody is signed in."""
+    """Return an access token that is valid for a few more minutes; None if nobody is signed in."""
     clock, root = SystemClock(), gateway_root(url)
     with open_credentials() as credentials:
         credential = credentials.find(root)

@@ -41,7 +41,7 @@ class DocumentOptions(Struct, frozen=True, kw_only=True):
 
 
 class ReadingTask(Struct, frozen=True, kw_only=True):
-    """The part of a document to read, and the form in which its pages are returned."""
+    """The part of a document that is read, and the form in which its pages are returned."""
 
     pages_max: int = 100
     """The maximum number of pages; more pages are an error unless `cuts` is set."""
@@ -113,7 +113,7 @@ class UnreadableDocument(Exception):
 
 
 class ReaderUnavailable(Exception):
-    """Raised if no reader can be reached or started, which says nothing about the document."""
+    """Raised if no reader can be reached or started; the document itself may be fine."""
 
 
 class DocumentReader(Protocol):

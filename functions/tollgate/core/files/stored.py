@@ -14,7 +14,7 @@ FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
-# The path below which a host without a bucket accepts uploads to signed addresses.
+# The path under which a host without a bucket accepts uploads to signed addresses.
 LOCAL_UPLOADS: Final = "/v1/files/presigned/"
 # How long an upload address is valid.
 UPLOAD_S: Final = 3_600
@@ -31,7 +31,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     """An id with the prefix `file-`; later files have higher ids."""
     workspace_id: str
     key_id: str
-    """The key that uploaded the file, and to whose storage limit the file counts."""
+    """The key that uploaded the file. The file counts toward this key's storage limit."""
     member_id: str | None = None
     """The member that owns the file (`Principal.owner` at the upload); None if no member does."""
     filename: str
@@ -111,7 +111,7 @@ class SignedUpload(Struct, frozen=True, kw_only=True):
 
 
 class FileCap(Struct, frozen=True, kw_only=True):
-    """The maximum number of files, and of their bytes, that a workspace or a key may store."""
+    """The maximum number of files and of bytes that a workspace or a key may store."""
 
     files_max: int
     bytes_max: int
@@ -150,7 +150,9 @@ def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
 
 
 def clean_filename(name: str) -> str:
-    """Return the file name in a client's path without hidden characters, cut to 255 characters."""
+    """Return the file name at the end of a client's path, without invisible characters and cut to
+    255 characters.
+    """
     base = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()
     if shown in ("", ".", ".."):

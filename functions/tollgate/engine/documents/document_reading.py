@@ -1,4 +1,6 @@
-"""Reads documents for endpoints that cannot, before the hold, which depends on their size."""
+"""Reads documents for endpoints that cannot read them, before the hold, whose amount depends on the
+documents' size.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -35,7 +35,7 @@ NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call after loading the media on whose size the hold depends."""
+    """Return a call after loading the media whose size determines the hold."""
     parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:
@@ -98,7 +98,7 @@ async def find_named_files(
         raise _refused(f"have audio files with more than {TOTAL_BYTES_MAX} bytes in total")
     audio = {each.id: await load_file(files, each) for each in sounds}
     changed = replace_parts(request, partial(_place, found=found, audio=audio), _refused)
-    # Audio files count as if their bytes had been in the request body.
+    # Audio files count as if the request body had contained their bytes.
     more = sum(len(audio[each.id].base64) for each in _references(request) if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 

@@ -22,7 +22,7 @@ _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provi
 
 
 class RoundAccount:
-    """Account of one round; most generations have only one round.
+    """The usage and costs of one round; most generations have only one round.
 
     `prompt_growth_tokens` is the estimated growth of the prompt since the first round.
     `output_before` and `searches_before` are the output tokens and the provider's searches of
@@ -99,7 +99,9 @@ class RoundAccount:
         )
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the bill, at rates for each stream's prompt size, with one price per request."""
+        """Return the bill: each stream at the rates for its prompt size, and the price per request
+        once.
+        """
         if self._serving is None:
             return ()
         by_price: dict[Price, Usage] = {}

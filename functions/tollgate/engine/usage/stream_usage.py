@@ -26,7 +26,7 @@ from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
-# Typical for English text and code; used only if a provider reports nothing.
+# This ratio is typical for English text and code; it is used only if a provider reports nothing.
 _BYTES_PER_TOKEN: Final = 4
 # More than the average of any answer; single tokens, such as rows of spaces, are longer.
 _BYTES_PER_TOKEN_MAX: Final = 16
@@ -186,7 +186,7 @@ class StreamUsage:
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage without the audio and image parts of reported totals."""
+    """Return likely usage, taking the reported totals without their audio and image parts."""
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

@@ -1,4 +1,6 @@
-"""Counts the tokens in a prompt: by the provider if possible, else by an estimate."""
+"""Counts the tokens in a prompt: asks the provider if possible, and estimates the count
+otherwise.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -128,7 +130,9 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return True if the gateway would read a document for the endpoint, which a count omits."""
+    """Return True if the gateway would read a document for the endpoint; a count omits such
+    documents.
+    """
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)

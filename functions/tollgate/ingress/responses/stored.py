@@ -154,8 +154,8 @@ def take_items(
 ) -> TakenItems:
     """Return the earlier turns and the input, with references replaced by stored items.
 
-    `turns` is None if stored responses are not read: for a key without storage, and when a route is
-    only explained. Raises RequestError with the field at fault.
+    `turns` is None if stored responses are not read, that is, for a key without storage and when a
+    route is only explained. Raises RequestError with the field at fault.
     """
     if turns is None and params.previous_response_id is not None:
         raise _not_stored(PREVIOUS)

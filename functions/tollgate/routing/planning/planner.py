@@ -113,7 +113,9 @@ class Planner:
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route to which a requested name leads; None if it does not lead to a route."""
+        """Return the route that a requested name stands for; None if the name does not stand for a
+        route.
+        """
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
@@ -293,7 +295,9 @@ class Planner:
 def _rank_models(
     name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield a rule's models in drawn order; successors replace retired models after the draw."""
+    """Yield a rule's models in the order of the draw; successors replace retired models after the
+    draw.
+    """
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             slug = chain.model_at(next(iter(step)), now_s)
@@ -318,7 +322,9 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers as drawn; without weights, in the order of the file."""
+    """Return a model's offers in the order of the draw; offers without weights keep the order of
+    the file.
+    """
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
@@ -337,7 +343,8 @@ def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> lis
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
-        # In reverse, so that the first position is used for a provider that is listed twice.
+        # The list is read in reverse, so that the first position counts for a provider that is
+        # listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)

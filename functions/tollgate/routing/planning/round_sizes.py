@@ -62,9 +62,10 @@ def list_round_sizes(
     """Yield the maximum prompt and output of each round.
 
     A prompt contains the replies and results of all earlier rounds, up to the model's context.
-    `answer_max` limits each reply, `answers_max` all replies together. With `answers_max`, all
-    output counts in the last round, whose prompt and rate may be the highest. With
-    `searches_at_once`, the first prompt may also contain results, because the provider searches.
+    `answer_max` limits each reply, and `answers_max` limits all replies together. With
+    `answers_max`, all output is counted in the last round, whose prompt and rate may be the
+    highest. With `searches_at_once`, the first prompt may also contain results, because the
+    provider searches.
     """
     replies_max = rounds.rounds_max * answer_max
     total = replies_max if answers_max is None else min(replies_max, answers_max)

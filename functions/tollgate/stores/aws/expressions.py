@@ -1,4 +1,5 @@
-"""Every expression that is sent to DynamoDB, in one file so that a test can parse them all.
+"""Every expression that is sent to DynamoDB. They are in one file, so that a test can parse all of
+them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
@@ -112,7 +113,7 @@ def key_hold(
     If the key's tier limits the rate or the spending in a period, the writer guesses whether the
     tier's limit or the key's own limit is narrower, and the condition checks the guess. `:ti` and
     `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
-    limit, and `:tn` is the amount that must remain of the key's own limit.
+    limit, and `:tn` is the amount of the key's own limit that must remain.
 
     GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
     full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
@@ -149,7 +150,9 @@ def _within_budget(period_index: int, whose: TierForm) -> str:
 
 
 def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that increases a key's hold; `budget` and its values are as in `key_hold`."""
+    """Build the write that increases a key's hold; `budget` and its values have the same meaning as
+    in `key_hold`.
+    """
     tier = "" if budget is None else _within_budget(*budget)
     return ConditionalUpdate(
         "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
@@ -183,7 +186,7 @@ FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
 FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
-# `FILE_PART` also counts parts that a client sent twice and that are never joined.
+# `FILE_PART` also counts repeated parts, which a client sent twice and which are never joined.
 FILE_PART: Final = ConditionalUpdate(
     "SET h.#h = :x, sb = sb + :x",
     "attribute_exists(aw) AND attribute_not_exists(jn) AND size(h) < :max AND sb <= :room",
@@ -230,7 +233,7 @@ def key_change(
     """Build the write that sets the attributes `plain` and new limits.
 
     `limits` maps a limit's attribute to two counts of live buckets: the existing ones (`#ld0`,
-    `#ld1`…), which are raised or lowered together with the limit, and the absent ones (`#nold0`…),
+    `#ld1`…), which are raised or lowered together with the limit, and the missing ones (`#nold0`…),
     which must stay absent: a bucket created in the meantime would start from the old limit.
     """
     sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
@@ -303,7 +306,8 @@ _NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
 UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
 SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
-# The team or member exists. A removed team or member leaves a permanent tombstone with `gone`.
+# The condition that the team or member exists. A removed team or member leaves a permanent
+# tombstone with `gone`.
 LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
 SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
 # `jo` counts joins: after its members and keys were counted, a team is deleted only if no other

@@ -64,7 +64,7 @@ def hold_count(item: Item) -> int:
 
 
 async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """Return the result for a side, or the failure as a value."""
+    """Return the result for a side; if the settlement failed, return the exception."""
     try:
         return await holding
     except (HoldUnknown, StoreUnavailable) as failed:

@@ -1,9 +1,9 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. The comment at each attribute states the DynamoDB type (`S` text, `N`
-exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack optional attributes.
-Stored names are short because DynamoDB bills them together with the values. A stored name never
-changes, because existing items have it.
+Each kind of item has a class. The comment or docstring of each attribute states the DynamoDB type
+(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack
+optional attributes. Stored names are short because DynamoDB bills them together with the values. A
+stored name never changes, because existing items have it.
 
 `tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
 names literally; a test checks that each of them is defined here.
@@ -33,14 +33,14 @@ class WalletItem(HoldingItem):
     SPENT: Final = "sp"  # N: nano-dollars spent in total
     GRANTED: Final = "gr"  # N: nano-dollars granted by credit entries and moved from other shards
     LOCKED: Final = "lk"  # N: the workspace's LOCK; holds are written only if it is 0
-    CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes (optional)
+    CROWDED: Final = "cr"  # N: 1 once the shard had too many holds or throttled writes (optional)
 
 
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    The state also has buckets, which store the rest of each limit: `b_<period>` in nano-dollars and
-    `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
+    The state also has buckets, which store what is left of each limit: `b_<period>` in nano-dollars
+    and `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -194,7 +194,7 @@ class WorkspaceItem(AnyItem):
 
 
 class CreditIdItem(AnyItem):
-    """Core table: the id of a credit entry, which makes the entry unique."""
+    """Core table: an item that reserves the id of a credit entry, so that the id is used once."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 
@@ -214,7 +214,7 @@ class CreditEntryItem(AnyItem):
 
 
 class CreditLotsItem(AnyItem):
-    """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
+    """Core table: what is left of a workspace's expiring grants, as of the item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent by the last change
@@ -316,7 +316,7 @@ class LoginCodeItem(AnyItem):
 
 
 class LoginCountItem(AnyItem):
-    """Core table: number of calls from one network address in one window."""
+    """Core table: number of calls from one network address in one time window."""
 
     COUNT: Final = "n"  # N: number of calls
 

@@ -37,7 +37,7 @@ from tollgate.http1.request import Request
 # As base64 in JSON, a document of this size is smaller than 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000
 BATCH_BYTES_MAX: Final = 5_500_000
-# Longer than the function's own timeout for a batch of pages.
+# This timeout is longer than the function's own timeout for a batch of pages.
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0

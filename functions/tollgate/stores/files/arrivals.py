@@ -1,4 +1,6 @@
-"""Checks of files that clients upload directly to the bucket, made when a file is first read."""
+"""Checks of files that clients upload directly to the bucket. A file is checked when it is first
+read.
+"""
 
 from contextlib import suppress
 from typing import Final, Protocol
@@ -22,7 +24,7 @@ from tollgate.stores.files.rows import (
     object_of,
 )
 
-# Maximum time for which an upload may continue after its signed address has expired.
+# Maximum time for which an upload may go on after its signed address has expired.
 LATE_S: Final = 3_600
 
 

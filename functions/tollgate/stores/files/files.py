@@ -1,4 +1,4 @@
-"""Uploaded files: each has an item and an object, and is counted until both are deleted."""
+"""Uploaded files. Each file has an item and an object, and is counted until both are deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -75,7 +75,8 @@ _LOOKS_MAX: Final = 10
 # Age after which an upload without an item counts as abandoned; all uploads through the gateway end
 # earlier.
 _ABANDONED_S: Final = 1_800
-# Maximum number of attempts: concurrent deletions in a workspace conflict on its count.
+# Maximum number of attempts, because concurrent deletions in a workspace change the same count and
+# conflict.
 _REMOVAL_ATTEMPTS: Final = 8
 
 

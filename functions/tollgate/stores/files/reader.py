@@ -1,4 +1,6 @@
-"""Uploaded files that requests refer to, read with the client that also reads other objects."""
+"""Uploaded files that requests refer to. They are read through the client that also reads other
+objects.
+"""
 
 from typing import Final
 

@@ -1,10 +1,10 @@
-"""Administration of keys in DynamoDB: create, show, change, rotate, delete.
+"""Administration of keys in DynamoDB: keys are created, shown, changed, rotated and deleted.
 
 One transaction on the core table writes a change and its audit log entry. Afterwards, plain
-conditional updates change the key's state, which holds check: a transaction on the state would make
-concurrent holds fail. Until the state has the new settings, they are also stored in the key's
-pointer. An interrupted change is completed by the key's next change or by the maintenance of
-workspaces.
+conditional updates change the key's state, which every new hold reads and changes: a transaction on
+the state would make concurrent holds fail. Until the state has the new settings, they are also
+stored in the key's pointer. An interrupted change is completed by the key's next change or by the
+maintenance of workspaces.
 """
 
 from collections.abc import Callable, Sequence
@@ -353,7 +353,9 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Return pointers of existing keys, and the id of the last one if more may follow."""
+        """Return pointers of existing keys, and the id of the last pointer if more keys may
+        follow.
+        """
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

@@ -117,8 +117,8 @@ class DynamoKeyDirectory:
     ) -> _Cached:
         """Read the missing member and team items of a key or session, and return the principal.
 
-        `requested` has the keys of the items that this call has requested. `_above` cannot replace
-        it, because a concurrent read of the same secret may have extended `_above`.
+        `requested` has the keys of the items that this call has requested. `_above` cannot be used
+        instead, because a concurrent read of the same secret may have added keys to it.
         """
         # Imported with the first session, or the first key that belongs to a member or team.
         from tollgate.stores.people.authority import (

@@ -44,7 +44,7 @@ class _StoredSetting(Struct, frozen=True):
 
 
 # Settings in the pointer and in each secret's item. All other settings are in the key's state,
-# because holds check them.
+# because every new hold checks them.
 _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "label": _StoredSetting(KeyRow.LABEL, string, read_text),
     "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
@@ -102,7 +102,9 @@ def secret_row(
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """Return a pointer's key id, from the sort key, so that a corrupt pointer has an id, too."""
+    """Return the key id of a pointer. The id is read from the sort key, so a corrupt pointer has an
+    id, too.
+    """
     return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
 

@@ -139,7 +139,7 @@ class KeyWrites:
         await self.transact(self._update_pointer(pointer, noted), *other_actions)
 
     async def switch_off(self, key_id: str) -> None:
-        """Make a key's state admit no further requests; ignore a deleted state."""
+        """Change a key's state so that it admits no further requests; ignore a deleted state."""
         names, values = {"#on": KeyStateItem.ENABLED}, {":zero": number(0)}
         disabled = KEY_DISABLE.build(self._tables.ledger, key_state_key(key_id), values, names)
         await try_update(self._client, disabled)
@@ -249,7 +249,9 @@ def _update(
     absent: Sequence[str] = (),
     condition: str = IF_PRESENT,
 ) -> object:
-    """Return the action that updates an existing item; the condition compares the values `same`."""
+    """Return the action that updates an existing item, on condition that it still has the values
+    `same`.
+    """
     same = same or {}
     write = set_and_remove(list(values), absent, condition)
     named = [KeyPointerItem.HASH] if KeyPointerItem.HASH in same else []

@@ -91,7 +91,7 @@ class DynamoLedger:
         tier: TierLimits | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money on wallet, key and levels, in one round trip if all of them have enough."""
+        """Hold money on wallet, key and levels; if all have enough, in one round trip."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -190,7 +190,9 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try to hold with one id; return the hold, a refusal, or None for an unknown outcome."""
+        """Try to place a hold with one id; return the hold, a refusal, or None for an unknown
+        outcome.
+        """
         principal = request.principal
         requests = _states_of(request)
         first_count = self._refused.get(principal.key_id, 0)
@@ -250,9 +252,9 @@ class DynamoLedger:
         """Remember which state refused a request, if there are states above that state.
 
         The next hold tries the states up to that one first. Otherwise the states above would count
-        refused requests, and a key beyond its own rate would use up its team's rate. The first
-        refusal is still counted above, because the usual hold tries all states at once, in one
-        round trip.
+        refused requests, and a key that exceeds its own rate would use up its team's rate. The
+        first refusal is still counted above, because the usual hold tries all states at once, in
+        one round trip.
         """
         for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):

@@ -127,7 +127,8 @@ class Wallets:
         *,
         covered: bool = False,
     ) -> WalletHold | GatewayError:
-        """Hold the amount, or all that is left if that is less, on the first shard with credit.
+        """Hold the amount on the first shard that has credit, or all that is left there if that is
+        less.
 
         A `covered` hold needs a shard with the whole amount. Raise HoldUnknown if a write may have
         been applied, and StoreUnavailable if no write was applied.

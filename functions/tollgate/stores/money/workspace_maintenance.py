@@ -42,11 +42,11 @@ _log = logging.getLogger(__name__)
 
 # A shard with less than half (1 / `_SHORT_PART`) of the mean credit gets more from the richest.
 _SHORT_PART: Final = 2
-# Maximum number of workspaces at a time. Ten thousand workspaces take some hundred thousand calls,
+# Maximum number of workspaces at a time. Ten thousand workspaces take a few hundred thousand calls,
 # which must end before the next round.
 _AT_ONCE_MAX: Final = 16
-# Maximum time for retries of a write to a throttled item. The write must compete with the item's
-# load, and the next round is minutes away.
+# Maximum time for retries of a write to a throttled item. The time is long, because the write
+# competes with the item's load and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}

@@ -194,7 +194,7 @@ class Workspaces:
         return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Copy the lock to all shards; repeat this if the workspace changes meanwhile."""
+        """Copy the lock to all shards; repeat this if the workspace changes in the meantime."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -208,7 +208,7 @@ class Workspaces:
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
         """Multiply the shards by four, up to sixteen; return False if nothing was changed.
 
-        With many `holds`, the shards are multiplied again until each of them has few holds.
+        If there are many `holds`, the shards are multiplied again until each of them has few holds.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:

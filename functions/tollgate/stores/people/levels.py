@@ -1,9 +1,9 @@
 """Items and states of teams and members: create, list, change.
 
 A level without limits needs no state: its holds are not counted, unless a state of earlier limits
-is divided into slices. When a level gets limits, for the first time or again, a state like a key's
-is written, which starts with the level's spending in the current periods. Later changes are applied
-to the state in the same way as changes of a key.
+is divided into slices. When a level gets limits, for the first time or again, a state like that of
+a key is written. It starts with the level's spending in the current periods. Later changes are
+applied to the state in the same way as changes of a key.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,10 +60,10 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
-# Maximum number of attempts for a change, if other writers are faster.
+# Maximum number of attempts to make a change while other writers change the same item.
 LEVEL_ROUNDS_MAX: Final = 5
-# Days of activity that are summed up for a new state. A `total` limit therefore starts with the
-# spending of the last year only.
+# Days of activity that are summed up for a new state. The spending in a `total` limit therefore
+# starts with the last year's spending only.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
@@ -169,7 +169,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
     ) -> Sequence[object]:
-        """Return further transaction actions that a change of settings needs."""
+        """Return the further transaction actions that a change of settings needs."""
         return ()
 
     def _check_id(self, level_id: str) -> None:

@@ -125,7 +125,8 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         return await join_levels(self._client, self._tables.core, workspace_id, team_id=team_id)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
-        """Return the check that another owner remains; raise RequestError if none does.
+        """Return the transaction action that checks that another owner remains; raise RequestError
+        if there is no other owner.
 
         Without the check, two owners who remove each other at the same time would leave the
         workspace without an owner.

@@ -67,7 +67,8 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.stores.rules.level_settings import is_member_id
 
-# An agent sends several requests at the same time; a member's own rate limit may be lower.
+# The number is high because an agent sends several requests at the same time; a member's own rate
+# limit may be lower.
 _RATE: Final = 600
 _BURST: Final = 600
 

@@ -120,9 +120,9 @@ class KeyStore(KeyDirectory, Protocol):
         """Replace a key's settings by the result of `edit`; return None if the key does not exist.
 
         If the settings stay equal, nothing is written, not even an audit log entry. Raise
-        RequestError if another key has the new name; then nothing changes. `edit` is called again
-        if another writer was faster. Every instance refuses a disabled or expired key within five
-        seconds.
+        RequestError, and change nothing, if another key has the new name. `edit` is called again if
+        another writer has changed the key in the meantime. Every instance refuses a disabled or
+        expired key within five seconds.
         """
 
     async def rotate(

@@ -91,12 +91,12 @@ class Ledger(Protocol):
     ) -> Hold:
         """Set money aside before anything is spent.
 
-        Of the key's own limits and the limits of its `tier`, the narrower ones apply; the limits of
-        its member and team apply, too. `tokens` is the upper bound of the generation's tokens,
-        which are taken from the key's minute. A `covered` hold takes the whole amount or is
-        refused. Any other hold takes the remaining amount, and is refused only if nothing is left.
-        The hold's id is `first_id`, unless a write under that id had an unknown outcome.
-        `meanwhile` may be called during the writes, and must not raise.
+        If both the key and its `tier` state a limit, the narrower one applies; the limits of its
+        member and team apply, too. `tokens` is the upper bound of the generation's tokens, which
+        are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
+        other hold takes the remaining amount, and is refused only if nothing is left. The hold's id
+        is `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be
+        called during the writes, and must not raise.
 
         Raise LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).
@@ -141,7 +141,9 @@ class KeyDirectory(Protocol):
     """The keys that may call the gateway."""
 
     async def authenticate(self, secret: str) -> Principal:
-        """Return the principal of a secret; raise AccessError(invalid_api_key) if refused."""
+        """Return the principal of a secret; raise AccessError(invalid_api_key) if the secret is
+        refused.
+        """
 
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key by a request without a hold, at most once a minute."""

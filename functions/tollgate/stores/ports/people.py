@@ -26,7 +26,7 @@ _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level, which is counted only for levels with limits."""
+    """The spending of a level. Spending is counted only for levels that have limits."""
 
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
@@ -64,7 +64,7 @@ class Member(MemberSettings, frozen=True, kw_only=True):
 
 
 class Belongings(Struct, frozen=True, kw_only=True):
-    """The numbers of keys and members of a team; only a team without both can be deleted."""
+    """The numbers of keys and members of a team; only a team that has neither can be deleted."""
 
     keys: int
     members: int
@@ -92,8 +92,8 @@ class LevelStore(Protocol[_Settings, _Shown]):
     ) -> _Shown | None:
         """Replace the settings by the result of `edit`; return None if the level does not exist.
 
-        If the settings stay equal, nothing is written. `edit` is called again if another writer was
-        faster.
+        If the settings stay equal, nothing is written. `edit` is called again if another writer has
+        changed the level in the meantime.
         """
 
 

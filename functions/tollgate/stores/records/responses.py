@@ -34,7 +34,7 @@ class AuditedResponses:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return a stored response of this workspace, None if missing, deleted or expired."""
+        """Return a stored response of this workspace; None if missing, deleted or expired."""
         return await self._contents.get(workspace_id, generation_id)
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:

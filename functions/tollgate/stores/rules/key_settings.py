@@ -19,7 +19,7 @@ from tollgate.stores.rules.account import HOLDS_MAX
 ContentDays = Literal[1, 7, 30, 90]
 # The bucket has an expiry rule for each number of days.
 CONTENT_DAYS: Final[tuple[int, ...]] = get_args(ContentDays)
-# Maximum rate, more than any key sends.
+# Maximum rate, which is higher than any key needs.
 RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64

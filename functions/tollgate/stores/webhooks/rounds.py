@@ -70,9 +70,10 @@ from tollgate.stores.webhooks.rows import (
 
 _log = logging.getLogger(__name__)
 
-# Longer than a transaction is retried, plus the clock skew.
+# This overlap is longer than the time for which a transaction is retried, plus the clock skew.
 _OVERLAP_S: Final = 600
-# Maximum time span of the entries that one round reads, so that a round after a long pause ends.
+# Maximum time span of the entries that one round reads, so that even a round after a long pause
+# ends in time.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
 # Limits for a webhook in a round: attempts, and failures in a row after which other events wait.

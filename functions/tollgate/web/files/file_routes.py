@@ -200,7 +200,9 @@ async def _create(services: Services, files: FileStore, upload: Upload) -> bytes
 async def _create_once(
     services: Services, files: FileStore, upload: Upload, claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
-    """Store a file, or find the stored reply of the claim; return the reply and its headers."""
+    """Store a file, or find the reply that is stored for the claim; return the reply and its
+    headers.
+    """
     answers = services.answers
     if answers is None:
         raise invalid_request(

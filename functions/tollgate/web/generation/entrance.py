@@ -1,4 +1,4 @@
-"""The base of metered endpoints, and the steps from a request to its body and caller.
+"""The base of metered endpoints, and the steps that authenticate a request and read its body.
 
 Generations and token counts share this module.
 """
@@ -82,7 +82,8 @@ class Entered(Struct, frozen=True, kw_only=True):
 class Entrance:
     """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` stores responses, for a format whose requests may name them; otherwise None.
+    `responses` stores responses, if requests of the format may refer to stored responses; otherwise
+    None.
     """
 
     def __init__(
@@ -149,7 +150,9 @@ class Entrance:
         return await side.run(workspace_id, work, is_large=entered.is_large)
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
-        """Return the request with the stored turns that it names; None if its key stores none."""
+        """Return the request with the stored turns that it refers to; None if its key stores no
+        responses.
+        """
         days = entered.principal.response_days
         if self.responses is None or days is None:
             return None

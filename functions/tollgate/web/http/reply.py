@@ -9,7 +9,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.replies.sink import ClientGone
 
 # The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
-# bytes), less headers and the JSON around the body.
+# bytes), minus the headers and the JSON around the body.
 REPLY_BYTES_MAX: Final = 6_000_000
 
 

@@ -43,7 +43,7 @@ def key_routes(services: Services) -> APIRouter:
     async def show_own_key(principal: Caller) -> OwnKeyReply:
         """Show the key of this request, with its spending and remaining limits.
 
-        `levels` are the key's member and team, whose limits count as well.
+        `levels` are the key's member and team, whose limits apply as well.
         """
         return await _show_own(services, principal)
 
@@ -228,7 +228,7 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
         )
     if new.tier is not None:
         raise permission_denied("Only an administrator may set a tier.", "tier")
-    # The spending of a key without a team counts for the team that its label names.
+    # If a key has no team, its spending is grouped under the team that its label names.
     for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
         if new.labels.get(name) not in (None, own_value):
             raise permission_denied(

@@ -231,7 +231,7 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 ),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
-                # The route may outlive its first model.
+                # The first model may have retired, while the route still exists.
                 "deprecation_date": None,
                 "expiration_date": None,
                 "successor": None,
@@ -307,7 +307,7 @@ def _created_s(model: ModelSection) -> int:
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
-    """Return the parameters that an endpoint accepts and that its format can carry."""
+    """Return the parameters that an endpoint accepts and that its format has a field for."""
     target = offer.attempt.target
     kind = catalog.models[target.model].kind
     if kind != "chat":

@@ -1,4 +1,4 @@
-"""Bodies and replies on the limits of teams, members and keys, and the search for the tightest
+"""Bodies and replies about the limits of teams, members and keys, and the search for the tightest
 limit.
 """
 
@@ -27,7 +27,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _NO_SETTINGS: Final = frozenset({"id", "limits"})
 
 
-# Plain settings of keys that teams and members have as well, where each may be unset.
+# Plain settings of keys that teams and members have as well; for these, each may be unset.
 _PLAIN: Final = {
     name: setting.offer
     for name, setting in PLAIN_SETTINGS.items()
@@ -251,7 +251,7 @@ def _each(
     level: Level, id_: str, limits: Mapping[Period, int], spending: LevelSpending
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
-        # The counts for a limit that was just set may be missing.
+        # A limit that was just set may not have counts yet.
         if period not in spending.remaining_nano_usd:
             continue
         yield _Left(

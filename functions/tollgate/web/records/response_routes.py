@@ -64,7 +64,9 @@ class InputItems(BaseModel):
 
 
 async def _read_id(request: Request, response_id: str) -> str:
-    """Return the id in a path, unless the path belongs to a route that is not served here."""
+    """Return the id in a path; reply with status 405 if the path belongs to a route that is not
+    served here.
+    """
     if request.scope["path"] in STREAMING_PATHS | UNSERVED:
         raise HTTPException(405)
     return response_id

@@ -1,4 +1,4 @@
-"""Reading of stored turns before a generation, and storing of its response."""
+"""Reads stored turns before a generation, and stores the response after it."""
 
 import asyncio
 import logging
@@ -76,7 +76,7 @@ async def parse_with_turns(
 
 
 class _Reader:
-    """Reads the stored responses that one request names."""
+    """Reads the stored responses that one request refers to."""
 
     def __init__(
         self,
@@ -142,7 +142,9 @@ class _Reader:
 
 
 def _unknown_previous(id_: str) -> RequestError:
-    """Return the refusal with OpenAI's code, upon which clients resend the whole conversation."""
+    """Return the refusal with OpenAI's code; clients that get this code send the whole conversation
+    again.
+    """
     named = f"Previous response with id '{id_}'" if id_ else "Previous response"
     return RequestError(
         ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
@@ -242,8 +244,8 @@ def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
-    # Numbers like `1e999` are read as infinity, which JSON cannot express. Text may contain the
-    # word.
+    # Numbers like `1e999` are read as infinity, which JSON cannot express. The check decodes the
+    # content, because a text may also contain the word.
     if b"Infinity" in content:
         try:
             StoredResponse.from_bytes(content)

@@ -63,7 +63,7 @@ class OAuthRoutes:
         )
 
     async def authorize_device(self, request: Request) -> Response:
-        """Issue codes to a program without a browser (RFC 8628, 3.1)."""
+        """Issue a pair of codes to a program that has no browser (RFC 8628, 3.1)."""
         login = self._services.configured()
         await self._services.read_body(request, _FORM_BYTES_MAX)
         address, most = self._services.paced_address(request), _DEVICES_MAX
