@@ -6,11 +6,12 @@ it gives up every right that it does not need (`confinement.py`).
 """
 
 import codecs
+import encodings
 import math
 import resource
 import sys
 from contextlib import suppress
-from encodings.aliases import aliases
+from pkgutil import iter_modules
 from typing import Final
 
 import msgspec
@@ -57,9 +58,9 @@ def _prepare(request: ReadingRequest) -> None:
         open_ = find_opener(request.media_type)
         if request.media_type.lower().startswith(_WEB_PAGES):
             open_(_SAMPLE_PAGE, request.task)
-            for encoding in set(aliases.values()):
+            for module in iter_modules(encodings.__path__):
                 with suppress(LookupError):
-                    codecs.lookup(encoding)
+                    codecs.lookup(module.name)
     for encoding in _ENCODINGS:
         codecs.lookup(encoding)
 
