@@ -19,7 +19,7 @@ in_parallel := $(MAKE) --no-print-directory -j2
 # much of their time waiting, so three run on two cores; the longest start first.
 on_all_cores := -p xdist.plugin --numprocesses logical --dist loadgroup --no-loadscope-reorder
 with_waits := -p xdist.plugin --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist loadgroup --no-loadscope-reorder
-of_processes := tests/artefact tests/browser tests/functional tests/contract tests/infra tests/conformance tests/live
+of_processes := tests/artefact tests/browser tests/functional tests/contract tests/infra tests/conformance tests/live tests/hostile
 each_night := -m 'nightly or hypothesis' --hypothesis-profile night
 # These tests run with only a function's dependencies, and fail if a provider imports a development
 # library. Other functional tests are left out, because their conftest imports such libraries.

@@ -20,6 +20,7 @@ from bench.figures import (
 )
 from bench.large_catalog import measure_catalogs
 from bench.profile import find_scenario, profile
+from bench.refusals import measure_refusals
 from bench.result import RESULT, write_result
 from bench.rounds import measure_round_trip_s, measure_rounds, run_gateways
 from bench.sizes import measure_sizes
@@ -27,7 +28,7 @@ from bench.starts import compare_starts, measure_starts
 from bench.table import format_table
 from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
-FIGURES = ("requests", "streams", "first-token", "start", "catalog")
+FIGURES = ("requests", "streams", "first-token", "start", "catalog", "refusals")
 # Sizes are not part of a whole run, because they need the artefact, root and control groups.
 _SIZES = "sizes"
 _SCENARIOS_OF = {
@@ -101,6 +102,9 @@ async def _rows(options: argparse.Namespace) -> tuple[list[Row], Samples]:
     if "catalog" in options.figure:
         _tell("large catalogs")
         rows += measure_catalogs(options.rounds)
+    if "refusals" in options.figure:
+        _tell("refused requests")
+        rows += await measure_refusals(options.rounds)
     return rows, samples
 
 

@@ -1,6 +1,8 @@
-"""Lambda entry point of scheduled upkeep: sweeps, maintenance of workspaces, and a nightly audit.
+"""Lambda entry point of scheduled upkeep, which runs the task that an event names.
 
-An event `{"task": "audit"}` runs the audit; any other event runs the sweep and the maintenance.
+`{"task": "audit"}` compares the books, and `{"task": "webhooks"}` sends events. Any other event
+runs the sweep, the maintenance of workspaces and the removal of late uploads. Webhooks have a
+schedule of their own, because receivers decide how long they take.
 """
 
 import asyncio
@@ -16,8 +18,7 @@ from msgspec.structs import asdict
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.rules.reports import BrokenInvariant, MaintenanceReport, WebhookReport
-from tollgate.stores.rules.sweep import SweepReport
+from tollgate.stores.rules.reports import BrokenInvariant, WebhookReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
@@ -32,34 +33,51 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 def handler(event: Mapping[str, object], context: object) -> None:
     """Run the task that the event names."""
-    if event.get("task") == "audit":
-        try:
-            differences = asyncio.run(_audit())
-        except Exception:
-            # A failed audit raises the same alarm as an audit that found a difference.
-            _metrics.add_metric("AuditDifference", MetricUnit.Count, 1)
+    match event.get("task"):
+        case "audit":
+            _run_audit()
+        case "webhooks":
+            hooks = asyncio.run(_send_webhooks())
+            _metrics.add_metric("WebhooksSent", MetricUnit.Count, hooks.sent)
+            _metrics.add_metric("WebhooksFailed", MetricUnit.Count, hooks.failed)
             _metrics.flush_metrics()
-            raise
-        _metrics.add_metric("AuditDifference", MetricUnit.Count, len(differences))
-        for difference in differences:
-            _log.error("the books differ", extra={"fields": asdict(difference)})
-    else:
-        swept, maintained, hooks = asyncio.run(_sweep())
-        _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
-        _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
-        _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
-        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, maintained.failed)
-        _metrics.add_metric("WebhooksSent", MetricUnit.Count, hooks.sent)
-        _metrics.add_metric("WebhooksFailed", MetricUnit.Count, hooks.failed)
+        case _:
+            asyncio.run(_sweep())
+
+
+def _run_audit() -> None:
+    try:
+        differences = asyncio.run(_audit())
+    except Exception:
+        # A failed audit raises the same alarm as an audit that found a difference.
+        _metrics.add_metric("AuditDifference", MetricUnit.Count, 1)
+        _metrics.flush_metrics()
+        raise
+    _metrics.add_metric("AuditDifference", MetricUnit.Count, len(differences))
+    for difference in differences:
+        _log.error("the books differ", extra={"fields": asdict(difference)})
     _metrics.flush_metrics()
 
 
-async def _sweep() -> tuple[SweepReport, MaintenanceReport, WebhookReport]:
+async def _sweep() -> None:
+    """Run the sweep and the maintenance; the metrics of each part leave before the next begins."""
     async with _upkeep() as upkeep:
         swept = await upkeep.sweeper.run()
+        _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
+        _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
+        _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
+        _metrics.flush_metrics()
         maintained = await upkeep.maintenance.run(swept.crowded)
-        # Webhooks come last, so that the events of this run are sent too.
-        return swept, maintained, await upkeep.webhooks.run()
+        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, maintained.failed)
+        _metrics.flush_metrics()
+        if upkeep.late_uploads is not None:
+            removed = await upkeep.late_uploads.remove()
+            _log.info("late uploads removed", extra={"fields": {"objects": removed}})
+
+
+async def _send_webhooks() -> WebhookReport:
+    async with _upkeep() as upkeep:
+        return await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:

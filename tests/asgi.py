@@ -42,12 +42,13 @@ class Exchange:
     @property
     def error(self) -> dict[str, Any]:
         """The error of the one envelope."""
-        assert self.headers["content-type"] == "application/json"
+        assert self.headers["content-type"] in ("application/json", "application/scim+json")
         body = self.json
         if body.get("type") == "error":
             error = body["error"] | {"request_id": body["request_id"]}
         else:
-            [error] = body.values()
+            scim = {"schemas", "status", "detail"} if "schemas" in body else set()
+            [error] = [value for name, value in body.items() if name not in scim]
         # Only the refusal of a limit states which one it was.
         assert set(error) - {"limit"} == {"message", "type", "code", "param", "request_id"}
         assert error["request_id"] == self.headers["x-request-id"]

@@ -167,6 +167,20 @@ def workbook(rows: Iterable[tuple[object, ...]]) -> bytes:
     return content.getvalue()
 
 
+def word_of(body: str) -> bytes:
+    """Return a text of an office program with these elements of WordprocessingML (`w:`)."""
+    namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    content = f'<w:document xmlns:w="{namespace}"><w:body>{body}</w:body></w:document>'
+    return repacked(word(), "word/document.xml", content.encode())
+
+
+def workbook_of(rows: str) -> bytes:
+    """Return a workbook with one sheet of these elements of SpreadsheetML."""
+    namespace = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    content = f'<worksheet xmlns="{namespace}"><sheetData>{rows}</sheetData></worksheet>'
+    return repacked(workbook([("a",)]), "xl/worksheets/sheet1.xml", content.encode())
+
+
 def repacked(archive: bytes, name: str, content: bytes) -> bytes:
     """Return an archive with another content of one entry."""
     made = BytesIO()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,6 +15,7 @@ from tests.scripted import Scripted, answers
 from tests.stores import MemoryStores, Stores, funded_key, memory_stores
 from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
+from tests.watched_ledger import WatchedLedger
 from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
@@ -25,6 +26,7 @@ from tollgate.engine.generate import generate
 from tollgate.engine.replies.kept_answers import AnswerStore
 from tollgate.engine.replies.reply_sink import reply_sink
 from tollgate.engine.replies.sink import ClientGone, EventSink
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.ports.base import Codec, FetchedMedia, MediaFetcher, Provider
@@ -32,7 +34,6 @@ from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.administration import NewKey
-from tollgate.stores.ports.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
 from tollgate.web.generation.entrance import RequestServices
 from tollgate.web.http.cors import WebLimits
@@ -70,49 +71,6 @@ class RecordedJournal:
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
         self.defects.append((error, request_id))
-
-
-class WatchedLedger:
-    """A ledger that can be slow and can fail; `settled` are the records it was asked to keep."""
-
-    def __init__(self, ledger: Ledger, trace: list[str]) -> None:
-        self.settled: list[GenerationRecord] = []
-        self.settle_failure: Exception | None = None
-        self.hold_takes_s = 0.0
-        self.hold_tries = 1
-        self.settle_takes_s = 0.0
-        self._ledger = ledger
-        self._trace = trace
-
-    async def hold(
-        self,
-        principal: Principal,
-        amount_nano_usd: int,
-        first_id: str | None = None,
-        *,
-        meanwhile: Callable[[], None] | None = None,
-        **limits: Any,
-    ) -> Hold:
-        for _ in range(self.hold_tries):
-            if meanwhile is not None:
-                meanwhile()
-            await asyncio.sleep(self.hold_takes_s)
-        hold = await self._ledger.hold(principal, amount_nano_usd, first_id, **limits)
-        self._trace.append("hold")
-        return hold
-
-    async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        self._trace.append("top-up")
-        return await self._ledger.top_up(hold, more_nano_usd)
-
-    async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        self.settled.append(record)
-        await asyncio.sleep(self.settle_takes_s)
-        if self.settle_failure is not None:
-            raise self.settle_failure
-        standing = await self._ledger.settle(hold, record)
-        self._trace.append("settle")
-        return standing
 
 
 @dataclass
@@ -343,6 +301,7 @@ async def house(
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
         ledger=ledger,
+        admissions=stores.admissions,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
@@ -354,6 +313,7 @@ async def house(
         ids=ids,
         journal=journal,
         timing=timing or StreamTiming(),
+        side=SideThread(),
         credits_per_usd=Decimal(1),
     )
     return House(
@@ -382,7 +342,12 @@ def app_over_stores(
     clock = clock or SystemClock()
     ids = IdSource(clock)
     gateway = replace(
-        home.gateway, ledger=stores.ledger, cooldowns=stores.cooldowns, clock=clock, ids=ids
+        home.gateway,
+        ledger=stores.ledger,
+        admissions=stores.admissions,
+        cooldowns=stores.cooldowns,
+        clock=clock,
+        ids=ids,
     )
     front = replace(home.front, keys=stores.keys, clock=clock, ids=ids)
     return chat_app(front, Always(gateway), WebLimits(), answers=answers)

@@ -1,5 +1,6 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
-from tests.memory.people import MemoryMemberStore, MemoryTeamStore
+from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAccessLog,
+    MemoryAdmissions,
     MemoryAuditLog,
     MemoryCooldownStore,
     MemoryGenerationStore,
@@ -34,9 +36,11 @@ from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.admissions import DynamoAdmissions
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
@@ -54,7 +58,7 @@ from tollgate.stores.ports.administration import (
     NewKey,
     StatementStore,
 )
-from tollgate.stores.ports.base import CooldownStore, Hold, Ledger
+from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
@@ -66,6 +70,8 @@ from tollgate.stores.rules.key_names import choose_free_name
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0
+# Shorter ones are pauses between attempts.
+LONG_SLEEP_S = 5.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
 RETENTION_S = 30 * DAY_S
@@ -87,6 +93,25 @@ class HandClock:
 
     async def sleep(self, delay_s: float) -> None:
         self.now += delay_s
+
+
+class HaltedClock:
+    """Another clock, on which nobody wakes from a long sleep until `going` is set."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self._clock = clock
+        self.going = asyncio.Event()
+
+    def now_s(self) -> float:
+        return self._clock.now_s()
+
+    def monotonic_s(self) -> float:
+        return self._clock.monotonic_s()
+
+    async def sleep(self, delay_s: float) -> None:
+        if delay_s >= LONG_SLEEP_S:
+            await self.going.wait()
+        await self._clock.sleep(delay_s)
 
 
 class GrammarChecked:
@@ -113,6 +138,7 @@ class Stores:
     """One set of stores over the same books."""
 
     ledger: Ledger
+    admissions: Admissions
     keys: KeyStore
     credits: CreditStore
     generations: GenerationStore
@@ -171,6 +197,7 @@ class MemoryStores(Stores):
     webhooks: MemoryWebhookStore
     teams: MemoryTeamStore
     members: MemoryMemberStore
+    sessions: MemorySessionStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -216,9 +243,11 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     """Fresh books in memory."""
     clock = clock or HandClock()
     books, ids = MemoryBooks(), IdSource(clock)
+    keys = MemoryKeyStore(books, ids, clock, PREFIX)
     return MemoryStores(
         ledger=MemoryLedger(books, ids, clock),
-        keys=MemoryKeyStore(books, ids, clock, PREFIX),
+        admissions=MemoryAdmissions(books, clock),
+        keys=keys,
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
@@ -231,14 +260,25 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         webhooks=MemoryWebhookStore(books, ids, clock),
         teams=MemoryTeamStore(books, ids, clock),
         members=MemoryMemberStore(books, ids, clock),
+        sessions=MemorySessionStore(books, ids, clock, keys, PREFIX),
     )
 
 
 def dynamo_stores(
-    client: AwsCaller, tables: Tables, clock: TestClock, ids: IdSource | None = None
+    client: AwsCaller,
+    tables: Tables,
+    clock: TestClock,
+    ids: IdSource | None = None,
+    *,
+    settlements: Settlements | None = None,
 ) -> DynamoStores:
-    """Stores over tables that exist; several sets are several processes."""
+    """Stores over tables that exist; several sets are several processes.
+
+    Nothing is settled later by a clock that sleepers move: they would move it by minutes.
+    """
     ids = ids or IdSource(clock)
+    patient = HaltedClock(clock) if isinstance(clock, HandClock) else clock
+    settlements = settlements or Settlements(patient, ids)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
@@ -250,7 +290,8 @@ def dynamo_stores(
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, clock=clock)
     return DynamoStores(
-        ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
+        ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
+        admissions=DynamoAdmissions(client, tables.ledger, clock),
         keys=keys,
         teams=DynamoTeamStore(client, tables, generations, ids=ids, clock=clock),
         members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),

@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from tollgate.core.networks import parse_networks
 from tollgate.core.secret import KeyVariables
 
 
@@ -16,6 +17,12 @@ def _separated(value: object) -> object:
     return tuple(name for part in value.split(",") if (name := part.strip()))
 
 
+def _check_network(text: str) -> str:
+    parse_networks(text)
+    return text
+
+
+_Network = Annotated[str, AfterValidator(_check_network)]
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
@@ -50,7 +57,7 @@ class Settings(BaseSettings):
     objects_bucket: str | None = None
     """Bucket for stored responses, content and exports."""
     objects_folder: Path | None = None
-    """Folder used instead of the bucket on a machine without one."""
+    """Folder that replaces the bucket on a machine that has no bucket."""
     s3_endpoint_url: str | None = None
     daily_export: bool = False
     """True makes the roll-up write each closed day as tables to `exports/` in the object store."""
@@ -58,6 +65,8 @@ class Settings(BaseSettings):
     """Bucket, best with Object Lock, for the sealed days of the audit log."""
     reader_function: str | None = None
     """Lambda function that reads documents; if unset, only models that read them serve."""
+    reader_isolates_tenants: bool = False
+    """True if that function has Lambda's tenant isolation mode, and needs each caller's tenant."""
     lambda_endpoint_url: str | None = None
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
     """The size limit of an uploaded file."""
@@ -65,6 +74,8 @@ class Settings(BaseSettings):
     """The maximum number of files that a workspace may store."""
     workspace_file_bytes_max: int = Field(default=100 * 1024**3, gt=0)
     """The maximum size of all files that a workspace may store."""
+    unfunded_file_bytes_max: int = Field(default=100 * 1024**2, gt=0)
+    """The maximum size of all files that a workspace without credit may store."""
     key_files_max: int = Field(default=5_000, gt=0)
     """The maximum number of files that one key may store."""
     key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)
@@ -84,6 +95,8 @@ class Settings(BaseSettings):
     """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
+    trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
+    """Addresses or networks of proxies, separated by commas, whose `X-Forwarded-For` is read."""
     record_days: int = Field(default=30, ge=30, le=3650)
     """Days for which generation records are stored. A roll-up closes each day within four weeks;
     with fewer than 30 days, records could expire before their day is closed.

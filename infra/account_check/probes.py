@@ -16,10 +16,11 @@ from tollgate.cli.stack.probe import Probe, StreamSeen, Unreachable
 from tollgate.core.clock import Clock
 
 _PROMPT: Final = "Write the numbers from one to forty as words."
-# Lambda's control plane is eventually consistent, and logs become searchable after some seconds.
+# Lambda's control plane is eventually consistent, and logs become searchable only after a few
+# seconds.
 _PATIENCE_S: Final = 90.0
 _EVERY_S: Final = 3.0
-# A process logs a missing secret only once, so that the log line may be old.
+# A process logs a missing secret only once, so the log line may be old.
 _LOGS_BACK_S: Final = 3600.0
 # While a process is frozen between requests, DynamoDB and providers close idle connections.
 PAUSES_S: Final = (20.0, 120.0, 400.0)
@@ -69,7 +70,7 @@ THAW: Final = Question(
 TRAILERS: Final = Question(
     name="error trailers",
     expected="not forwarded: clients learn of a failure only in-band",
-    otherwise="write a decision that supersedes 105; a client may then read the trailers as well",
+    otherwise="write a decision that supersedes 105; clients can then read the trailers as well",
 )
 
 
@@ -158,7 +159,7 @@ async def end_with_trailers(subject: Subject) -> Verdict:
     async with trailers_stack(subject.formation, f"{subject.stack}-account-check") as url:
         began_s = subject.clock.monotonic_s()
         end = await read_stream_end(url)
-        # API Gateway refuses requests to a new stage with status 403 for some seconds.
+        # API Gateway refuses requests to a new stage with status 403 for a few seconds.
         while end is StreamEnd.ABSENT and _waits(subject.clock, began_s):
             await subject.clock.sleep(_EVERY_S)
             end = await read_stream_end(url)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 _FOLDER: Final = Path(__file__).parent
 _TIMEOUT_S: Final = 60.0
-# Up to ten minutes, although the creation takes about one.
+# The time limit is ten minutes, although the creation takes about one minute.
 _POLLING: Final = {"Delay": 5, "MaxAttempts": 120}
 _SIZE: Final = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
 

@@ -1,7 +1,7 @@
 """A Lambda function that answers every event with a stream that ends with error trailers.
 
-This module replaces Lambda's runtime client, which imports it. The module is deployed as text, so
-that it imports only the standard library and is shorter than 4,096 characters.
+This module replaces Lambda's runtime client, which imports it. The module is deployed as inline
+text, so it may import only the standard library and must be shorter than 4,096 characters.
 """
 
 import base64

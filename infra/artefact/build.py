@@ -31,7 +31,7 @@ class Function:
     module: str
     """Entry module in functions/."""
     beside: tuple[str, ...] = ()
-    """Files and folders in functions/ that are not Python but needed."""
+    """Files and folders in functions/ that the function needs besides Python modules."""
     calls_providers: bool = False
     """True if the function calls providers, and so needs the packages for their `auth`."""
     serves_openapi: bool = False
@@ -62,7 +62,7 @@ FUNCTIONS: Final = {
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
     """Fill the empty folder `output`; raise InvalidRouting or InvalidSignIn for invalid files.
 
-    The sign-in file is next to the routing file.
+    The sign-in file, if there is one, is next to the routing file.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
     closure = find_closure(source, [function.module])

@@ -1,4 +1,6 @@
-"""Compilation to bytecode, because processes cannot store it in Lambda's read-only /var/task."""
+"""Compilation to bytecode, because a running process cannot store bytecode in Lambda's read-only
+/var/task.
+"""
 
 import subprocess
 from collections.abc import Iterable
@@ -11,8 +13,8 @@ def compile_all(python: str, root: Path, places: Iterable[Path]) -> None:
     Unchecked hashes keep the bytecode valid, since Lambda may change the modification times of
     sources. Sources are shipped too, since an interpreter of another version ignores the bytecode.
     """
-    # One process compiles in a fixed order, because bytecode depends on strings that the compiler
-    # has interned before.
+    # A single process compiles all files in a fixed order, because bytecode depends on the strings
+    # that the compiler has interned earlier.
     subprocess.run(
         [
             *(python, "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"),

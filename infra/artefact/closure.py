@@ -1,7 +1,7 @@
 """Search for all modules that an entry file can import, in sources and without importing them.
 
-Imports inside functions and dotted names count. Only reached modules are shipped, so that the
-command line and the checks of routing.yaml are left out without a list of exclusions.
+Imports inside functions and dotted names count. Only modules that are reached are shipped.
+Therefore the command line and the checks of routing.yaml are left out without a list of exclusions.
 """
 
 import ast
@@ -12,7 +12,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """The reached files in a folder, and the names of reached modules outside the folder."""
+    """The files in a folder that are reached, and the names of reached modules outside the
+    folder.
+    """
 
     files: frozenset[Path]
     elsewhere: frozenset[str]

@@ -13,7 +13,7 @@ _PROBE: Final = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class NoInterpreter(Exception):
-    """An interpreter that does not run or has another version."""
+    """Raised for an interpreter that does not run or has another version."""
 
 
 def find_lambda_python(named: str | None) -> str | None:
@@ -25,8 +25,8 @@ def find_lambda_python(named: str | None) -> str | None:
         if _version(named) != VERSION:
             raise NoInterpreter(f"{named} does not run as Python {VERSION}")
         return named
-    # A name on PATH proves nothing, because pyenv also has shims for unselected versions. A version
-    # that pyenv has installed but not selected can be run by its path.
+    # A command on PATH may not run, because pyenv also puts shims for unselected versions there. A
+    # version that pyenv has installed but not selected can be run by its path.
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
     return next(

@@ -10,8 +10,8 @@ from typing import Final
 from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
-# Packages of which only reached modules are shipped, without their requirements. Service models in
-# botocore would add 26 MB.
+# Packages of which only the modules that are reached are shipped, without the packages'
+# requirements. Service models in botocore would add 26 MB.
 _BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
 # Data files that a package reads. Functions use aioboto3 only for S3, which needs the model of S3
 # and the certificate authorities for its hosts.
@@ -31,13 +31,13 @@ _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
 # file of certificate authorities.
 _PROBED: Final = frozenset({"certifi", "cryptography"})
 # Unused files. trafilatura needs babel's locale data (10 MB) only for crawls in one language.
-# Functions neither open WebSockets, for which aiohttp has a compiled reader of 2 MB, nor serve with
-# aiohttp.
+# Functions do not open WebSockets, for which aiohttp has a compiled reader of 2 MB, and do not use
+# aiohttp as a server.
 _UNUSED: Final = (
     *("aiohttp/_websocket/reader_c.", "aiohttp/web", "aiohttp/worker."),
     *("aiohttp/pytest_plugin.", "aiohttp/test_utils.", "babel/locale-data/"),
 )
-# The extras in a requirement, and the extra on which a requirement depends.
+# Patterns for the extras in a requirement, and for the extra on which a requirement depends.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
 _OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})

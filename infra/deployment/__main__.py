@@ -14,6 +14,8 @@ from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 from infra.deployment.next_steps import next_steps
 from infra.deployment.stages import (
     ALARM_EMAIL,
+    READERS,
+    READERS_UNRESERVED_MIN,
     TABLE_PROTECTION,
     InvalidAnswer,
     Stage,
@@ -77,7 +79,7 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
 @click.option("--region", default="", help="Same as for `prepare`.")
 @click.pass_obj
 def apply(config: Path, stage: str, region: str) -> None:
-    """Show the change set, deploy the build, publish routing.yaml and print the next steps."""
+    """Show the change set, deploy the build, publish routing.yaml, and print the next steps."""
     try:
         chosen = read_stage(config.read_text(), stage)
         found = _decide_region(chosen, region)
@@ -95,10 +97,15 @@ def apply(config: Path, stage: str, region: str) -> None:
     command += ["--stack-name", chosen.stack, "--region", found]
     # On a terminal, SAM shows the change set and asks for confirmation.
     command += ["--confirm-changeset"] if sys.stdin.isatty() else []
+    decided = []
     if is_first and not chosen.states_protection:
         # If the creation of the stack fails, CloudFormation must be able to delete the tables.
-        overrides = (*(chosen.overrides or ()), f"{TABLE_PROTECTION}=false")
-        command += ["--parameter-overrides", *overrides]
+        decided.append(f"{TABLE_PROTECTION}=false")
+    if not _can_reserve_readers(account, chosen):
+        click.echo(f"This account has too little Lambda concurrency to reserve any: {READERS}=none")
+        decided.append(f"{READERS}=none")
+    if decided:
+        command += ["--parameter-overrides", *(chosen.overrides or ()), *decided]
     _run(command)
     try:
         if sys.stdin.isatty() and account.discard_change_sets(chosen.stack, but=of_others):
@@ -111,6 +118,18 @@ def apply(config: Path, stage: str, region: str) -> None:
     routing = compile_catalog(_ROOT / "routing.yaml").routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
     click.echo(next_steps(chosen.stack, found, missing))
+
+
+def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
+    """Return whether Lambda admits the template's reservation, or the stage decides it itself."""
+    try:
+        stated = account.parameter(stage.stack, READERS)
+        if stage.states_readers or stated not in (None, "none"):
+            return True
+        return account.unreserved_concurrency() >= READERS_UNRESERVED_MIN
+    except AccountError:
+        # Without permission to look, CloudFormation decides.
+        return True
 
 
 def _protect_tables(account: AwsAccount, stage: Stage) -> None:

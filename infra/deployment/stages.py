@@ -9,13 +9,18 @@ from msgspec import Struct
 
 ALARM_EMAIL: Final = "AlarmEmail"
 TABLE_PROTECTION: Final = "TableDeletionProtection"
+READERS: Final = "ReaderReservedConcurrency"
+# The template reserves 20 environments for the reader. Lambda refuses reservations that leave fewer
+# than 100 to other functions, and a new account has 10 in all.
+# https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html (2026-11-27)
+READERS_UNRESERVED_MIN: Final = 120
 # Matching values need no escapes in TOML strings or in SAM's parameter overrides.
 _REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
 
 class InvalidAnswer(ValueError):
-    """An invalid region, address or stage."""
+    """Raised for an invalid region, address or stage."""
 
 
 class Stage(Struct, frozen=True, kw_only=True):
@@ -32,6 +37,11 @@ class Stage(Struct, frozen=True, kw_only=True):
     def states_protection(self) -> bool:
         """True if the stage's parameters state the protection of its tables."""
         return any(TABLE_PROTECTION in override for override in self.overrides or ())
+
+    @property
+    def states_readers(self) -> bool:
+        """True if the stage's parameters state the reader's concurrency."""
+        return any(READERS in override for override in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:

@@ -29,5 +29,5 @@ def test_the_sweeper_runs_from_its_artefact_and_counts_what_it_found(
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    metrics = json.loads(result.stdout.splitlines()[-1])
+    metrics = json.loads(result.stdout.splitlines()[0])
     assert metrics["HoldsFound"] == [0.0]

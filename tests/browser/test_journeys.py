@@ -36,6 +36,17 @@ def test_somebody_signs_in_by_the_issuer_works_and_signs_out(
     assert api.get("session", headers=bearer).status_code == 401
 
 
+def test_c91_a_person_ends_a_session_of_their_own(visitor: Visitor, api: httpx2.Client) -> None:
+    page, path = visitor.page, f"members/{ANA['email']}/sessions"
+    visitor.sign_in_by_issuer(ANA["sub"])
+    first, *others = api.get(path).json()["data"]
+    visitor.open("teams")
+    page.get_by_role("button", name=f"Sessions … {ANA['email']}").click()
+    page.get_by_role("button", name=f"End the session {first['id']}").click()
+    page.get_by_role("button", name=f"End the session {first['id']}").wait_for(state="detached")
+    assert api.get(path).json()["data"] == others
+
+
 def test_a_sign_in_that_was_not_begun_in_this_tab_is_refused(visitor: Visitor) -> None:
     visitor.page.goto(f"{visitor.host}/console/?code=stolen&state=forged")
     visitor.page.get_by_text("This sign-in was not begun in this tab.").wait_for()

@@ -66,13 +66,13 @@ class MemoryDynamo:
         self.calls: Counter[str] = Counter()
         self.tables: dict[str, dict[tuple[str, str], _Stored]] = {}
         self._random = random
-        self._latency_s = latency_s
+        self.latency_s = latency_s
 
     async def call(
         self, operation: str, payload: Mapping[str, Any], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
         for attempt in range(1, attempts_max + 1):
-            await asyncio.sleep(self._latency_s)
+            await asyncio.sleep(self.latency_s)
             self.calls[operation] += 1
             try:
                 reply: AwsReply = getattr(self, _method_of(operation))(payload)

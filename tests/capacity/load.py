@@ -22,6 +22,7 @@ from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.settlements import SETTLED_WITHIN_S, Settlements
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.people.level_items import slices_of
@@ -97,8 +98,9 @@ class Outcome:
     grown: list[tuple[float, int]] = field(default_factory=list)
     # Second and number of slices of the team, each time it got more.
     sliced: list[tuple[float, int]] = field(default_factory=list)
-    # Holds of any item that are left when all answers have ended, and once they were swept.
+    # Holds of any item that are left when all answers have ended, a minute later, and once swept.
     left_held: int = 0
+    left_a_minute: int = 0
     left_swept: int = 0
     differences: Sequence[object] = ()
 
@@ -171,6 +173,8 @@ class CapacityRun:
         self.outcome.left_held = self._count_holds()
         self.partitions.limited = False
         stores, _ = self.processes[0]
+        await asyncio.sleep(SETTLED_WITHIN_S + 1)
+        self.outcome.left_a_minute = self._count_holds()
         await asyncio.sleep(_SWEPT_AFTER_S)
         await stores.sweeper.run()
         self.outcome.left_swept = self._count_holds()
@@ -210,6 +214,7 @@ class CapacityRun:
             Wallets(client, tables.ledger),
             KeyStates(client, tables.ledger, clock),
             generations,
+            Settlements(clock, self._ids),
             ids=self._ids,
             clock=clock,
         )

@@ -21,6 +21,7 @@ from tollgate.stores.files.uploads import DynamoUploadStore
 CAPS = FileCaps(
     file_bytes_max=1_000,
     workspace=FileCap(files_max=40, bytes_max=4_000),
+    unfunded=FileCap(files_max=40, bytes_max=4_000),
     key=FileCap(files_max=30, bytes_max=3_000),
 )
 NEW = NewFile(

@@ -16,8 +16,8 @@ from tests.contract.files import CAPS, NEW, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files.stored import FileUsage, NewFile, SignedUpload
-from tollgate.stores.files.bucket import UPLOAD_S, BucketFiles
+from tollgate.core.files.stored import UPLOAD_S, FileUsage, NewFile, SignedUpload
+from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.files.local_uploads import LocalUploads
@@ -37,13 +37,13 @@ async def bucket(moto_url: str) -> AsyncIterator[BucketFiles]:
     await store.close()
 
 
-async def send(upload: SignedUpload, content: bytes) -> None:
+async def send(upload: SignedUpload, content: bytes, *, status: int = 200) -> None:
     """Send a content as a client that holds the address does; moto checks no signature."""
 
     def put() -> None:
-        headers = {name: upload.headers[name] for name in ("content-type",)}
+        headers = {name: upload.headers[name] for name in ("content-type", "if-none-match")}
         reply = httpx2.put(upload.url, content=content, headers=headers)
-        assert reply.status_code == 200, reply.text
+        assert reply.status_code == status, reply.text
 
     await asyncio.to_thread(put)
 
@@ -62,9 +62,13 @@ async def test_c70_an_announced_file_is_found_once_its_content_has_arrived(
 ) -> None:
     store = file_store(dynamo, bucket)
     id_, upload = await announce(store)
-    assert upload.headers == {"content-length": "100", "content-type": "application/pdf"}
+    assert upload.headers == {
+        "content-length": "100",
+        "content-type": "application/pdf",
+        "if-none-match": "*",
+    }
     for signed in (
-        "X-Amz-SignedHeaders=content-length%3Bcontent-type%3Bhost",
+        "X-Amz-SignedHeaders=content-length%3Bcontent-type%3Bhost%3Bif-none-match&",
         "X-Amz-Expires=3600",
     ):
         assert signed in upload.url
@@ -84,7 +88,7 @@ async def test_c70_an_announced_file_is_found_once_its_content_has_arrived(
     assert found is not None
     assert (found.size_bytes, found.head) == (100, PDF[:10])
     # Who still has the address changes nothing.
-    await send(upload, b"x" * 100)
+    await send(upload, b"x" * 100, status=412)
     assert await store.get("acme", id_) == file
     found = await bucket.get_head(object_of(file), 10)
     assert found is not None
@@ -187,7 +191,8 @@ async def test_c70_a_host_without_a_bucket_takes_contents_itself(
     assert file is not None
     assert (file.media_type, file.size_bytes) == ("application/pdf", len(PDF))
     left = await asyncio.to_thread(lambda: [it for it in tmp_path.rglob("*") if it.is_file()])
-    assert left == [tmp_path / object_of(file)]
+    assert sorted(left) == [tmp_path / object_of(file), tmp_path / awaited_object_of(file)]
+    assert await asyncio.to_thread((tmp_path / awaited_object_of(file)).read_bytes) == b""
 
 
 @pytest.mark.parametrize("token", ["", ".", "e30.00", "é", "a" * 5_000])

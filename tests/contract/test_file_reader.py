@@ -98,7 +98,7 @@ async def test_c70_a_content_that_was_sent_is_moved_by_the_request_that_names_it
     assert again is not None
     assert (again.media_type, again.size_bytes) == ("application/pdf", len(PDF))
     # Who still has the address changes nothing.
-    await send(upload, PDF.replace(b"1.7", b"1.4"))
+    await send(upload, PDF.replace(b"1.7", b"1.4"), status=412)
     assert await reader.read(again.place) == PDF
     assert await files.get("acme", id_) is not None
 

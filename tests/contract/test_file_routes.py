@@ -136,6 +136,9 @@ async def test_c70_a_file_is_uploaded_shown_listed_downloaded_and_deleted(desk: 
     content = await desk.call("GET", f"/{file['id']}/content")
     assert (content.status, content.body) == (200, b"some text")
     assert content.headers["content-type"].startswith("text/html")
+    document = (await desk.api("GET", "/v1/openapi.json")).json
+    described = document["paths"]["/v1/files/{file_id}/content"]["get"]["responses"]["200"]
+    assert [*described["content"]] == ["*/*"]
     assert content.headers["content-disposition"].startswith("attachment; filename*=utf-8''Gr%C3")
     assert content.headers["x-content-type-options"] == "nosniff"
 

@@ -15,14 +15,13 @@ from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.aws.items import LevelItem
 from tollgate.stores.aws.tables import level_row_key
 from tollgate.stores.ports.administration import NewKey
-from tollgate.stores.ports.people import SESSION_S_MAX
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 ACME = "acme"
 ANA = "ana@example.com"
 
 
-async def _actions(stores: DynamoStores) -> list[tuple[str, str]]:
+async def actions_of(stores: DynamoStores) -> list[tuple[str, str]]:
     wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now) + 1)
     page = await stores.audit_log.page(ACME, wanted, limit=100)
     # The clock stands, so that the order of entries is chance.
@@ -34,7 +33,7 @@ async def _team(stores: DynamoStores, name: str = "search", **settings: object) 
     assert made is not None
 
 
-async def _member(stores: DynamoStores, name: str = ANA, **settings: object) -> None:
+async def add_member(stores: DynamoStores, name: str = ANA, **settings: object) -> None:
     made = await stores.members.create(ACME, name, MemberSettings(**settings), by=TESTER)  # type: ignore[arg-type]
     assert made is not None
 
@@ -58,7 +57,7 @@ async def test_a_team_is_made_once_and_every_change_has_an_entry(dynamo: DynamoS
     assert gone.deleted_s == int(dynamo.clock.now)
     assert await dynamo.teams.create(ACME, "search", LevelSettings(), by=TESTER) is None
     assert await dynamo.teams.change(ACME, "search", lambda it: it, by=TESTER) is None
-    assert await _actions(dynamo) == [
+    assert await actions_of(dynamo) == [
         ("team.change", "search"),
         ("team.create", "search"),
         ("team.delete", "search"),
@@ -68,7 +67,7 @@ async def test_a_team_is_made_once_and_every_change_has_an_entry(dynamo: DynamoS
 async def test_lists_of_people_come_in_pages_in_the_order_of_ids(dynamo: DynamoStores) -> None:
     for name in ("c", "a", "b"):
         await _team(dynamo, name)
-        await _member(dynamo, f"{name}@x")
+        await add_member(dynamo, f"{name}@x")
     first = await dynamo.teams.list(ACME, limit=2)
     assert [team.id for team in first.found] == ["a", "b"]
     rest = await dynamo.teams.list(ACME, after=first.next, limit=2)
@@ -84,7 +83,7 @@ async def test_lists_of_people_come_in_pages_in_the_order_of_ids(dynamo: DynamoS
 async def test_a_team_is_kept_while_keys_or_members_belong_to_it(dynamo: DynamoStores) -> None:
     await _team(dynamo)
     await _team(dynamo, "other")
-    await _member(dynamo, team_id="search")
+    await add_member(dynamo, team_id="search")
     new = NewKey(workspace_id=ACME, label="a", team_id="search")
     key = (await dynamo.keys.create(new, by=TESTER)).summary
 
@@ -103,7 +102,7 @@ async def test_a_team_is_kept_while_keys_or_members_belong_to_it(dynamo: DynamoS
 async def test_a_key_belongs_only_to_whom_there_is(dynamo: DynamoStores, field: str) -> None:
     await _team(dynamo, "gone")
     await dynamo.teams.delete(ACME, "gone", by=TESTER)
-    await _member(dynamo, "gone")
+    await add_member(dynamo, "gone")
     await dynamo.members.remove(ACME, "gone", by=TESTER)
     for name in ("gone", "unknown", "no#id"):
         new = replace(NewKey(workspace_id=ACME, label="a"), **{field: name})
@@ -114,7 +113,7 @@ async def test_a_key_belongs_only_to_whom_there_is(dynamo: DynamoStores, field: 
 
 async def test_a_principal_has_what_its_member_and_its_team_give_it(dynamo: DynamoStores) -> None:
     await _team(dynamo, tier="gold", models=("a/*",), concurrency=3)
-    await _member(dynamo, team_id="search", role="viewer")
+    await add_member(dynamo, team_id="search", role="viewer")
     new = NewKey(workspace_id=ACME, label="a", member_id=ANA, labels={"team": "by hand"})
     created = await dynamo.keys.create(new, by=TESTER)
 
@@ -132,7 +131,7 @@ async def test_c60_a_removed_member_is_refused_by_another_process_within_five_se
     dynamo: DynamoStores,
 ) -> None:
     await _team(dynamo)
-    await _member(dynamo, team_id="search", role="developer")
+    await add_member(dynamo, team_id="search", role="developer")
     created = await dynamo.keys.create(
         NewKey(workspace_id=ACME, label="a", member_id=ANA), by=TESTER
     )
@@ -158,7 +157,7 @@ async def test_c60_a_tombstone_above_a_key_refuses_the_key(
 ) -> None:
     """A team with keys is not deleted, but what authentication reads decides."""
     await _team(dynamo)
-    await _member(dynamo, team_id="search")
+    await add_member(dynamo, team_id="search")
     new = NewKey(workspace_id=ACME, label="a", member_id=ANA)
     secret = (await dynamo.keys.create(new, by=TESTER)).secret
     await dynamo.keys.authenticate(secret)
@@ -191,79 +190,17 @@ async def test_c60_a_member_who_is_removed_meanwhile_gets_no_session(dynamo: Dyn
                 assert await dynamo.members.remove(ACME, ANA, by=TESTER)
             return await dynamo.client.call(operation, payload, attempts_max=attempts_max)
 
-    await _member(dynamo)
+    await add_member(dynamo)
     removing = Removing()
     stores = dynamo_stores(removing, dynamo.tables, dynamo.clock)
     assert await stores.sessions.open(ACME, ANA, lifetime_s=600, by=TESTER) is None
     assert removing.removed
-    assert ("session.open", ANA) not in await _actions(dynamo)
+    assert ("session.open", ANA) not in await actions_of(dynamo)
 
 
-async def test_a_session_has_the_role_of_its_member_and_ends(dynamo: DynamoStores) -> None:
-    await _member(dynamo, role="admin")
-    first = await dynamo.sessions.open(ACME, ANA, lifetime_s=60, by=TESTER)
-    second = await dynamo.sessions.open(ACME, ANA, lifetime_s=90_000, by=TESTER)
-    assert first is not None
-    assert second is not None
-    # Sign-ins leave one key, by which all of them spend.
-    assert first.key_id == second.key_id
-    assert [name.label for name in await dynamo.keys.names(ACME)] == [f"session:{ANA}"]
-    assert second.expires_s == int(dynamo.clock.now) + SESSION_S_MAX
-
-    principal = await dynamo.keys.authenticate(first.secret)
-    assert (principal.role, principal.session, principal.member_id) == ("admin", True, ANA)
-    assert principal.key_id == first.key_id
-
-    demote = await dynamo.members.change(
-        ACME, ANA, lambda it: replace(it, role="viewer"), by=TESTER
-    )
-    assert demote is not None
-    dynamo.clock.now += 5.0
-    assert (await dynamo.keys.authenticate(first.secret)).role == "viewer"
-
-    assert await dynamo.sessions.close(second.secret, by=TESTER) is True
-    assert await dynamo.sessions.close(second.secret, by=TESTER) is False
-    with pytest.raises(AccessError):
-        await dynamo.keys.authenticate(second.secret)
-    dynamo.clock.now += 55.0
-    with pytest.raises(AccessError):
-        await dynamo.keys.authenticate(first.secret)
-    assert await _actions(dynamo) == [
-        ("key.create", first.key_id),
-        ("member.change", ANA),
-        ("member.create", ANA),
-        ("session.close", ANA),
-        ("session.open", ANA),
-        ("session.open", ANA),
-    ]
-
-
-async def test_a_disabled_session_key_refuses_every_session(dynamo: DynamoStores) -> None:
-    await _member(dynamo)
-    session = await dynamo.sessions.open(ACME, ANA, lifetime_s=60, by=TESTER)
-    assert session is not None
-    await dynamo.keys.change(ACME, session.key_id, lambda it: replace(it, disabled=True), by=TESTER)
-    with pytest.raises(AccessError):
-        await dynamo.keys.authenticate(session.secret)
-
-
-async def test_a_session_needs_a_member_and_a_lifetime(dynamo: DynamoStores) -> None:
-    assert await dynamo.sessions.open(ACME, "nobody", lifetime_s=60, by=TESTER) is None
-    assert await dynamo.sessions.open(ACME, "no#id", lifetime_s=60, by=TESTER) is None
-    await _member(dynamo)
-    with pytest.raises(RequestError) as refused:
-        await dynamo.sessions.open(ACME, ANA, lifetime_s=0, by=TESTER)
-    assert refused.value.param == "lifetime_s"
-    new = NewKey(workspace_id=ACME, label="a")
-    secret = (await dynamo.keys.create(new, by=TESTER)).secret
-    # A key is not signed out of.
-    assert await dynamo.sessions.close(secret, by=TESTER) is False
-    assert (await dynamo.keys.authenticate(secret)).role == "inference"
-
-
-async def test_an_identity_signs_in_as_one_member(dynamo: DynamoStores) -> None:
+async def test_an_identity_signs_in_as_oneadd_member(dynamo: DynamoStores) -> None:
     subject = "https://issuer.example 7f1"
-    await _member(dynamo)
+    await add_member(dynamo)
     assert await dynamo.members.find_by_subject(ACME, subject) is None
     linked = await dynamo.members.link(ACME, ANA, subject, by=TESTER)
     assert linked is not None
@@ -271,7 +208,7 @@ async def test_an_identity_signs_in_as_one_member(dynamo: DynamoStores) -> None:
     assert await dynamo.members.find_by_subject(ACME, subject) == linked
     # Neither has the identity another member, nor the member another identity.
     assert await dynamo.members.link(ACME, ANA, "https://issuer.example 8", by=TESTER) is None
-    await _member(dynamo, "bo")
+    await add_member(dynamo, "bo")
     assert await dynamo.members.link(ACME, "bo", subject, by=TESTER) is None
     taken = await dynamo.members.create(ACME, "cy", MemberSettings(), subject=subject, by=TESTER)
     assert taken is None
@@ -290,8 +227,8 @@ async def test_a_workspace_keeps_an_owner(honest: DynamoStores, way: str) -> Non
         )
 
     for name in ("ana", "bo"):
-        await _member(dynamo, name, role="owner")
-    await _member(dynamo, "cy", role="admin")
+        await add_member(dynamo, name, role="owner")
+    await add_member(dynamo, "cy", role="admin")
     # Both at once: one of them stays.
     outcomes = await asyncio.gather(leave("ana"), leave("bo"), return_exceptions=True)
     [refused] = [it for it in outcomes if isinstance(it, BaseException)]

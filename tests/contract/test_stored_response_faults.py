@@ -3,6 +3,7 @@
 Keeps C80, C90.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -118,3 +119,31 @@ async def test_c80_c90_a_deletion_is_an_entry_of_its_workspace(
     wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now_s()) + 1, target=f"resp_{id_}")
     page = await stores.audit_log.page("acme", wanted, limit=10)
     assert [(it.action, it.target) for it in page.found] == [("response.delete", f"resp_{id_}")]
+
+
+async def test_c80_c90_many_deletions_of_one_response_at_once_are_one(
+    stores: MemoryStores | DynamoStores, audited: ResponseStore, log: ObjectContentLog
+) -> None:
+    id_ = IdSource(HandClock()).new_id()
+    await log.keep("acme", id_, b"{}", days=30)
+    deleted = await asyncio.gather(*(audited.delete("acme", id_, by=TESTER) for _ in range(24)))
+    assert deleted.count(True) == 1
+    assert await audited.get("acme", id_) is None
+    wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now_s()) + 1, target=f"resp_{id_}")
+    assert len((await stores.audit_log.page("acme", wanted, limit=50)).found) == 1
+
+
+async def test_c80_a_deletion_whose_process_was_killed_is_ended_by_the_next_one(
+    dynamo: DynamoStores, log: ObjectContentLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = IdSource(HandClock()).new_id()
+    responses = AuditedResponses(
+        dynamo.client, dynamo.tables, log, ids=IdSource(dynamo.clock), clock=dynamo.clock
+    )
+    await log.keep("acme", id_, b"{}", days=30)
+    with monkeypatch.context() as killed:
+        killed.setattr(log, "delete", None)
+        with pytest.raises(TypeError):
+            await responses.delete("acme", id_, by=TESTER)
+    assert await responses.delete("acme", id_, by=TESTER) is False
+    assert await responses.get("acme", id_) is None

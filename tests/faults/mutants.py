@@ -222,7 +222,7 @@ ROUND_MUTANTS: Final = (
         name="a round that ends is the answer",
         shown_by="is left while a tool runs",
         path="engine/rounds/round_relay.py",
-        text="                # Only the end of the last round is the end for the caller.\n"
+        text="                # For the caller, the answer ends only with the last round.\n"
         "                meter.observe_unseen(event)\n",
         instead="                meter.observe(event)\n",
     ),

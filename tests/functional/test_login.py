@@ -22,6 +22,7 @@ from tests.upstream.person import Person
 
 ISSUER = Path(sys.executable).with_name("oidc-provider-mock")
 ANA = {"sub": "ana", "email": "ana@acme.example", "email_verified": True, "name": "Ana"}
+MEMBER = "ana@acme.example"
 EVE = {"sub": "eve", "email": "eve@evil.example", "email_verified": True}
 PATIENCE_S = 30.0
 
@@ -134,7 +135,11 @@ def gateway(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     }
     file = folder / "sign-in.json"
     file.write_text(json.dumps(sign_in))
-    extra = {"TOLLGATE_SIGN_IN_FILE": str(file), "OIDC_CLIENT_WORD": "hush"}
+    extra = {
+        "TOLLGATE_SIGN_IN_FILE": str(file),
+        "OIDC_CLIENT_WORD": "hush",
+        "TOLLGATE_TRUSTED_PROXIES": "127.0.0.0/8, ::1",
+    }
     with local_server(folder / "state", extra=extra, port=port) as started:
         yield started
 
@@ -165,14 +170,38 @@ def test_a_person_signs_in_by_a_code_and_out_again(terminal: Terminal) -> None:
     assert re.fullmatch(r"sk-tg-\w+\n", token.stdout), token
     assert token.stderr == ""
     assert session(terminal, token.stdout.strip()) == 200
-    audit = terminal.run("audit", "--json", TOLLGATE_KEY=terminal.server.management_key)
+    manager = terminal.server.management_key
+    audit = terminal.run("audit", "--json", TOLLGATE_KEY=manager)
     actions = [entry["action"] for entry in json.loads(audit.stdout)]
     assert {"member.create", "session.open"} <= set(actions)
     assert terminal.run("logout").returncode == 0
     assert session(terminal, token.stdout.strip()) == 401
+    # Signing out ends every session of the refresh token.
+    listed = terminal.run("sessions", "ls", MEMBER, "--json", TOLLGATE_KEY=manager)
+    assert json.loads(listed.stdout) == []
     again = terminal.run("token")
     assert (again.returncode, again.stdout) == (1, "")
     assert "tollgate login" in again.stderr
+
+
+@pytest.mark.parametrize("which", ["one", "all"])
+def test_an_administrator_ends_the_sessions_of_a_person(terminal: Terminal, which: str) -> None:
+    terminal.sign_in()
+    manager = terminal.server.management_key
+    mine = terminal.run("sessions", "ls", MEMBER, "--json")
+    assert mine.returncode == 0, mine.stderr
+    listed = json.loads(mine.stdout)
+    assert (listed[-1]["member_id"], listed[-1]["renewable"]) == (MEMBER, True)
+    neither = terminal.run("sessions", "end", MEMBER)
+    assert "Give the id of a session, or --all." in neither.stderr
+    chosen = "--all" if which == "all" else listed[-1]["id"]
+    ended = terminal.run("sessions", "end", MEMBER, chosen, TOLLGATE_KEY=manager)
+    assert ended.stdout.endswith("ended.\n"), ended.stderr
+    left = json.loads(terminal.run("sessions", "ls", MEMBER, "--json", TOLLGATE_KEY=manager).stdout)
+    assert left == ([] if which == "all" else listed[:-1])
+    # The program holds a refresh token, which renews nothing.
+    terminal.end_session()
+    assert "tollgate login" in terminal.run("token").stderr
 
 
 def test_a_developer_sees_own_spending_and_routes_without_a_key(terminal: Terminal) -> None:
@@ -264,3 +293,29 @@ def test_a_gateway_without_sign_in_says_so(terminal: Terminal, tmp_path: Path) -
         refused = terminal.run("login", TOLLGATE_URL=plain.base_url)
         assert refused.returncode == 1
         assert "Sign-in is not configured here" in refused.stderr
+
+
+def test_callers_behind_a_trusted_proxy_are_counted_by_their_own_addresses(
+    gateway: LocalServer,
+) -> None:
+    url = gateway.base_url.replace("localhost", "127.0.0.1").removesuffix("/v1")
+
+    def confirm(forwarded: str, last: str) -> int:
+        origin = url.removesuffix("/api")
+        request = Request(
+            f"{url}/device",
+            data=f"user_code=BCDF-GHJ{last}".encode(),
+            headers={"origin": origin, "x-forwarded-for": forwarded},
+        )
+        try:
+            with urlopen(request) as reply:
+                return int(reply.status)
+        except HTTPError as refused:
+            with refused:
+                return refused.code
+
+    # What the caller itself states before the proxy's entry counts for nothing.
+    letters = "BCDFGHJKLMN"
+    of_one = [confirm(f"198.51.100.{n}, 192.0.2.1", it) for n, it in enumerate(letters)]
+    assert of_one == [400] * 10 + [429]
+    assert [confirm(f"192.0.2.{n}", "P") for n in range(2, 8)] == [400] * 6

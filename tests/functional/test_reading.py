@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from asyncio.subprocess import PIPE
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +15,23 @@ import pytest
 from tests import documents
 from tollgate.core.documents.reading import (
     DocumentFault,
+    ReadBatch,
     ReadDocument,
     ReaderUnavailable,
+    ReadingRequest,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.files.media_types import HTML, PDF
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.reading.child import MEMORY_BYTES_MAX
 from tollgate.reading.child_reader import ChildReader
+from tollgate.reading.read import perform
 
 PICTURED = ReadingTask(pictures="all")
-SECONDS_MAX = 20
+SHARE = ReadingShare(workspace_id="ws_1")
+# A document waits for a place for half a minute at most, and is read for as long.
+SECONDS_MAX = 60
 
 
 async def _read(
@@ -32,7 +39,9 @@ async def _read(
 ) -> ReadDocument | DocumentFault:
     start_s = time.monotonic()
     try:
-        return await (reader or ChildReader()).read(content, type_, PICTURED)
+        # Each document is another workspace's, so that all places may be used.
+        share = ReadingShare(workspace_id=sha256(content).hexdigest())
+        return await (reader or ChildReader()).read(content, type_, PICTURED, share)
     except UnreadableDocument as refused:
         return refused.fault
     finally:
@@ -53,15 +62,34 @@ async def test_documents_are_read_side_by_side() -> None:
     assert [read.pages[0].text for read in reads] == [f"document {n}" for n in range(8)]
 
 
+PROSE: Final = "The quick brown fox jumps over the lazy dog, and everybody reads it twice. " * 9
+# Its encoding and its lists of words are loaded when they are first used.
+ARTICLE: Final = f"<html><body><article><h1>Füchse</h1><p>{PROSE}</p></article>".encode("cp1252")
+
+
+async def test_a_confined_process_reads_as_one_that_is_not() -> None:
+    contents = [(ARTICLE, HTML), (b"<html>" + b"<div>" * 9_000, HTML)]
+    contents += [(documents.word(), DOCX), (documents.workbook([("a", 1.5, None)]), XLSX)]
+    reader = ChildReader()
+    found = await asyncio.gather(*(_read(*content, reader=reader) for content in contents))
+    for (content, type_), read in zip(contents, found, strict=True):
+        reply = perform(
+            ReadingRequest(media_type=type_, task=PICTURED, content=content, bytes_max=10**9)
+        )
+        assert isinstance(reply, ReadBatch)
+        assert read.pages == reply.pages
+
+
 # Prints the fault of the document on its input, and the most bytes of memory that its reader took.
 _MEASURE: Final = """
 import asyncio, resource, sys
-from tollgate.core.documents.reading import ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import ReadingShare, ReadingTask, UnreadableDocument
 from tollgate.reading.child_reader import ChildReader
 
 async def read(content, type_):
     try:
-        await ChildReader().read(content, type_, ReadingTask(pictures="all"))
+        share = ReadingShare(workspace_id="ws_1")
+        await ChildReader().read(content, type_, ReadingTask(pictures="all"), share)
     except UnreadableDocument as refused:
         return refused.fault.value
     return "none"
@@ -161,7 +189,7 @@ async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
     reader = _reader(
         f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
     )
-    reading = asyncio.create_task(reader.read(b"", PDF, PICTURED))
+    reading = asyncio.create_task(reader.read(b"", PDF, PICTURED, SHARE))
     process = int(await asyncio.to_thread(note.read_text))
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -174,7 +202,8 @@ async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
 async def test_a_document_waits_for_slow_ones_for_a_time_that_is_limited() -> None:
     endless = (sys.executable, "-I", "-c", "while True: pass")
     reader = ChildReader(command=endless, seconds_max=60, wait_seconds_max=0.2)
-    reads = [asyncio.create_task(reader.read(b"", PDF, PICTURED)) for _ in range(5)]
+    shares = [ReadingShare(workspace_id=f"ws_{n}") for n in range(5)]
+    reads = [asyncio.create_task(reader.read(b"", PDF, PICTURED, each)) for each in shares]
     ended, others = await asyncio.wait(
         reads, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED
     )
@@ -186,4 +215,4 @@ async def test_a_document_waits_for_slow_ones_for_a_time_that_is_limited() -> No
 
 async def test_a_reader_that_does_not_start_is_unavailable() -> None:
     with pytest.raises(ReaderUnavailable):
-        await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED)
+        await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED, SHARE)

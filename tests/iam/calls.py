@@ -179,6 +179,9 @@ def _read_s3(call: Call) -> Iterator[Access]:
         # "Multipart upload API and permissions": each call of an upload but its end by force.
         yield Access("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", {})
         return
+    if (call.method, asked[:1], key) == ("GET", ["list-type"], ""):
+        yield bucket_listing(call)
+        return
     if asked or not key or call.method not in actions:
         raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")
     yield Access(actions[call.method], f"arn:aws:s3:::{bucket}/{key}", {})

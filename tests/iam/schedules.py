@@ -25,7 +25,7 @@ CROWD: Final = 70
 
 
 async def leave_work(deployment: Deployment) -> None:
-    """Leave to schedules a hold of a dead process, a crowded wallet, a spent budget and a day."""
+    """Leave to schedules a dead process's hold, a crowded wallet, a budget, a day and an upload."""
     workspace, operator = await deployment.workspace(), await deployment.operator()
     settings = {"budget": 0.0001, "pause_at_budget": True}
     path = f"/v1/workspaces/{workspace.id}"
@@ -41,6 +41,9 @@ async def leave_work(deployment: Deployment) -> None:
         hold = await earlier.ledger.hold(principal, 1_000_000)
         await earlier.ledger.settle(hold, record_of(hold, 500_000))
         await leave_an_event(earlier, workspace.id)
+        if earlier.objects is not None:
+            late = IdSource(yesterday).new_id()
+            await earlier.objects.put(f"uploads/{'0' * 32}/{late}", b"late")
         await before.ledger.hold(principal, 1_000_000)
         # One after the other: a busy machine would not confirm them all in time at once.
         for _ in range(CROWD):
@@ -59,10 +62,11 @@ async def leave_an_event(stores: Stores, workspace_id: str) -> None:
 
 
 async def run_on_schedule(deployment: Deployment, scheduled: Mapping[str, str]) -> None:
-    """Run the sweeper, the roll-up and then the audit, as their schedules do."""
+    """Run the sweeper, webhooks, the roll-up and then the audit, as their schedules do."""
     variables = environment(deployment.settings, endpoint_url=deployment.proxy.url)
     for name, event in (
         ("sweeper", {}),
+        ("sweeper", {"task": "webhooks"}),
         ("rollup", {}),
         ("sweeper", {"task": "audit"}),
     ):

@@ -8,7 +8,11 @@ import os
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import boto3
@@ -46,7 +50,13 @@ def deploy(
 
 
 def deploy_to(
-    url: str, folder: Path, stage: str, *, sam_status: int = 0, publish_status: int = 0
+    url: str,
+    folder: Path,
+    stage: str,
+    *,
+    sam_status: int = 0,
+    publish_status: int = 0,
+    **environment: str,
 ) -> tuple[list[str], subprocess.CompletedProcess[str]]:
     seen = folder / "seen"
     for name, status in {"sam": sam_status, "tollgate": publish_status}.items():
@@ -55,7 +65,7 @@ def deploy_to(
         stand_in.chmod(0o755)
     stand_ins = {"SAM": str(folder / "sam"), "TOLLGATE": str(folder / "tollgate")}
     signed_in = {**SIGNED_IN, "AWS_ENDPOINT_URL": url, "AWS_REGION": "eu-west-1"}
-    result = half(folder, "apply", stage, **signed_in, **stand_ins)
+    result = half(folder, "apply", stage, **signed_in, **stand_ins, **environment)
     return seen.read_text().splitlines(), result
 
 
@@ -168,6 +178,46 @@ def test_tables_that_an_interrupted_deploy_left_unprotected_are_protected_by_the
     assert result.returncode == 0, result.stderr
     assert "--parameter-overrides" not in called[0]
     assert stack["Parameters"][0]["ParameterValue"] == protection
+
+
+@pytest.mark.parametrize(("unreserved", "decided"), [(10, True), (119, True), (120, False)])
+def test_an_account_that_can_reserve_nothing_reserves_nothing(
+    tmp_path: Path, unreserved: int, *, decided: bool
+) -> None:
+    with running_moto() as url, limits_of_lambda(unreserved) as limits_url:
+        called, _ = deploy_to(url, tmp_path, "default", AWS_ENDPOINT_URL_LAMBDA=limits_url)
+        assert ("ReaderReservedConcurrency=none" in called[0]) is decided
+        # A stage that states the parameter is obeyed.
+        text = (tmp_path / "samconfig.toml").read_text()
+        header = "[default.deploy.parameters]\n"
+        stated = f'{header}parameter_overrides = "ReaderReservedConcurrency=5"\n'
+        (tmp_path / "samconfig.toml").write_text(text.replace(header, stated))
+        called, _ = deploy_to(url, tmp_path, "default", AWS_ENDPOINT_URL_LAMBDA=limits_url)
+        assert "ReaderReservedConcurrency=none" not in called[-2]
+
+
+@contextmanager
+def limits_of_lambda(unreserved: int) -> Iterator[str]:
+    """Run a server that knows the account's limits, and yield its URL."""
+
+    class Limits(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            limits = {"AccountLimit": {"UnreservedConcurrentExecutions": unreserved}}
+            content = json.dumps(limits).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Limits) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 def test_change_sets_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"
 HOOK: Final = "https://hooks.example.com/budgets"
 SECRET: Final = "arn:aws:secretsmanager:us-east-1:123456789012:secret:hook-AbCdEf"
 GITHUB: Final = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
+ENDPOINTS: Final = "vpce-0a1b,vpce-2c3d"
 # The resources that each option adds to the stack of the defaults.
 OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "alarm e-mail": ({"AlarmEmail": "a@example.com"}, {"AlarmSubscription"}),
@@ -30,6 +31,9 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "rate of chat": ({"ChatRequestsPerSecond": "5"}, set()),
     "burst of chat": ({"ChatRequestsBurst": "9"}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
+    "readers": ({"ReaderReservedConcurrency": "none"}, set()),
+    "isolated readers": ({"ReaderTenantIsolation": "true"}, set()),
+    "private": ({"PrivateVpcEndpointIds": ENDPOINTS}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
     "snapshots": ({"ChatSnapStart": "true"}, set()),
     "spend": ({"HourlySpendAlarmUsd": "50"}, {"SpendAlarm"}),
@@ -206,12 +210,6 @@ def test_chat_may_have_limits_of_its_own(any_stack: Stack) -> None:
             for path in STREAMING_PATHS
         },
     }
-
-
-def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:
-    assert "ReservedConcurrentExecutions" not in any_stack.given().functions["ChatFunction"]
-    reserved = any_stack.given(ChatReservedConcurrency="50").functions["ChatFunction"]
-    assert reserved["ReservedConcurrentExecutions"] == {"Ref": "ChatReservedConcurrency"}
 
 
 def test_a_snapshot_is_taken_of_published_versions_where_asked(any_stack: Stack) -> None:

@@ -32,7 +32,7 @@ PERMISSIONS: Final = {
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "CoreTable where pk begins with T#M#, T#W#": {"dynamodb:PutItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
-        "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject"},
+        "${ObjectsBucket.Arn}/uploads/*": {"s3:GetObject", "s3:PutObject"},
         "ReaderFunction": {"lambda:InvokeFunction"},
         "${ObjectsBucket.Arn}/reading/*": {"s3:DeleteObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
@@ -97,6 +97,8 @@ PERMISSIONS: Final = {
             "dynamodb:UpdateItem",
         },
         "GenerationsTable": {"dynamodb:PutItem", "dynamodb:Query"},
+        "ObjectsBucket": {"s3:ListBucket"},
+        "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject"},
     },
     "ReaderRole": {
         "ReaderLogs": LOGS,

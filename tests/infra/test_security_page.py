@@ -61,7 +61,8 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "TeamItem": "teams and members",
     "MemberItem": "teams and members",
     "SubjectItem": "teams and members",
-    "SessionItem": "sessions",
+    "SessionItem": "secrets of members' sessions",
+    "SignInItem": "sessions of members",
     "WebhookItem": "webhooks",
     "DeliveryItem": "deliveries",
     "BudgetAlertItem": "alerts",
@@ -69,6 +70,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "CooldownItem": "failures",
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
+    "DeletedResponseItem": "marks of deleted responses",
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",
@@ -81,6 +83,7 @@ SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow", "LevelItem"}
 # Items that some code gives a time to be deleted at.
 EXPIRING: Final = {
     "AnswerClaimItem",
+    "DeletedResponseItem",
     "BudgetAlertItem",
     "DeliveryItem",
     "GenerationItem",
@@ -88,6 +91,7 @@ EXPIRING: Final = {
     "LoginCountItem",
     "SecretItem",
     "SessionItem",
+    "SignInItem",
 }
 
 

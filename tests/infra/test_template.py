@@ -215,9 +215,11 @@ def test_the_sweeper_runs_alone_every_five_minutes_and_audits_at_night(stack: St
         for rule in stack.properties("AWS::Events::Rule").values()
         if rule["Targets"][0]["Arn"] == {"Fn::GetAtt": ["SweeperFunction", "Arn"]}
     ]
-    often, nightly = rules
+    often, nightly, hooks = rules
     assert often["ScheduleExpression"] == "rate(5 minutes)"
     assert "Input" not in often["Targets"][0]
+    assert hooks["ScheduleExpression"] == "rate(5 minutes)"
+    assert hooks["Targets"][0]["Input"] == '{"task": "webhooks"}'
     assert nightly["ScheduleExpression"].startswith("cron(")
     assert nightly["Targets"][0]["Input"] == '{"task": "audit"}'
 
@@ -360,8 +362,8 @@ def test_c70_pages_may_send_files_to_the_bucket(stack: Stack) -> None:
     # As of the API itself; an address without a signature is refused all the same.
     assert rule["AllowedOrigins"] == {"Fn::Split": [",", {"Ref": "AllowedOrigins"}]}
     assert rule["AllowedMethods"] == ["GET", "PUT"]
-    # A signed address names both; a browser sends the length by itself.
-    assert rule["AllowedHeaders"] == ["content-type"]
+    # A signed address names these; a browser sends the length by itself.
+    assert rule["AllowedHeaders"] == ["content-type", "if-none-match"]
 
 
 def test_what_holds_data_outlives_the_stack(stack: Stack) -> None:

@@ -23,6 +23,7 @@ STAGE: Final = [
     {"Name": "Stage", "Value": {"Ref": "ApiapiStage"}},
 ]
 OF_CHAT: Final = [{"Name": "service", "Value": "chat"}]
+READER: Final = [{"Name": "FunctionName", "Value": {"Ref": "ReaderFunction"}}]
 ROLLUP: Final = [{"Name": "FunctionName", "Value": {"Ref": "RollupFunction"}}]
 OF_THE_SWEEPER: Final = [{"Name": "service", "Value": "sweeper"}]
 # Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics" and "Types of metrics for
@@ -130,6 +131,8 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "UnsettledAlarm": (NAMESPACE, "Unsettled", OF_CHAT, 1),
         "CatalogAlarm": (NAMESPACE, "CatalogsKeptBack", OF_CHAT, 1),
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
+        "ReaderThrottlesAlarm": ("AWS/Lambda", "Throttles", READER, 1),
+        "ReaderErrorsAlarm": ("AWS/Lambda", "Errors", READER, 10),
         "RollupErrorsAlarm": ("AWS/Lambda", "Errors", ROLLUP, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),

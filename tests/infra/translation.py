@@ -89,10 +89,13 @@ def load_template() -> JsonObject:
     return yaml_parse(TEMPLATE.read_text())
 
 
-def translate(source: JsonObject) -> Stack:
-    """Translate as CloudFormation's transform does once packaging has uploaded the code."""
+def translate(source: JsonObject, **parameters: str) -> Stack:
+    """Translate as CloudFormation's transform does once packaging has uploaded the code.
+
+    SAM resolves some references to parameters itself, by the values of a deploy.
+    """
     packaged = copy.deepcopy(source)
     packaged["Globals"]["Function"]["CodeUri"] = "s3://artefacts/functions.zip"
     session = boto3.Session(region_name="us-east-1")
     translator = Translator({}, Parser(), boto_session=session)
-    return Stack(translator.translate(packaged, {}))
+    return Stack(translator.translate(packaged, parameters))

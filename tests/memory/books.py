@@ -11,8 +11,9 @@ from tollgate.core.principal import KeyRole
 from tollgate.core.records.audit import AuditEntry, AuditSeal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.webhooks import EventDelivery, Webhook
+from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.ports.credit import CreditEntry
-from tollgate.stores.ports.people import Member, Team
+from tollgate.stores.ports.people import Member, Session, Team
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
@@ -39,12 +40,13 @@ class MemoryKey(Struct):
     settings: KeySettings
     last_four: str
     created_s: int
+    secret_created_s: int
     rate: RateState
     spent: int = 0
     holds: dict[str, int] = field(default_factory=dict)
     buckets: dict[str, int] = field(default_factory=dict)
     digest: str = ""
-    old: tuple[str, str, int] | None = None
+    old: tuple[str, str, int, int] | None = None
     used_s: dict[bool, int] = field(default_factory=dict)
 
     def state(self) -> KeyState:
@@ -99,6 +101,7 @@ class MemorySession(Struct):
 
     key_id: str
     expires_s: int
+    id: str
 
 
 class MemoryBooks(Struct):
@@ -114,11 +117,12 @@ class MemoryBooks(Struct):
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
     lots: dict[str, Lots] = field(default_factory=dict)
     credit_limits: dict[str, int] = field(default_factory=dict)
-    response_days: dict[str, int | None] = field(default_factory=dict)
+    workspace_settings: dict[str, WorkspaceSettings] = field(default_factory=dict)
     webhooks: dict[tuple[str, str], Webhook] = field(default_factory=dict)
     deliveries: dict[str, EventDelivery] = field(default_factory=dict)
     teams: dict[tuple[str, str], Team] = field(default_factory=dict)
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
+    sign_ins: dict[tuple[str, str, str], Session] = field(default_factory=dict)
     # By their secrets.
     sessions: dict[str, MemorySession] = field(default_factory=dict)
 

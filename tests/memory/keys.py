@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tests.memory.books import MemoryBooks, MemoryKey
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
@@ -20,6 +20,7 @@ from tollgate.stores.ports.administration import (
     KeySummary,
     NewKey,
     OldSecret,
+    WorkspaceSettings,
 )
 from tollgate.stores.ports.people import Team
 from tollgate.stores.rules.account import RateState, key_refused
@@ -63,10 +64,16 @@ class MemoryKeyStore:
         expires_s = settings.expires_s
         if settings.disabled or (expires_s is not None and expires_s <= self._clock.now_s()):
             raise key_refused()
+        of_workspace = self._books.workspace_settings.get(workspace_id, WorkspaceSettings())
+        if not session and of_workspace.key_days is not None:
+            made_s = key.old[3] if old_secret and key.old else key.secret_created_s
+            if made_s + of_workspace.key_days * DAY_S <= self._clock.now_s():
+                raise key_refused()
         member = self._books.members.get((workspace_id, settings.member_id or ""))
         team_id = settings.team_id or (member.team_id if member else None)
         team = self._books.teams.get((workspace_id, team_id or ""))
-        if (settings.member_id and (member is None or member.removed_s is not None)) or (
+        is_refused = member is None or member.removed_s is not None or member.disabled
+        if (settings.member_id and is_refused) or (
             team_id and (team is None or team.deleted_s is not None)
         ):
             raise key_refused()
@@ -83,7 +90,9 @@ class MemoryKeyStore:
             labels={**settings.labels, **{name: it for name, it in named.items() if it}},
             old_secret=old_secret,
             content_days=settings.content_days,
-            response_days=settings.response_days or self._books.response_days.get(workspace_id),
+            response_days=settings.response_days or of_workspace.response_days,
+            allowed_ips=settings.allowed_ips,
+            workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,
             member_id=settings.member_id,
             levels=tuple(
@@ -112,6 +121,7 @@ class MemoryKeyStore:
             settings=settings_of(new),
             last_four=secret[-LAST_LENGTH:],
             created_s=int(self._clock.now_s()),
+            secret_created_s=int(self._clock.now_s()),
             rate=RateState.fresh(new.requests_per_minute, new.burst),
             digest=secret_hash(secret),
         )
@@ -175,7 +185,9 @@ class MemoryKeyStore:
         if key is None or not key.digest:
             return None
         secret = new_secret(self._prefix, self._ids.random_bytes)
-        key.old = (key.digest, key.last_four, int(self._clock.now_s()) + grace_s)
+        now_s = int(self._clock.now_s())
+        key.old = (key.digest, key.last_four, now_s + grace_s, key.secret_created_s)
+        key.secret_created_s = now_s
         key.digest, key.last_four = secret_hash(secret), secret[-LAST_LENGTH:]
         before = SecretChange(secret=f"…{key.old[1]}")
         after = SecretChange(secret=f"…{key.last_four}", old_secret_expires_s=key.old[2])
@@ -248,6 +260,7 @@ class MemoryKeyStore:
             prefix=self._prefix,
             last_four=key.last_four,
             created_s=key.created_s,
+            secret_created_s=key.secret_created_s,
             remaining_nano_usd={period: remaining[period] for period in settings.limits_nano_usd},
             resets_s={
                 period: period_ends_s(period, int(now_s)) for period in settings.limits_nano_usd
@@ -260,6 +273,7 @@ class MemoryKeyStore:
             ),
             spent_nano_usd=key.spent,
             held_nano_usd=sum(key.holds.values()),
+            hold_ids=tuple(sorted(key.holds)),
             last_used_s=key.used_s.get(False),
             old_secret=old,
         )

@@ -21,6 +21,7 @@ from tollgate.stores.ports.people import (
     Belongings,
     Member,
     OpenedSession,
+    Session,
     Team,
 )
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
@@ -219,8 +220,8 @@ class MemoryMemberStore(_Noted):
         new = edit(old)
         if new.team_id != old.team_id:
             self._books.check_belonging(workspace_id, team_id=new.team_id)
-        if old.role == "owner" and new.role != "owner":
-            self._keep_an_owner(member, "role")
+        if old.is_active_owner and not new.is_active_owner:
+            self._keep_an_owner(member, "disabled" if new.disabled else "role")
         if new != old:
             self._books.members[place] = replace(member, **_fields(new))
             self._note(by, "member.change", place, old, new)
@@ -232,7 +233,7 @@ class MemoryMemberStore(_Noted):
         member = self._books.members.get(place)
         if member is None or member.removed_s is not None:
             return None if member is None else False
-        if member.role == "owner":
+        if member.is_active_owner:
             self._keep_an_owner(member, "member_id")
         self._books.members[place] = replace(member, removed_s=self._now_s())
         self._note(by, "member.remove", place)
@@ -241,7 +242,7 @@ class MemoryMemberStore(_Noted):
     def _keep_an_owner(self, member: Member, param: str) -> None:
         for other in self._books.members.values():
             here = other.workspace_id == member.workspace_id and other.removed_s is None
-            if here and other.role == "owner" and other.id != member.id:
+            if here and other.is_active_owner and other.id != member.id:
                 return
         raise RequestError(
             ErrorCode.INVALID_REQUEST, "A workspace must have an owner.", param=param
@@ -264,11 +265,51 @@ class MemorySessionStore(_Noted):
         self._prefix = prefix
 
     async def open(
-        self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        lifetime_s: int,
+        by: Actor,
+        renewable_s: int | None = None,
     ) -> OpenedSession | None:
         """Open a session; None without such a member."""
+        now_s = self._now_s()
+        session = Session(
+            id=self._ids.new_id(),
+            member_id=member_id,
+            opened_s=now_s,
+            renewed_s=now_s,
+            expires_s=now_s + (renewable_s or lifetime_s),
+            renewable=renewable_s is not None,
+            origin=by.origin,
+        )
+        return await self._issue(workspace_id, session, lifetime_s, by)
+
+    async def renew(
+        self,
+        workspace_id: str,
+        member_id: str,
+        session_id: str,
+        *,
+        lifetime_s: int,
+        renewable_s: int,
+        by: Actor,
+    ) -> OpenedSession | None:
+        """Give a session a further secret; None if the session has ended."""
+        session = self._books.sign_ins.get((workspace_id, member_id, session_id))
+        if session is None:
+            return None
+        now_s = self._now_s()
+        renewed = replace(session, renewed_s=now_s, expires_s=now_s + renewable_s, origin=by.origin)
+        return await self._issue(workspace_id, renewed, lifetime_s, by)
+
+    async def _issue(
+        self, workspace_id: str, session: Session, lifetime_s: int, by: Actor
+    ) -> OpenedSession | None:
+        member_id = session.member_id
         member = self._books.members.get((workspace_id, member_id))
-        if member is None or member.removed_s is not None:
+        if member is None or member.removed_s is not None or member.disabled:
             return None
         name = f"{SESSION_KEY_PREFIX}{member_id}"
         named = [
@@ -281,18 +322,62 @@ class MemorySessionStore(_Noted):
             named = [(await self._keys.create(new, by=by)).summary.id]
         secret = new_secret(self._prefix, self._ids.random_bytes)
         expires_s = self._now_s() + lifetime_s
-        self._books.sessions[secret] = MemorySession(key_id=named[0], expires_s=expires_s)
+        self._books.sign_ins[workspace_id, member_id, session.id] = session
+        self._books.sessions[secret] = MemorySession(
+            key_id=named[0], expires_s=expires_s, id=session.id
+        )
         self._note(by, "session.open", (workspace_id, member_id))
-        return OpenedSession(secret=secret, expires_s=expires_s, key_id=named[0])
+        return OpenedSession(id=session.id, secret=secret, expires_s=expires_s, key_id=named[0])
+
+    async def list(
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        after: str | None = None,
+        limit: int = PEOPLE_PAGE_MAX,
+    ) -> Page[Session]:
+        """Return a page of a member's sessions, oldest first."""
+        found = [
+            session
+            for (place, member, id_), session in sorted(self._books.sign_ins.items())
+            if (place, member) == (workspace_id, member_id) and (after is None or id_ > after)
+        ]
+        return Page(
+            found=tuple(it for it in found[:limit] if it.expires_s > self._now_s()),
+            next=found[limit - 1].id if len(found) > limit else None,
+        )
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session; False for none."""
-        session = self._books.sessions.pop(secret, None)
+        """End the session of a secret; False for none."""
+        session = self._books.sessions.get(secret)
         if session is None:
             return False
         key = self._books.keys[session.key_id]
-        self._note(by, "session.close", (key.workspace_id, str(key.settings.member_id)))
+        return await self.end(key.workspace_id, str(key.settings.member_id), session.id, by=by)
+
+    async def end(self, workspace_id: str, member_id: str, session_id: str, *, by: Actor) -> bool:
+        """End a session; False for none."""
+        if self._books.sign_ins.pop((workspace_id, member_id, session_id), None) is None:
+            return False
+        self._forget(session_id)
+        self._note(by, "session.close", (workspace_id, member_id))
         return True
+
+    async def end_all(self, workspace_id: str, member_id: str, *, by: Actor) -> bool:
+        """End all sessions of a member; False without such a member."""
+        member = self._books.members.get((workspace_id, member_id))
+        if member is None or member.removed_s is not None:
+            return False
+        for place in [it for it in self._books.sign_ins if it[:2] == (workspace_id, member_id)]:
+            del self._books.sign_ins[place]
+            self._forget(place[2])
+        self._note(by, "session.close_all", (workspace_id, member_id))
+        return True
+
+    def _forget(self, session_id: str) -> None:
+        for secret in [it for it, held in self._books.sessions.items() if held.id == session_id]:
+            del self._books.sessions[secret]
 
 
 def _fields(settings: Struct) -> dict[str, object]:

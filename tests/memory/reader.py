@@ -1,6 +1,12 @@
 """A reader of documents within this process, which counts what it reads."""
 
-from tollgate.core.documents.reading import ReadDocument, ReadFault, ReadingRequest, ReadingTask
+from tollgate.core.documents.reading import (
+    ReadDocument,
+    ReadFault,
+    ReadingRequest,
+    ReadingShare,
+    ReadingTask,
+)
 from tollgate.reading.read import perform
 
 
@@ -11,7 +17,9 @@ class InlineReader:
         self.tasks: list[ReadingTask] = []
         self.failure = failure
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         self.tasks.append(task)
         if self.failure is not None:
             raise self.failure

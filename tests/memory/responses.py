@@ -15,15 +15,19 @@ class MemoryResponses:
         self._books = books
         self._contents = contents
         self._clock = clock
+        self._deleted = set[tuple[str, str]]()
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
         """Return a stored response of this workspace."""
         return await self._contents.get(workspace_id, generation_id)
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        """Delete a response; False if there is none."""
+        """Delete a response; False if there is none, or another caller deletes it."""
         if await self.get(workspace_id, generation_id) is None:
             return False
+        if (workspace_id, generation_id) in self._deleted:
+            return False
+        self._deleted.add((workspace_id, generation_id))
         change = AuditedChange(
             action="response.delete", target=f"resp_{generation_id}", workspace_id=workspace_id
         )

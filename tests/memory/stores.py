@@ -42,6 +42,7 @@ from tollgate.stores.rules.account import (
     wallet_step,
     workspace_locked,
 )
+from tollgate.stores.rules.admission import WaitingRequests, refuse_by_state, refuse_by_wallet
 from tollgate.stores.rules.audit_chain import (
     StoredEntry,
     check_day,
@@ -194,6 +195,43 @@ class MemoryLedger:
             key.add(key.holds.pop(hold_id) - cost, bucket_names(created_s(hold_id)))
             key.add_tokens(unused_tokens, minute_bucket(created_s(hold_id)))
             key.spent += cost
+
+
+class MemoryAdmissions:
+    """Implements `stores.ports.base.Admissions`."""
+
+    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
+        self._books = books
+        self._clock = clock
+        self._waiting = WaitingRequests()
+
+    async def admit(
+        self, principal: Principal, request_id: str, *, tier: TierLimits | None = None
+    ) -> None:
+        """Admit a request once, by the key and the wallet."""
+        if self._waiting.has(principal.key_id, request_id):
+            return
+        key = self._books.keys.get(principal.key_id)
+        wallet = self._books.wallets.get(principal.workspace_id, MemoryWallet())
+        shard = WalletState(
+            available_nano_usd=wallet.available, locked=wallet.locked, holds=len(wallet.holds)
+        )
+        by_key = refuse_by_state(
+            None if key is None else key.state(),
+            _owner(principal.workspace_id, principal.key_id),
+            request_id,
+            waiting=self._waiting.count(principal.key_id),
+            now_us=microseconds(self._clock.now_s()),
+            tier=tier,
+        )
+        for refusal in (by_key, refuse_by_wallet([shard], request_id)):
+            if refusal is not None:
+                raise refusal
+        self._waiting.add(principal.key_id, request_id)
+
+    def end(self, principal: Principal, request_id: str) -> None:
+        """Stop counting a request."""
+        self._waiting.discard(principal.key_id, request_id)
 
 
 class MemoryAuditLog:

@@ -31,7 +31,7 @@ class MemoryWorkspaceStore:
         self._workspaces[workspace_id] = Workspace(
             id=workspace_id, shards=1, created_s=int(self._clock.now_s()), settings=settings
         )
-        self._books.response_days[workspace_id] = settings.response_days
+        self._books.workspace_settings[workspace_id] = settings
         self._note(by, "workspace.create", workspace_id, None, settings)
         return self._workspaces[workspace_id]
 
@@ -67,7 +67,7 @@ class MemoryWorkspaceStore:
         changed = replace(workspace, settings=new)
         if new != old:
             self._workspaces[workspace_id] = changed
-            self._books.response_days[workspace_id] = new.response_days
+            self._books.workspace_settings[workspace_id] = new
             self._note(by, "workspace.change", workspace_id, old, new)
         return changed
 

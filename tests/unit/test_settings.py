@@ -1,6 +1,6 @@
 """What the environment says, read once.
 
-Keeps C45.
+Keeps C45, C60, C93.
 """
 
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tollgate.settings import Settings, environment_variable
+from tollgate.wiring.observation import wire_web_limits
 
 Environment = pytest.MonkeyPatch
 
@@ -79,3 +80,12 @@ def test_google_credentials_are_those_of_the_variable_or_of_gcloud(
     monkeypatch.setenv("HOME", "/home/ada")
     expected = "/home/ada/.config/gcloud/application_default_credentials.json"
     assert str(Settings().google_file) == expected
+
+
+def test_c60_trusted_proxies_are_networks(monkeypatch: Environment) -> None:
+    assert wire_web_limits(Settings()).trusted_proxies == ()
+    monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.0/8, 2001:db8::1")
+    assert wire_web_limits(Settings()).trusted_proxies == ("10.0.0.0/8", "2001:db8::1")
+    monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.1/8")
+    with pytest.raises(ValidationError):
+        Settings()

@@ -42,9 +42,14 @@ class ScriptedIssuer:
         self.refreshed: list[str] = []
         self.asked, self.answers = asyncio.Event(), asyncio.Event()
         self.answers.set()
+        self.key_answers = asyncio.Event()
+        self.key_answers.set()
         self.gives_refresh_token = True
         self.repeats_identity = True
         self.refresh_tokens: list[str] = []
+        # True ends a sign-in at the second use of a refresh token.
+        self.rotates = False
+        self.reused: list[str] = []
         self.metadata: dict[str, Any] = {}
         self.move_to(url)
         self._codes: dict[str, dict[str, str]] = {}
@@ -93,6 +98,9 @@ class ScriptedIssuer:
             case "/.well-known/openid-configuration":
                 return _reply(self.metadata)
             case "/keys":
+                await self.key_answers.wait()
+                if self.is_down:
+                    raise IssuerUnavailable("TimeoutError")
                 return _reply({"keys": [key.as_dict(private=False) for key in self.keys]})
             case "/token":
                 assert form is not None
@@ -118,6 +126,10 @@ class ScriptedIssuer:
                 return _reply({"error": "invalid_grant"}, 400)
             nonce = begun["nonce"]
         elif form["refresh_token"] not in self.refresh_tokens:
+            return _reply({"error": "invalid_grant"}, 400)
+        elif self.rotates and form["refresh_token"] != self.refresh_tokens[0]:
+            self.reused.append(form["refresh_token"])
+            self.refresh_tokens = []
             return _reply({"error": "invalid_grant"}, 400)
         issued: dict[str, Any] = {}
         if nonce is not None or self.repeats_identity:

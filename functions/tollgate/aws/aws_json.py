@@ -34,8 +34,8 @@ _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
     "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
 }
 TIMEOUT_S: Final = 1.0
-# Fraction of an attempt's timeout that connecting may take. If the connection is not established,
-# connecting times out first, so the error shows that nothing was sent.
+# Fraction of an attempt's timeout that connecting may take. If no connection is established, this
+# shorter limit ends the attempt, so the error shows that nothing was sent.
 _CONNECTING_PART: Final = 0.9
 _CONNECTIONS_MAX: Final = 32
 # DynamoDB limits a reply to 16 MB (BatchGetItem). Replies to Tollgate's calls stay far below 8 MB.
@@ -111,8 +111,8 @@ class AwsJson:
                     raise StoreUnavailable(
                         f"{operation}: {unavailable}", maybe_applied=maybe_applied
                     ) from unavailable
-                # A dead pooled socket says nothing about the health of the service: retry without a
-                # pause.
+                # That a pooled socket was closed says nothing about the health of the service, so
+                # the call is retried without a pause.
                 if not (attempt == 1 and isinstance(unavailable, _ConnectionLost)):
                     await self._clock.sleep(
                         _BACKOFF_MIN_S + (_BACKOFF_MAX_S - _BACKOFF_MIN_S) * self._jitter()

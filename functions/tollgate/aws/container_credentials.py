@@ -34,7 +34,7 @@ _LOGGER: Final = logging.getLogger("tollgate.credentials")
 
 
 class CredentialsUnavailable(Exception):
-    """The endpoint returned no usable credentials."""
+    """Raised if the endpoint returned no usable credentials."""
 
 
 class Lease(Struct, frozen=True):
@@ -104,7 +104,9 @@ class RotatingCredentials:
         return self._lease.credentials
 
     def forget(self) -> None:
-        """Drop the credentials after a snapshot restore: they belong to another environment."""
+        """Drop the credentials after a restore from a snapshot, because they belong to another
+        environment.
+        """
         self._lease = None
         self._fetch_again_s = 0.0
 

@@ -14,8 +14,9 @@ from tollgate.core.errors import ErrorCode, LedgerError
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER_S: Final = 1.0
-# Maximum time for which an important write is retried. If a settlement is left to the sweeper, the
-# hold stays in the item for a quarter of an hour, and each write of a larger item costs more.
+# Maximum time for which an important write is retried. The retries are worth it: if a settlement is
+# left to the sweeper, the hold stays in the item for a quarter of an hour, and each write of a
+# larger item costs more.
 _REFUSED_FOR_S: Final = 3.0
 _PAUSE_MIN_S: Final = 0.2
 _PAUSE_MAX_S: Final = 1.0
@@ -24,11 +25,13 @@ _Reply = TypeVar("_Reply")
 
 
 class StoreError(Exception):
-    """A failed call to a store."""
+    """Raised for a failed call to a store."""
 
 
 class ConditionFailed(StoreError):
-    """A refused conditional write; `item` is the stored item, or None if it does not exist."""
+    """Raised if the condition of a write failed; `item` is the stored item, or None if it does not
+    exist.
+    """
 
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition of a write failed")
@@ -45,7 +48,7 @@ class CancellationReason(Struct, frozen=True):
 
 
 class TransactionCancelled(StoreError):
-    """A refused transaction; `reasons` has one reason for each action, in order."""
+    """Raised for a refused transaction; `reasons` has one reason for each action, in order."""
 
     def __init__(self, reasons: tuple[CancellationReason, ...]) -> None:
         super().__init__(f"transaction cancelled: {[reason.code for reason in reasons]}")
@@ -53,7 +56,9 @@ class TransactionCancelled(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """A call without a usable reply; if `maybe_applied` is false, the call has changed nothing."""
+    """Raised for a call that got no usable reply; if `maybe_applied` is false, the call has changed
+    nothing.
+    """
 
     def __init__(self, reason: str, *, maybe_applied: bool) -> None:
         super().__init__(reason)
@@ -61,7 +66,9 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """A call that always fails: the table or a permission is missing, or the call is invalid."""
+    """Raised for a call that would fail again: the table or a permission is missing, or the call is
+    invalid.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -69,7 +76,9 @@ class StoreRejected(StoreUnavailable):
 
 
 class CorruptItem(StoreUnavailable):
-    """A stored item that cannot be decoded; `name` is its partition and sort key."""
+    """Raised for a stored item that cannot be decoded; `name` is the item's partition and sort
+    key.
+    """
 
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(f"item {name} is corrupt: {error!r}", maybe_applied=False)

@@ -1,17 +1,21 @@
 """Stores of whole objects: an S3 bucket, or a local folder for servers without S3.
 
-Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so that they are valid file
-names.
+Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so they are valid file names.
 """
 
 import asyncio
+import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -28,8 +32,11 @@ _CONNECTIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 2
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
+_GROUP_MAX: Final = 1_000
+_ENTRY: Final = re.compile(r"<Contents>(.*?)</Contents>", re.DOTALL)
+_INNER: Final = {name: re.compile(f"<{name}>([^<]*)</{name}>") for name in ("Key", "LastModified")}
 # S3 takes a few seconds to copy half a gigabyte.
-_MOVE_TIMEOUT_S: Final = 25.0
+_COPY_TIMEOUT_S: Final = 25.0
 
 
 class ObjectHead(Struct, frozen=True, kw_only=True):
@@ -37,6 +44,15 @@ class ObjectHead(Struct, frozen=True, kw_only=True):
 
     size_bytes: int
     head: bytes
+    etag: str
+    """A name of this version of the object; a new version has another name."""
+
+
+class ListedObject(Struct, frozen=True, kw_only=True):
+    """An object, and the Unix second in which it was last written."""
+
+    key: str
+    written_s: float
 
 
 class ObjectStore(Protocol):
@@ -48,14 +64,23 @@ class ObjectStore(Protocol):
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         """Return the size and first bytes of a non-empty object, or None if it does not exist."""
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object to `to`, replacing any object there; ignore a missing object."""
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
+        """Copy the version `etag` of an object to `to`, replacing any object there.
+
+        Return False if the object is missing or has another version.
+        """
+
+    async def seal(self, key: str) -> None:
+        """Replace an object by an empty one, which counts as missing and refuses signed uploads."""
 
     async def put(self, key: str, body: bytes) -> None:
         """Store an object, replacing any object with the same key."""
 
     async def delete(self, key: str) -> None:
         """Delete an object; ignore a missing object."""
+
+    def list(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
+        """Yield all objects below a prefix, which ends in `/`, in groups of at most 1,000."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -66,6 +91,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
     body: bytes
     range: str
     """Value of the Content-Range header, or an empty string."""
+    etag: str
 
 
 class S3Objects:
@@ -98,25 +124,31 @@ class S3Objects:
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         reply = await self._send("GET", key, headers={"range": f"bytes=0-{bytes_max - 1}"})
-        if reply.status == 404:
+        # S3 answers 416 for a range of an empty object.
+        if reply.status in (404, 416):
             return None
         if reply.status != 206:
             raise StoreRejected(f"HTTP {reply.status}", "GET of an object's head")
-        return ObjectHead(size_bytes=int(reply.range.rpartition("/")[2]), head=reply.body)
+        size_bytes = int(reply.range.rpartition("/")[2])
+        return ObjectHead(size_bytes=size_bytes, head=reply.body, etag=reply.etag)
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
         copying = {
             "content-type": media_type,
             "x-amz-copy-source": f"/{self._bucket}/{_check_key(key)}",
+            "x-amz-copy-source-if-match": etag,
             "x-amz-metadata-directive": "REPLACE",
         }
-        reply = await self._send("PUT", to, headers=copying, timeout_s=_MOVE_TIMEOUT_S)
-        if reply.status == 404:
-            return
+        reply = await self._send("PUT", to, headers=copying, timeout_s=_COPY_TIMEOUT_S)
+        if reply.status in (404, 412):
+            return False
         # S3 sends status 200 when a copy begins; a later error is in the body.
         if reply.status != 200 or b"<Error>" in reply.body:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of a copy")
-        await self.delete(key)
+        return True
+
+    async def seal(self, key: str) -> None:
+        await self.put(key, b"")
 
     async def put(self, key: str, body: bytes) -> None:
         headers = {"content-type": "application/octet-stream"}
@@ -131,6 +163,20 @@ class S3Objects:
         if reply.status not in (200, 204, 404):
             raise StoreRejected(f"HTTP {reply.status}", "DELETE of an object")
 
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
+        query = f"list-type=2&max-keys={_GROUP_MAX}&prefix={quote(prefix, safe='')}"
+        url = f"{self._base}/?{query}"
+        while True:
+            reply = await self._request("GET", url)
+            if reply.status != 200:
+                raise StoreRejected(f"HTTP {reply.status}", "a list of objects")
+            group = [_read_listed(entry) for entry in _ENTRY.findall(reply.body.decode())]
+            if group:
+                yield group
+            if "<IsTruncated>true" not in reply.body.decode() or not group:
+                return
+            url = f"{self._base}/?{query}&start-after={quote(group[-1].key, safe='')}"
+
     async def close(self) -> None:
         await self._pool.close()
 
@@ -143,11 +189,24 @@ class S3Objects:
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
+        # S3 computes the signature of the path with `=` percent-encoded (RFC 3986).
+        url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
+        return await self._request(method, url, body, headers=headers, timeout_s=timeout_s)
+
+    async def _request(
+        self,
+        method: Method,
+        url: str,
+        body: bytes = b"",
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> _Reply:
         """Return the reply to a request; retry a failure, since all requests are idempotent."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 async with asyncio.timeout(timeout_s):
-                    reply = await self._send_once(method, key, body, headers)
+                    reply = await self._send_once(method, url, body, headers)
             except ReplyTooLong as large:
                 raise StoreRejected(
                     "TooLarge", "the object is larger than any that Tollgate writes"
@@ -162,10 +221,8 @@ class S3Objects:
         raise StoreUnavailable(f"{method}: S3 returned a server error", maybe_applied=True)
 
     async def _send_once(
-        self, method: Method, key: str, body: bytes, headers: Mapping[str, str]
+        self, method: Method, url: str, body: bytes, headers: Mapping[str, str]
     ) -> _Reply:
-        # S3 computes the signature of the path with `=` percent-encoded (RFC 3986).
-        url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
         signed = self._signer.sign(method, url, headers, body)
         request = Request(method=method, url=url, headers=signed, body=(body,) if body else ())
         reply = await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)
@@ -173,8 +230,12 @@ class S3Objects:
             content = await reply.read_all(_OBJECT_BYTES_MAX)
         finally:
             reply.close()
-        named = reply.headers.get("content-range", "")
-        return _Reply(status=reply.status, body=content, range=named)
+        return _Reply(
+            status=reply.status,
+            body=content,
+            range=reply.headers.get("content-range", ""),
+            etag=reply.headers.get("etag", ""),
+        )
 
 
 class FolderObjects:
@@ -189,9 +250,12 @@ class FolderObjects:
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         return await asyncio.to_thread(self._read_head, self._folder / _check_key(key), bytes_max)
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
         source, target = self._folder / _check_key(key), self._folder / _check_key(to)
-        await asyncio.to_thread(self._rename, source, target)
+        return await asyncio.to_thread(self._link, source, target, etag)
+
+    async def seal(self, key: str) -> None:
+        await self.put(key, b"")
 
     async def put(self, key: str, body: bytes) -> None:
         await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
@@ -199,6 +263,11 @@ class FolderObjects:
     async def delete(self, key: str) -> None:
         path = self._folder / _check_key(key)
         await asyncio.to_thread(path.unlink, missing_ok=True)
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ListedObject]]:
+        found = self._walk(prefix)
+        while group := await asyncio.to_thread(lambda: [*islice(found, _GROUP_MAX)]):
+            yield group
 
     async def close(self) -> None:
         """Return at once: a folder has no connections."""
@@ -210,19 +279,54 @@ class FolderObjects:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            return ObjectHead(size_bytes=path.stat().st_size, head=file.read(bytes_max))
+            found = os.fstat(file.fileno())
+            if not found.st_size:
+                return None
+            head = file.read(bytes_max)
+        return ObjectHead(size_bytes=found.st_size, head=head, etag=_etag(found))
 
-    def _rename(self, path: Path, target: Path) -> None:
+    def _walk(self, prefix: str) -> Iterator[ListedObject]:
+        for folder, _, names in os.walk(self._folder / prefix):
+            for name in names:
+                path = Path(folder) / name
+                with suppress(FileNotFoundError):
+                    key = path.relative_to(self._folder).as_posix()
+                    yield ListedObject(key=key, written_s=path.stat().st_mtime)
+
+    def _link(self, path: Path, target: Path, etag: str) -> bool:
+        """Give a file a second path; a file that replaces the first path leaves the second."""
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileNotFoundError):
-            path.replace(target)
+        with TemporaryDirectory(dir=target.parent) as folder:
+            linked = Path(folder) / "content"
+            try:
+                linked.hardlink_to(path)
+            except FileNotFoundError:
+                return False
+            if _etag(linked.stat()) != etag:
+                return False
+            linked.replace(target)
+        return True
 
     def _write(self, path: Path, body: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        written = path.with_name(f"{path.name}.part")
-        written.touch(mode=0o600)
-        written.write_bytes(body)
-        written.replace(path)
+        # Concurrent writers have separate temporary files, which only this user may read.
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(body)
+        Path(file.name).replace(path)
+
+
+def _read_listed(entry: str) -> ListedObject:
+    """Return an object in S3's list; object keys have no characters that XML escapes."""
+    key, written = (_INNER[name].search(entry) for name in ("Key", "LastModified"))
+    if key is None or written is None:
+        raise StoreRejected("no key", "a list of objects")
+    written_s = datetime.fromisoformat(written[1]).timestamp()
+    return ListedObject(key=key[1], written_s=written_s)
+
+
+def _etag(found: os.stat_result) -> str:
+    """Return a name for one file: a file that replaces another has another number or time."""
+    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
 
 
 def _check_key(key: str) -> str:

@@ -23,7 +23,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# Headings in `--help`, in the order in which new users need the sections.
+# Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
     "routing": "Routing file",
     "catalog": "Models and prices",
@@ -54,6 +54,7 @@ _ENTRIES: Final = {
     "token": _Entry("gateway.login", "token", "Print an access token for agents."),
     "plan": _Entry("routing.plan", "plan", "Show the effects of a routing change, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the gateway on any host."),
+    "sessions": _Entry("gateway.sessions", "sessions", "List and end the sessions of a member."),
     "spend": _Entry("gateway.spend", "spend", "Show a month's costs by model, key, day or label."),
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
     "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),
@@ -144,7 +145,8 @@ def main() -> None:
 
 
 def _explain_invalid_settings(failure: ValueError) -> str | None:
-    """Return which settings in the environment are invalid and why; None for any other failure.
+    """Return which settings in the environment are invalid and why; None if the failure has another
+    cause.
 
     The message leaves out values, since some are secrets.
     """

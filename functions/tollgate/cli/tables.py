@@ -1,4 +1,6 @@
-"""Output of commands: a table on a terminal, TSV in a pipe, or CSV or JSON by option."""
+"""Output of commands: a table on a terminal, TSV in a pipe, and CSV or JSON if an option requests
+it.
+"""
 
 import csv
 import io
@@ -72,7 +74,9 @@ def show_one(
 
 
 class GrowingTable:
-    """A table that prints rows immediately: with the widths on a terminal, or TSV in a pipe."""
+    """A table that prints each row immediately: in columns of fixed width on a terminal, or as TSV
+    in a pipe.
+    """
 
     def __init__(self, widths: Mapping[str, int]) -> None:
         self._aligned = sys.stdout.isatty()

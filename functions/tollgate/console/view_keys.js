@@ -78,11 +78,11 @@ function card(key, { mayChange, refresh }) {
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
       h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
-      mayChange && [
+      mayChange && !isOfSessions && [
         has(MANAGERS) && act("Limits …", () => limits(key, refresh)),
-        !isOfSessions && act("Rotate …", () => rotate(key, refresh)),
+        act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
-        !isOfSessions && act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
+        act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
       ]),
   );
 }

@@ -1,9 +1,9 @@
 /** Teams and members: their limits, roles and memberships. */
 
-import { getAll, send } from "./api.js";
+import { getAll, send, session } from "./api.js";
 import { button, h, p, plain, quiet } from "./dom.js";
 import { moment, uri } from "./format.js";
-import { dialog, empty, facts, field } from "./parts.js";
+import { dialog, empty, facts, field, problem } from "./parts.js";
 import { has, MANAGERS } from "./roles.js";
 import { limitBars, limitFields, limitsOf, rate, rateField, remove } from "./view_keys.js";
 
@@ -38,14 +38,27 @@ function teamCard(team, members, manages, refresh) {
 }
 
 function memberCard(member, teams, manages, refresh) {
-  return card(member, [member.role], [
+  const mayChange = manages && (has(["owner"]) || member.role !== "owner");
+  const showSessions = async () => (await import("./view_sessions.js")).openSessions(member);
+  return card(member, [member.role, member.disabled && "disabled"].filter(Boolean), [
     ["Team", member.team_id ?? "none"],
     ["E-mail", member.email],
     ["Signs in", member.signs_in ? "yes" : "not yet"],
-  ], `label=${uri(`member:${member.id}`)}`, manages && (has(["owner"]) || member.role !== "owner") && [
-    ["Change …", () => edit("members", member, teams, refresh)],
-    ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", refresh)],
-  ]);
+  ], `label=${uri(`member:${member.id}`)}`, [
+    (mayChange || session.key.member_id === member.id) && ["Sessions …", showSessions],
+    mayChange && ["Change …", () => edit("members", member, teams, refresh)],
+    mayChange && [member.disabled ? "Enable" : "Disable", () => turn(member, refresh)],
+    mayChange && ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", refresh)],
+  ].filter(Boolean));
+}
+
+async function turn(member, refresh) {
+  try {
+    await send("PATCH", `members/${uri(member.id)}`, { disabled: !member.disabled });
+    await refresh();
+  } catch (failure) {
+    document.querySelector(".view").prepend(problem(failure));
+  }
 }
 
 function card(of, tags, lines, query, actions) {

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and one address outside
-# those networks: on Azure's virtual machines, 168.63.129.16 is a service of Azure.
+# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21). One more address is
+# added: 168.63.129.16 is a public address, but on Azure's virtual machines it reaches a service of
+# Azure.
 _REFUSED_V4: Final = tuple(
     ip_network(network)
     for network in (

@@ -6,7 +6,9 @@ from msgspec import Struct
 
 
 class CacheMark(Struct, frozen=True, kw_only=True):
-    """A mark on the last part that the caller wants cached, for five minutes or an hour."""
+    """A mark on the last part of the prefix that the caller wants cached, for five minutes or an
+    hour.
+    """
 
     lifetime: Literal["5m", "1h"] = "5m"
 
@@ -19,9 +21,9 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
-    """Media that came with the request, as base64 text.
+    """Media sent inside the request, as base64 text.
 
-    `media_type` is detected from the bytes where possible, whatever type the caller stated.
+    `media_type` is detected from the bytes where possible, even if the caller stated another type.
     """
 
     media_type: str
@@ -29,7 +31,9 @@ class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
 
 
 class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
-    """Media at an http(s) URL from the caller, which is fetched only through the address guard."""
+    """Media at an http(s) URL that the caller sent; the URL is fetched only through the address
+    guard.
+    """
 
     url: str
 
@@ -92,7 +96,7 @@ ResultContent = Text | Image | Document
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The signer of a part, and the data that must be returned unchanged to that signer."""
+    """The signer of a part, and the data that must be sent back to that signer unchanged."""
 
     signer: str | None
     """A constant from `core.signers`, or another name that came with the part; None if unknown."""
@@ -121,7 +125,7 @@ class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
-    """The text with which a model declined to answer."""
+    """The text in which a model declined to answer."""
 
     text: str
 

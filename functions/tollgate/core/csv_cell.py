@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-# Prefixes with which a spreadsheet runs a cell as a formula (owasp.org, "CSV Injection", seen
-# 2026-11-21).
+# A spreadsheet runs a cell that begins with one of these characters as a formula (owasp.org, "CSV
+# Injection", seen 2026-11-21).
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 # In locales with a decimal comma, spreadsheets split a cell at `;` and at line breaks even inside
 # quotes.

@@ -5,7 +5,7 @@ GatewayError
 ├── AccessError     the key has no permission, or has reached a limit
 ├── UpstreamError   a provider failed or refused
 ├── LedgerError     the ledger refuses, or cannot be reached
-│   └── OutcomeUnknown   an answer was made, and may be billed
+│   └── OutcomeUnknown   an answer was produced and may be billed
 └── InternalError   a defect of Tollgate
 """
 
@@ -139,14 +139,14 @@ class LedgerError(GatewayError):
 
 
 class OutcomeUnknown(LedgerError):
-    """An answer was made, but it is unknown whether its record was written."""
+    """An answer was produced, but it is unknown whether its record was written."""
 
     may_repeat = False
 
     def __init__(self, generation_id: str) -> None:
         super().__init__(
             ErrorCode.SERVICE_UNAVAILABLE,
-            "The outcome is unknown: the answer was made, but its record could not be confirmed. "
+            "The outcome is unknown: an answer was made, but its record could not be confirmed. "
             f"Within half an hour GET /generation?id={generation_id} says whether it is billed. "
             "A request that is sent again is billed separately.",
         )
@@ -165,7 +165,8 @@ class UpstreamError(GatewayError):
     `status` is the provider's HTTP status, or None without a reply. The code is one of
     `provider_*`, `context_length_exceeded` or `content_filter`, or `invalid_request` if the
     provider reports that the caller's own request is at fault. `provider_words` is the provider's
-    own message without secrets, which may quote parts of the prompt.
+    own message without secrets, which may quote parts of the prompt; `quoted` is the part
+    of `message` that quotes the provider.
     """
 
     def __init__(
@@ -177,10 +178,12 @@ class UpstreamError(GatewayError):
         param: str | None = None,
         retry_after_s: float | None = None,
         provider_words: str = "",
+        quoted: str = "",
     ) -> None:
         super().__init__(code, message, param=param, retry_after_s=retry_after_s)
         self.status = status
         self.provider_words = provider_words
+        self.quoted = quoted
 
 
 class MissingCredentials(UpstreamError):

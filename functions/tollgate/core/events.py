@@ -93,7 +93,7 @@ class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage, of which the last report for each class of tokens is valid."""
+    """Cumulative usage; the last report for each class of tokens is the valid one."""
 
     usage: Usage
     raw: JsonValue = None
@@ -103,7 +103,7 @@ class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
-    """Pieces, in order, of a result other than chat: each is JSON or bytes of sound."""
+    """Pieces of a result of work other than chat, in order; each is JSON or bytes of sound."""
 
     pieces: tuple[bytes, ...]
 
@@ -123,7 +123,7 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     stop_sequence: str | None = None
     """The caller's stop sequence that ended the answer, if the provider states it."""
     prompt_blocked: bool = False
-    """True if the provider refused the prompt, so that no text comes from a model."""
+    """True if the provider refused the prompt, in which case no text comes from a model."""
     paused: bool = False
     """True if the provider paused its own tools, and continues once its answer is returned."""
 
@@ -134,7 +134,7 @@ StreamEvent = (
 
 # The number of a choice, and an event of that choice.
 Chosen = tuple[int, StreamEvent]
-# Events between the decoders and the sink, where deltas may still be grouped.
+# Events on their way from the decoders to the sink, where deltas may still be grouped.
 Grouped = StreamEvent | PartDeltas
 ChosenGroup = tuple[int, Grouped]
 
@@ -169,7 +169,7 @@ class StreamGrammar:
     def accept(self, event: Grouped) -> None:
         """Check one event against the earlier events."""
         # Most events are deltas of an open part. A part is only open between `Started` and `Ended`,
-        # so that the other checks can be skipped.
+        # so the other checks can be skipped.
         if isinstance(event, (PartDelta, PartDeltas)) and event.index in self._open:
             return
         if self._ended:

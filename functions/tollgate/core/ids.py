@@ -8,7 +8,7 @@ from typing import Final
 
 from tollgate.core.clock import Clock
 
-# The characters are in ASCII order, so that ids sort by time, unlike in plain base64url.
+# The characters are in ASCII order, unlike those of plain base64url, so ids sort by time.
 ALPHABET: Final = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 ID_LENGTH: Final = 15
 _RANDOM_BYTES: Final = 7

@@ -7,6 +7,8 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 
+# The label of a key that names its member, or for whom a key without a member is used.
+MEMBER_LABEL: Final = "member"
 # The length limit of identity tokens, for which callers open sessions.
 TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
@@ -57,8 +59,20 @@ class Principal(Struct, frozen=True, kw_only=True):
     member_id: str | None = None
     levels: tuple[LimitLevel, ...] = ()
     """The member and the team, in the order in which their limits are checked."""
+    allowed_ips: str | None = None
+    """The networks from which the key may be used, separated by commas; None admits all."""
+    workspace_ips: str | None = None
+    """The networks from which the keys and sessions of the workspace may be used."""
     session: bool = False
     """True if the caller signed in; `role` is then the role of the member."""
+
+    @property
+    def owner(self) -> str | None:
+        """The member that owns what the caller creates; None if no member does.
+
+        A key without a member that has the label `member` creates for that member.
+        """
+        return self.member_id or self.labels.get(MEMBER_LABEL)
 
     @property
     def level_models(self) -> tuple[tuple[str, ...], ...]:

@@ -16,7 +16,7 @@ Detail = Mapping[str, JsonValue]
 _TEXT: Final = "reasoning.text"
 _SUMMARY: Final = "reasoning.summary"
 _ENCRYPTED: Final = "reasoning.encrypted"
-# Fields of a detail that a stream sends in pieces.
+# Those fields of a detail that a stream sends in pieces.
 _STREAMED: Final = ("text", "summary", "data")
 # Fields that are equal in all pieces of one detail.
 _SAME: Final = ("type", "index")

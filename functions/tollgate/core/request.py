@@ -75,7 +75,7 @@ class Grammar(Struct, frozen=True, kw_only=True):
 
 
 class TextInput(Struct, frozen=True, kw_only=True):
-    """Free-text input of a tool, in place of JSON; without a grammar, any text is valid."""
+    """Free-text input of a tool, instead of JSON; if there is no grammar, any text is valid."""
 
     grammar: Grammar | None = None
 
@@ -162,7 +162,7 @@ InputType = Literal["query", "document", "classification", "clustering"]
 OutputModality = Literal["text", "image"]
 # The values of `provider.sort`.
 ProviderSort = Literal["price", "throughput", "latency"]
-# Features that a request may need and that only some providers' formats support.
+# Features that a request may need, but that only some providers' formats support.
 Need = Literal[
     "conversation",
     "echo",
@@ -209,7 +209,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     """Slugs of providers not to use."""
     fallbacks: bool = True
-    """False allows only the first endpoint, or only the providers of `order`."""
+    """False if only the first endpoint, or only the providers in `order`, may serve."""
     require_parameters: bool = False
     """True excludes endpoints that do not support every parameter of the request."""
     sort: ProviderSort | None = None
@@ -245,7 +245,9 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     suffix: str | None = None
     """The text after the answer; the answer fills the gap between prompt and suffix."""
     echo: bool = False
-    """True if the provider repeats the prompt before the answer, with its log probabilities."""
+    """True if the provider repeats the prompt before the answer, with the prompt's log
+    probabilities.
+    """
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

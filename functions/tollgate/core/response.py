@@ -1,4 +1,6 @@
-"""Complete answers, assembled from events, so that codecs need no separate code for them."""
+"""Complete answers, assembled from events, so that codecs need no separate code for replies that
+are not streamed.
+"""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -36,7 +38,7 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     raw_finish: str | None
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
-    """The pieces of a result other than chat."""
+    """The pieces of a result of work other than chat."""
 
 
 class Fold:

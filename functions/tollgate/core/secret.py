@@ -1,4 +1,6 @@
-"""References to secrets, never their values, and the variables that may hold provider keys."""
+"""References to secrets (never their values), and the environment variables that may hold provider
+keys.
+"""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -15,7 +15,9 @@ URL_LINE: Final = "URL: "
 
 
 class UserLocation(Struct, frozen=True, kw_only=True):
-    """The approximate location of the user, for which a search engine ranks its results."""
+    """The approximate location of the user, to which a search engine adapts the order of its
+    results.
+    """
 
     city: str | None = None
     region: str | None = None
@@ -41,7 +43,9 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     field: str = ""
     """The field of the request that enabled the tool."""
     left_out_as: str | None = None
-    """The name reported if nothing can run the tool; None refuses the request instead."""
+    """The name that is reported if nothing can run the tool; if None, the request is refused
+    instead.
+    """
     by_provider: bool = False
     """True if the provider may run the tool itself, which routing.yaml decides."""
 

@@ -9,9 +9,10 @@ from typing import Final
 CLAUDE: Final = "anthropic-claude-v1"
 GEMINI: Final = "google-gemini-v1"
 OPENAI: Final = "openai-responses-v1"
-# Blocks of tools that Anthropic runs, as JSON text; only Anthropic's own format accepts them.
+# The signer of blocks, as JSON text, from tools that Anthropic runs; only Anthropic's own format
+# accepts such blocks.
 ANTHROPIC_BLOCKS: Final = "anthropic-blocks-v1"
-# Models of Bedrock that are not Claude.
+# The signer for Bedrock's models other than Claude.
 BEDROCK: Final = "amazon-bedrock-v1"
 
 # Signers whose reasoning only the model that wrote it accepts, on any host. Claude: "signature

@@ -30,7 +30,7 @@ class PlatformIds(Struct, frozen=True, kw_only=True):
 
 
 class CollectorError(Exception):
-    """A collector of spans did not accept an export."""
+    """Raised if a collector of spans did not accept an export."""
 
 
 class Span(Struct, frozen=True, kw_only=True):

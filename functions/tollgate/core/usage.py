@@ -1,4 +1,4 @@
-"""Token usage that a provider reports, in classes with separate prices."""
+"""Usage that a provider reports, divided into classes of tokens with separate prices."""
 
 from typing import Final
 
@@ -85,8 +85,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":
-        """Return this usage with each partial count limited to its total, or dropped without a
-        total.
+        """Return this usage with each partial count limited to its total; a partial count without a
+        total is dropped.
         """
         return replace(
             self,

@@ -45,7 +45,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(type_, glob) for glob in self.events)
 
     def secrets(self, now_s: float) -> tuple[str, ...]:
-        """Return the secrets that sign events at a time, newest first."""
+        """Return the secrets that sign events at a given time, newest first."""
         old = self.old_secret if now_s < self.old_secret_ends_s else None
         return (self.secret,) if old is None else (self.secret, old)
 
@@ -79,7 +79,7 @@ class WebhookEvent(Struct, frozen=True, kw_only=True):
     """Something that happened in a workspace; the same event always has the same id."""
 
     id: str
-    """`evt_`, Unix milliseconds, a dot and a random part: ids sort by time."""
+    """`evt_`, Unix milliseconds, a dot and a random part, so ids sort by time."""
     type: str
     workspace_id: str
     created_at: str
@@ -99,7 +99,8 @@ class EventDelivery(Struct, frozen=True, kw_only=True):
     next_s: int | None = None
     """The Unix second of the next attempt; None if there is none."""
     answer: str = ""
-    """The HTTP status of the last attempt, or the failure if there was no reply."""
+    """The HTTP status of the last attempt, or a description of the failure if there was no reply.
+    """
 
 
 class WebhookStore(Protocol):
@@ -143,7 +144,7 @@ class WebhookStore(Protocol):
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
     ) -> EventDelivery | None:
-        """Queue an event again that was delivered or given up; return None if it does not exist."""
+        """Queue a delivered or abandoned event again; return None if it does not exist."""
 
 
 def iso_ms(at_ms: int) -> str:

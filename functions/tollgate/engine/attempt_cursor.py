@@ -1,4 +1,6 @@
-"""Cursor over a plan's attempts, used by the engine and, without any request, by `explain`."""
+"""Cursor over a plan's attempts, which the engine uses, and which `explain` uses without sending a
+request.
+"""
 
 from tollgate.core.errors import UpstreamError
 from tollgate.engine import retry

@@ -162,8 +162,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # The error has another cause, such as a URL that cannot be fetched, and will recur when
-            # the attempt is made.
+            # The error has another cause, such as a URL that cannot be fetched. It will occur again
+            # when the attempt is made.
             fitting.append(attempt)
         else:
             if left_out:
@@ -197,7 +197,7 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
-    """Return the encoded attempt, and the context that sends it."""
+    """Return the encoded attempt, and the context that sends the request."""
     prepared = context.head_start.take(attempt)
     if prepared is not None:
         return prepared[0], prepared[0].open(prepared[1])

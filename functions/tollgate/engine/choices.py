@@ -82,7 +82,7 @@ class Encoded(Protocol):
 
 
 class EncodedAttempt(Struct, frozen=True, kw_only=True):
-    """Requests of one attempt, encoded for its provider."""
+    """The requests of one attempt, encoded for its provider."""
 
     codec: Codec
     transport: Transport

@@ -10,14 +10,16 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
 from tollgate.core.ids import IdSource
+from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.ports.base import CooldownStore, Ledger
+from tollgate.stores.ports.base import Admissions, CooldownStore, Ledger
 from tollgate.tools.ports.base import ServerTools
 
 
@@ -32,9 +34,9 @@ class StreamTiming(Struct, frozen=True, kw_only=True):
     """Limits on a caller's wait, in seconds."""
 
     early_commit_after_s: float = 10.0
-    """Silence in seconds before a stream sends status 200 and a keep-alive; 0 means never."""
+    """Seconds of silence after which a stream sends status 200 and a keep-alive; 0 means never."""
     keep_alive_s: float = 15.0
-    """Seconds without output after which a stream that has started gets another keep-alive."""
+    """Seconds of silence after which a stream that has started sends another keep-alive."""
     non_streamed_total_s: float = 285.0
     """Limit for a reply that is not streamed: API Gateway drops connections idle for 300 s."""
 
@@ -52,7 +54,9 @@ class Journal(Protocol):
         """Log that an endpoint enters its cooldown."""
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Log why (`what`) a published catalog cannot be used; the catalog `serving` stays."""
+        """Log that a published catalog cannot be used, for the reason `what`; the catalog `serving`
+        is still used.
+        """
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Log an exception that is a defect in Tollgate."""
@@ -69,13 +73,14 @@ class FileReader(Protocol):
         """
 
     async def read(self, place: str) -> bytes | None:
-        """Return the content at a storage key, None if deleted; raise LedgerError on failure."""
+        """Return the content at a storage key; None if deleted; raise LedgerError on failure."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
     """Services that `generate` uses, chosen by the wiring."""
 
     ledger: Ledger
+    admissions: Admissions
     cooldowns: CooldownStore
     cooldown: CooldownPolicy
     planner: Planner
@@ -85,6 +90,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     timing: StreamTiming
+    side: SideThread
     credits_per_usd: Decimal
     admission: Admission = "positive"
     tools: ServerTools | None = None
@@ -101,6 +107,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """One authenticated, parsed request."""
 
     principal: Principal
+    reach: OwnerScope = UNOWNED
+    """The stored objects that the request may name."""
     parsed: ParsedWork
     request_id: str
     """First id to try for the hold; if a hold already has this id, another one is generated."""

@@ -19,6 +19,7 @@ from tollgate.core.errors import (
 )
 from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
+from tollgate.engine.admission import admit
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
@@ -27,6 +28,7 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -45,9 +47,9 @@ _FIND_FILES_OF: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
 _OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
     "tollgate.engine.rounds.server_tools:offer_server_tools"
 )
-_READ_DOCUMENTS: Final = DottedName[
-    Callable[[Gateway, PlanningRequest, Plan, RequestMedia], Awaitable[Plan]]
-]("tollgate.engine.documents.document_reading:read_documents")
+_READ_DOCUMENTS: Final = DottedName[Callable[..., Awaitable[Plan]]](
+    "tollgate.engine.documents.document_reading:read_documents"
+)
 _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds.rounds:stream_rounds")
@@ -64,10 +66,17 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
+    # Each of these properties looks at every part, of which there may be many.
+    names_files = call.parsed.request.names_files
+    has_documents = call.parsed.request.has_documents
+    if call.parsed.awaits is not None or names_files or has_documents:
+        await admit(gateway, call.principal, call.request_id)
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
-    if call.parsed.request.names_files:
+        names_files = call.parsed.request.names_files
+    if names_files:
         call = await _FIND_FILES_OF()(gateway, call)
+        has_documents = call.parsed.request.has_documents
     tools: InjectedTools | None = None
     left_out: tuple[str, ...] = ()
     request = call.parsed.request
@@ -76,11 +85,10 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
-    planner_input = planning_request(call, rounds)
-    plan = gateway.planner.plan(planner_input, now_s=gateway.clock.now_s())
+    planner_input, plan = await _plan(gateway, call, rounds)
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
-    if call.parsed.request.has_documents:
-        plan = await _READ_DOCUMENTS()(gateway, planner_input, plan, media)
+    if has_documents:
+        plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
@@ -97,6 +105,21 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             head_start=head_start,
         )
         await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+
+
+async def _plan(
+    gateway: Gateway, call: Call, rounds: RoundsBound | None
+) -> tuple[PlanningRequest, Plan]:
+    """Plan a call; the size of a large prompt is measured next to the event loop."""
+    now_s = gateway.clock.now_s()
+
+    def plan() -> tuple[PlanningRequest, Plan]:
+        planner_input = planning_request(call, rounds)
+        return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
+
+    request = call.parsed.request
+    is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
+    return await gateway.side.run(call.principal.workspace_id, plan, is_large=is_large)
 
 
 async def _answer(
@@ -150,6 +173,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
     coverage = Coverage(
         context.gateway.ledger,
         meter,
+        choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
     )
     if tools is not None:
@@ -211,6 +235,15 @@ async def _hold(
         tier=plan.tier,
         meanwhile=meanwhile,
     )
+    try:
+        return await _hold_and_order(gateway, plan, holding)
+    finally:
+        gateway.admissions.end(call.principal, call.request_id)
+
+
+async def _hold_and_order(
+    gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
+) -> tuple[Hold, Plan]:
     # A single endpoint is tried even in its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
@@ -259,7 +292,7 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
 async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Finish the work even if this task is cancelled meanwhile.
+    """Finish the work even if this task is cancelled in the meantime.
 
     Returns the result and the cancellation, if any, which the caller must raise as soon as
     possible. If the work fails after a cancellation, the cancellation is raised.

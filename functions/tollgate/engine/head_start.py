@@ -1,4 +1,6 @@
-"""Encodes, authorizes and connects the first request during the hold, but sends nothing."""
+"""Prepares the first request (encodes, authorizes, connects) while money is being held, but sends
+nothing.
+"""
 
 import asyncio
 
@@ -11,7 +13,9 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """First attempt, prepared if it is one request without URLs or files; `aclose` is required."""
+    """First attempt, prepared in advance if it is a single request without URLs or files; callers
+    must call `aclose`.
+    """
 
     def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
         self._gateway = gateway

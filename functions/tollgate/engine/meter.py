@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
 from tollgate.core.content import ToolCall
@@ -25,7 +24,6 @@ from tollgate.core.events import (
     Started,
     UsageReported,
 )
-from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -37,6 +35,7 @@ from tollgate.core.records.generation import (
 )
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
+from tollgate.engine.usage.raw_usage import fit_raw_usage
 from tollgate.engine.usage.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
@@ -45,41 +44,23 @@ from tollgate.stores.ports.base import Hold
 # Imported at first use: only a provider's error needs this function.
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# Limits on a provider's strings and usage report in a record. A record larger than a DynamoDB item
-# could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# Limits on a provider's strings in a record. A record larger than a DynamoDB item could never be
+# settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
-RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Maximum depth of a usage report. Real reports have two levels; JSON writers fail at about 250.
-_RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
-# Parameter with which a caller requests at most one tool call.
+# Parameters with which a caller requests at most one tool call, and limits the answer.
 _SWITCH: Final = "parallel_tool_calls"
+_LIMIT: Final = "max_tokens"
 RUNS_MAX: Final = 64
-STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
 def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
 
 
-def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
-    """Return raw usage for storage, with large integers as text and without deep levels."""
-    match raw:
-        case dict() | list() if levels == 0:
-            return None
-        case dict():
-            return {name: _fit(value, levels - 1) for name, value in raw.items()}
-        case list():
-            return [_fit(value, levels - 1) for value in raw]
-        case int() if abs(raw) > STORED_INTEGER_MAX:
-            return str(raw)
-        case _:
-            return raw
-
-
 class Meter:
-    """Account of one generation; `record` can be called at any time."""
+    """The usage and costs of one generation; `record` can be called at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -171,12 +152,15 @@ class Meter:
             self._outcome = "ok"
 
     def begin_round(self, *, prompt_growth_tokens: int) -> None:
-        """Record the start of a round, whose prompt is this much longer than the first round's."""
+        """Record the start of a round; `prompt_growth_tokens` is how much longer its prompt is than
+        the first round's.
+        """
         account = RoundAccount(
             self._call.parsed.request,
             self._plan,
             self._created_s,
             prompt_growth_tokens=prompt_growth_tokens,
+            output_before=self.output_tokens,
             searches_before=self._sum("web_searches"),
         )
         self._rounds.append(account)
@@ -200,8 +184,13 @@ class Meter:
         return len(self._rounds)
 
     @property
+    def passes_limit(self) -> bool:
+        """True if the provider has delivered more than the caller's output limit allows."""
+        return self._rounds[-1].passes_limit
+
+    @property
     def output_tokens(self) -> int:
-        """Known output tokens of all rounds so far."""
+        """Output tokens of all rounds, as far as they are known now."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
@@ -210,7 +199,13 @@ class Meter:
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def fail(self, error: GatewayError) -> None:
-        """Record that the generation failed: the caller pays nothing."""
+        """Record that the generation failed: the caller pays nothing.
+
+        The part of the error that quotes a provider loses what repeats the prompt.
+        """
+        if isinstance(error, UpstreamError) and error.quoted:
+            shown = _WITHHOLD()(error.quoted, self._call.parsed.request)
+            error.message = error.message.replace(error.quoted, shown)
         self._failure = error
         self._outcome = "error"
 
@@ -288,7 +283,9 @@ class Meter:
             rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
             runs=tuple(self._runs),
             attempts=(*self._attempts, *self._last_attempt(usage, billed)),
-            raw_usage=self._raw_usage(),
+            raw_usage=fit_raw_usage(
+                [raw for account in self._rounds for raw in account.raw_usages]
+            ),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
             ingress_format=self._call.ingress_format,
@@ -303,10 +300,13 @@ class Meter:
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
-        """Return the adapted options, with `parallel_tool_calls` if calls were withheld."""
-        if not self._withheld_calls() or _SWITCH in self._adapted:
-            return self._adapted
-        return (*self._adapted, _SWITCH)
+        """Return the adapted options, with those that the provider ignored."""
+        ignored = {
+            _SWITCH: self._withheld_calls() > 0,
+            _LIMIT: any(account.passes_limit for account in self._rounds),
+        }
+        new = (name for name, is_so in ignored.items() if is_so and name not in self._adapted)
+        return (*self._adapted, *new)
 
     def _withheld_calls(self) -> int:
         if not self._call.parsed.request.wants_single_call:
@@ -325,19 +325,6 @@ class Meter:
                 (replace(line, round=place + 1) for line in round_lines) if several else round_lines
             )
         return tuple(lines)
-
-    def _raw_usage(self) -> JsonValue:
-        reports = [raw for account in self._rounds for raw in account.raw_usages]
-        raw: JsonValue = reports[0] if len(reports) == 1 else reports
-        try:
-            size_bytes = len(to_json(raw))
-        except ValueError:
-            # A report may be nested too deep for JSON, and settling must not depend on a provider's
-            # data.
-            return None
-        if size_bytes > RAW_USAGE_BYTES_MAX:
-            return {"left_out_bytes": size_bytes}
-        return _fit(raw)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
         """Return the record of the serving or current attempt; the operator pays if it failed."""
@@ -378,7 +365,9 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message without the prompt's words, cut to the remaining room."""
+        """Return a provider's message without the prompt's words, cut to the length that the record
+        has left.
+        """
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]

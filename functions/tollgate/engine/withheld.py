@@ -1,8 +1,9 @@
 """Removes parts of the prompt from a provider's message.
 
-A provider may quote the request in an error, but a record is read by people other than the caller
-and must not contain a prompt. Removed are sequences of three words from the request, quotations of
-its words, and single words that have a digit or are from a message with one or two words.
+A provider may quote the request in an error, but records and callers' logs of errors are read by
+others than the caller and must not contain a prompt. Removed are sequences of three words from the
+request, quotations of its words, and single words that have a digit or are from a message with one
+or two words.
 """
 
 import re
@@ -50,7 +51,7 @@ def withhold_prompt(words: str, request: Work) -> str:
 
 
 class _Overlap:
-    """Words and sequences that a provider's message has in common with a request."""
+    """Words and sequences of words that a provider's message shares with a request."""
 
     def __init__(self, refusal_words: Sequence[str]) -> None:
         self._refusal_words = refusal_words

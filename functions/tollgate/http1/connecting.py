@@ -13,7 +13,7 @@ from tollgate.http1.request import Origin
 
 # Delay before the next address of a host is tried, as RFC 8305 recommends.
 _NEXT_ADDRESS_S: Final = 0.25
-# Share of a time limit that starts only when the event loop runs.
+# Share of a time limit that is counted only once the event loop runs.
 _LAST_PART: Final = 0.05
 
 TlsContext = Callable[[], ssl.SSLContext]

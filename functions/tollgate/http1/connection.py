@@ -16,7 +16,8 @@ from typing_extensions import override
 from tollgate.http1.errors import BrokenReply, ConnectionLost, HttpError
 
 READ_BYTES: Final = 64 * 1024
-# Maximum size of a reply's head, and of other data that arrives without any byte of the body.
+# Maximum size of a reply's head, and of other data (such as framing) that arrives without any byte
+# of the body.
 HEAD_BYTES_MAX: Final = 64 * 1024
 REPLY_FIELDS_MAX: Final = 256
 # Number of unread bytes at which reading pauses, so that the server waits for a slow reader.
@@ -139,12 +140,12 @@ class Connection(asyncio.BufferedProtocol):
         return may_serve
 
     def close(self) -> None:
-        """Close once all written bytes are sent."""
+        """Close the connection once all written bytes are sent."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close immediately, without sending buffered bytes."""
+        """Close the connection immediately, without sending buffered bytes."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -279,7 +280,7 @@ class Connection(asyncio.BufferedProtocol):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
 
     def _is_cut(self) -> bool:
-        """Return True if TLS did not announce its end, so an attacker may have cut the reply.
+        """Return True if TLS did not announce its end; an attacker may then have cut off the reply.
 
         asyncio does not report the announcement. A read of `ssl_object` returns nothing after the
         announcement, and raises an error without one (RFC 9112, 9.8).

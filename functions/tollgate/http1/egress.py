@@ -4,7 +4,8 @@ A host name is resolved only once, because a second lookup might return another 
 addresses of the host must be public. Redirects are checked in the same way.
 https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
 
-Servers that the operator configures, such as providers and collectors, may have any address.
+This module is not used for servers that the operator configures, such as providers and collectors,
+which may have any address.
 """
 
 import asyncio
@@ -101,7 +102,7 @@ class Egress(Struct, frozen=True):
     async def fetch(
         self, url: str, limits: FetchLimits, domains: DomainRules = _ANY_DOMAIN
     ) -> Fetched:
-        """Return the content at a URL, which need not be escaped; raise HttpError.
+        """Return the content at a URL, which need not be escaped yet; raise HttpError on failure.
 
         `domains` also applies to redirects, so an allowed page cannot lead to another domain.
         """

@@ -3,7 +3,7 @@
 HttpError
 ├── InvalidRequest     nothing was sent: the URL or a header cannot be encoded
 ├── ForbiddenUrl       nothing was sent: the URL comes from outside and must not be fetched
-├── CannotConnect      nothing was sent: no server, no name, no trusted certificate
+├── CannotConnect      nothing was sent: no server reached, name unknown, or certificate not trusted
 │   └── ConnectTimedOut
 ├── ConnectionLost     the request may have been read; no byte of a reply arrived
 ├── TimedOut           the request may have been read; no complete reply arrived in time
@@ -14,7 +14,9 @@ HttpError
 
 
 class HttpError(Exception):
-    """A request without a complete reply; the message contains no address and quotes no reply."""
+    """Raised if a request got no usable, complete reply; the message contains no address and quotes
+    no reply.
+    """
 
 
 class InvalidRequest(HttpError):

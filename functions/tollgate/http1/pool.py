@@ -61,7 +61,8 @@ class Pool:
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Idle connections by server, each with its closing time; the latest is reused first.
+        # Idle connections by server, each with its closing time; the one that was used last is
+        # reused first.
         self._idle: dict[Origin, list[tuple[Connection, float]]] = {}
         self._idle_count = 0
         self._closing: asyncio.TimerHandle | None = None
@@ -102,7 +103,7 @@ class Pool:
     async def send_reserved(
         self, reserved: Reservation, *, connect_s: float | None = None
     ) -> Reply:
-        """Send a reserved request, over a new connection if the reserved connection has ended."""
+        """Send a reserved request; use a new connection if the reserved one has ended."""
         connection = reserved.connection
         if not (connection is None or connection.is_quiet or await _becomes_quiet(connection)):
             reserved.take().abort()
@@ -144,8 +145,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             if self._loop is not None:
-                # Idle connections are read and timed by the first loop, which may be closed or
-                # never run again.
+                # Idle connections depend on the first event loop for reading and for their timer,
+                # and that loop may be closed or never run again.
                 raise RuntimeError("a pool works only in the event loop of its first request")
             self._loop = loop
 

@@ -73,9 +73,11 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The request fields that the reply repeats, as they appear in the reply."""
+    """The request fields that the reply repeats, in the form in which they appear in the reply."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
-    """The declared names of tools in namespaces, by the flat names that are sent to providers."""
+    """The declared names of tools in namespaces; the keys are the flat names that are sent to
+    providers.
+    """
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
@@ -164,8 +166,7 @@ class Ingress(Protocol):
     ) -> dict[str, str]:
         """Return this format's headers for the limits of a key and the remaining amounts.
 
-        Limits state the seconds until their reset; these seconds count from the time in
-        `request_id`.
+        Limits state the seconds until their reset, counted from the time in `request_id`.
         """
 
     def error(

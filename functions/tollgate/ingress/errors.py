@@ -66,13 +66,14 @@ _TYPES: Final[Mapping[int, str]] = {
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
 # Statuses after which a retry of the same request would fail again.
 _PERMANENT: Final = frozenset({401, 402, 403})
-# SDKs may retry after a wait up to this limit; for a longer wait, a header tells them not to.
+# SDKs may retry if the wait is at most this long; for a longer wait, a header tells them not to
+# retry.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's field names, by the names in chat completions, which errors from planning and attempts
-# use.
+# A format's field names, keyed by the names in chat completions, because errors from planning and
+# attempts use the names in chat completions.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -194,7 +195,8 @@ def error_reply(
 def openai_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return OpenAI's `x-ratelimit-…` headers; resets are durations and do not need the id.
+    """Return OpenAI's `x-ratelimit-…` headers; resets are durations, so the request id is not
+    needed.
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
@@ -209,7 +211,7 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing in the form of all formats; a successful attempt has status 200."""
+    """Return the routing in the form that all formats use; a successful attempt has status 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

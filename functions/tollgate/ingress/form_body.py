@@ -245,7 +245,9 @@ def _boundary(content_type: str) -> bytes:
 
 
 def _steps(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the field and the keys in brackets of a form name; an empty last key means a list."""
+    """Return the field in a form name, and the keys in brackets after it; an empty last key means a
+    list.
+    """
     match = _NAME.fullmatch(name)
     keys = tuple(_KEY.findall(match[2])) if match else ()
     if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:

@@ -29,7 +29,9 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     form: DottedName[type[BaseModel]] | None = None
     """The fields of a request sent as a form; None if the format does not accept forms."""
     media_types: DottedName[Mapping[str, str]] | None = None
-    """The media types of replies that are neither JSON nor events, by requested format."""
+    """The media types of replies that are neither JSON nor events, by the format that a request
+    asks for.
+    """
     event: DottedName[type[BaseModel]] | None = None
     """The JSON data of a server-sent event; None if the format does not stream."""
     failure: DottedName[type[BaseModel]] | None = None

@@ -44,16 +44,18 @@ _MANGUM_CONFIG: Final[LambdaConfig] = {
 
 
 async def run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run an application as a coroutine, which tasks require."""
+    """Run an application as a coroutine, because a task can only be created from a coroutine."""
     await app(scope, receive, send)
 
 
 class EventError(Exception):
-    """The event of an invocation is not JSON, or is a REST request that cannot be parsed."""
+    """Raised if the event of an invocation is not JSON, or is a REST request that cannot be
+    parsed.
+    """
 
 
 class PreludeTooLong(Exception):
-    """The status and headers exceed API Gateway's size limit."""
+    """Raised if the status and the headers exceed API Gateway's size limit."""
 
 
 def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
@@ -170,7 +172,9 @@ class Exchange:
 
 
 class LifespanFailed(Exception):
-    """The application reported that it could not start or stop, or ended without a report."""
+    """Raised if the application reported that it could not start or stop, or ended without a
+    report.
+    """
 
 
 @asynccontextmanager

@@ -22,18 +22,18 @@ from tollgate.lambda_runtime.runtime_api import (
 # The application has its own, earlier deadline. A request that still runs is cancelled this long
 # before Lambda's deadline, at which Lambda kills the process.
 CANCEL_BEFORE_DEADLINE_S: Final = 2.0
-# The cancelled application may use the first half of that time, and the reply to the client the
-# second half.
+# The cancelled application may use the first half of that time; the second half is for the reply to
+# the client.
 _GIVE_UP_BEFORE_DEADLINE_S: Final = 1.0
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 class DeadlineReached(Exception):
-    """The application was cancelled at the deadline, before its response was complete."""
+    """Raised if the application was cancelled at the deadline, before its response was complete."""
 
 
 class IncompleteResponse(Exception):
-    """The application returned without ending its response."""
+    """Raised if the application returned without ending its response."""
 
 
 class Snapshot(Protocol):
@@ -120,7 +120,7 @@ class Poller:
         stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # Lambda may report the outcome of a stream by another invocation with the event
+                # Lambda may report the outcome of a stream in another invocation, with the event
                 # {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})

@@ -21,7 +21,7 @@ from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, encode_head, parse_url
 
 _ROOT: Final = "/2018-06-01/runtime"
-# Far more than the 6 MB to which Lambda limits an event (quotas page, seen 2026-11-21).
+# This limit is far above the 6 MB to which Lambda limits an event (quotas page, seen 2026-11-21).
 INVOCATION_BYTES_MAX: Final = 16 * 1024 * 1024
 _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
@@ -32,7 +32,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class RuntimeApiError(Exception):
-    """The Runtime API cannot be reached or breaks its protocol, so the process cannot go on."""
+    """Raised if the Runtime API cannot be reached or breaks its protocol, so that the process
+    cannot go on.
+    """
 
 
 class FunctionError(Struct, frozen=True, kw_only=True):
@@ -92,7 +94,7 @@ class RuntimeApi:
         )
 
     def make_response(self, invocation: Invocation) -> "ResponseStream":
-        """Return the response to an invocation, without sending anything."""
+        """Return the object that streams the response to an invocation; nothing is sent yet."""
         headers = {
             "Host": self._host,
             "Lambda-Runtime-Function-Response-Mode": "streaming",
@@ -255,7 +257,9 @@ async def _receive(connection: Connection, body_bytes_max: int) -> tuple[Reply, 
 
 
 def encode_chunk(octets: bytes) -> bytes:
-    """Return a chunk; nothing for no octets, because an empty chunk would end the body."""
+    """Return a chunk; return no bytes if there is no data, because an empty chunk would end the
+    body.
+    """
     return b"%x\r\n%b\r\n" % (len(octets), octets) if octets else b""
 
 

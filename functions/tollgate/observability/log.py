@@ -1,4 +1,4 @@
-"""Logs one JSON line for each generation, and a further line for each failure."""
+"""Logs one JSON line for each generation, and another line for each failure."""
 
 import logging
 import sys
@@ -75,7 +75,7 @@ class LogJournal:
                 self._log_unpriced(record, line)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Log the whole record, which an operator can replay before the sweeper ends the hold."""
+        """Log the whole record, so that an operator can act before the sweeper ends the hold."""
         fields = {
             "failure": type(failure).__name__,
             "record": msgspec.json.encode(record).decode(),

@@ -66,7 +66,7 @@ class OtlpCollector:
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def send(self, body: bytes) -> None:
-        """Send once; a retry would delay the next export."""
+        """Send the request only once, because a retry would delay the next export."""
         try:
             own_headers = {"content-type": "application/json"}
             headers = {**USUAL_HEADERS, **await self._read_headers(), **own_headers}
@@ -98,7 +98,7 @@ class OtlpCollector:
 class SpanJournal:
     """A journal that forwards every call, and keeps generations as spans until `flush`.
 
-    At most `WAITING_MAX` spans wait; a further span replaces the oldest. The log counts replaced
+    At most `WAITING_MAX` spans wait; another span replaces the oldest one. The log counts replaced
     and refused spans, which never fail a request.
     """
 

@@ -5,10 +5,11 @@ or change the next caller's document (decision 157).
 """
 
 import asyncio
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, cast
 
 import msgspec
@@ -21,13 +22,13 @@ from tollgate.core.documents.reading import (
     ReadFault,
     ReadingReply,
     ReadingRequest,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
+from tollgate.reading.places import Places
 
 READ_SECONDS_MAX: Final = 30.0
-# Maximum number of concurrent processes; each process may use 1 GiB of memory.
-_PROCESSES_MAX: Final = 4
 # Maximum time that a request waits for a process.
 _WAIT_SECONDS_MAX: Final = 30.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -36,7 +37,7 @@ _COMMAND: Final = (sys.executable, "-I", "-m", "tollgate.reading.child")
 
 
 class ChildReader:
-    """A reader that starts a process for each document."""
+    """A reader that starts a process for each document, up to four at a time."""
 
     def __init__(
         self,
@@ -48,33 +49,42 @@ class ChildReader:
         self._command = command
         self._seconds_max = seconds_max
         self._wait_seconds_max = wait_seconds_max
-        self._room = asyncio.Semaphore(_PROCESSES_MAX)
+        self._places = Places()
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         request = ReadingRequest(
-            media_type=media_type, task=task, content=content, bytes_max=_REPLY_BYTES_MAX
+            media_type=media_type,
+            task=task,
+            content=content,
+            bytes_max=_REPLY_BYTES_MAX,
+            cpu_seconds_max=share.cpu_seconds_max,
         )
-        async with self._turn():
+        async with self._turn(share.workspace_id):
             reply = await self._ask(msgspec.msgpack.encode(request))
         if isinstance(reply, ReadFault):
             raise reply.error
         if reply.next_page is not None:
             raise UnreadableDocument(DocumentFault.TOO_LARGE_PICTURES)
-        return ReadDocument(pages=reply.pages, pages_total=reply.pages_total, title=reply.title)
+        return ReadDocument(
+            pages=reply.pages,
+            pages_total=reply.pages_total,
+            title=reply.title,
+            cpu_seconds=reply.cpu_seconds,
+        )
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self, workspace_id: str) -> AsyncIterator[None]:
         """Wait for permission to start a process; raise ReaderUnavailable after the timeout."""
-        try:
-            async with asyncio.timeout(self._wait_seconds_max):
-                await self._room.acquire()
-        except TimeoutError as late:
-            raise ReaderUnavailable("all processes are busy") from late
-        try:
+        async with AsyncExitStack() as stack:
+            taking = self._places.take(workspace_id, wait_seconds_max=self._wait_seconds_max)
+            try:
+                await stack.enter_async_context(taking)
+            except TimeoutError as late:
+                raise ReaderUnavailable("all processes are busy") from late
             yield
-        finally:
-            self._room.release()
 
     async def _ask(self, request: bytes) -> ReadBatch | ReadFault:
         try:
@@ -87,6 +97,8 @@ class ChildReader:
                 status = await process.wait()
         except TimeoutError as late:
             raise UnreadableDocument(DocumentFault.TOO_SLOW) from late
+        if status == -signal.SIGXCPU:
+            raise UnreadableDocument(DocumentFault.TOO_SLOW)
         if status != 0:
             raise UnreadableDocument(DocumentFault.CRASHED)
         try:

@@ -57,3 +57,19 @@ class TextLimit:
                 DocumentFault.TOO_MUCH_TEXT, amount=self._bytes, most=DOCUMENT_TEXT_BYTES_MAX
             )
         return text
+
+
+class PartLimit:
+    """Limits the number of parts of one kind (rows, cells, elements) while a file is read."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts = 0
+
+    def add(self, parts: int) -> None:
+        """Count parts; raise UnreadableDocument if all together exceed the limit."""
+        self._parts += parts
+        if self._parts > self._most:
+            raise UnreadableDocument(
+                DocumentFault.TOO_MANY_PARTS, amount=self._parts, most=self._most
+            )

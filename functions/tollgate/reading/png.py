@@ -1,7 +1,7 @@
 """Encodes pictures as PNG with the standard library (decision 157).
 
-A page of text is mostly white, so its grey PNG has a quarter of the size of a JPEG. A noisy scan is
-reduced to 16 levels per colour, stays readable, and is then as small as a JPEG.
+A page of text is mostly white, so a grey PNG of it has a quarter of the size of a JPEG. A noisy
+scan is reduced to 16 levels per colour; it is then as small as a JPEG and still readable.
 
 Format: https://www.w3.org/TR/png-3/ (2026-11-22).
 """
@@ -19,7 +19,9 @@ _SIXTEEN_LEVELS: Final = bytes(level // 16 * 17 for level in range(256))
 
 
 def encode_png(pixels: bytes, width: int, height: int, *, stride: int, channels: int) -> bytes:
-    """Return a PNG; pixels have 1 byte (grey), 3 (RGB) or 4 (RGB and an unused byte)."""
+    """Return a PNG. A pixel has 1 byte (grey), 3 bytes (RGB) or 4 bytes (RGB and an unused
+    byte).
+    """
     rows = [pixels[start : start + width * channels] for start in _starts(height, stride)]
     flat = b"".join(rows)
     if channels == 4:

@@ -23,21 +23,23 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Maximum size of all pictures together, in Base64 characters, which fits a provider's request.
+# Maximum size of all pictures together, in Base64 characters, so that they fit into a request to a
+# provider.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
 # Size of a page's JSON without its text and picture.
 _PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
-_Open = DottedName[Callable[[bytes], OpenedDocument]]
-_OpenForTask = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]]
-_OPEN_PDF: Final[_OpenForTask] = DottedName("tollgate.reading.pdf:open_pdf")
-_OPEN_WEB_PAGE: Final[_OpenForTask] = DottedName("tollgate.reading.web_page:open_web_page")
-_OPEN_TEXT: Final[_Open] = DottedName("tollgate.reading.office:open_text")
-_OPEN_SHEETS: Final[_Open] = DottedName("tollgate.reading.office:open_sheets")
+_Opener = Callable[[bytes, ReadingTask], OpenedDocument]
+_OPEN_PDF: Final = DottedName[_Opener]("tollgate.reading.pdf:open_pdf")
+_OPEN_WEB_PAGE: Final = DottedName[_Opener]("tollgate.reading.web_page:open_web_page")
+_OPEN_TEXT: Final = DottedName[_Opener]("tollgate.reading.word:open_text")
+_OPEN_SHEETS: Final = DottedName[_Opener]("tollgate.reading.sheets:open_sheets")
 
 
 def perform(request: ReadingRequest) -> ReadingReply:
-    """Return as many requested pages as fit into one reply, or the document's fault."""
+    """Return as many of the requested pages as fit into one reply, or the reason why the document
+    cannot be read.
+    """
     try:
         return _read_batch(request)
     except UnreadableDocument as error:
@@ -71,24 +73,36 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
         )
-    match media_type.partition(";")[0].strip().lower():
-        case type_ if type_ == PDF:
-            opened = _OPEN_PDF()(content, task)
-        case type_ if type_ in (HTML, XHTML):
-            opened = _OPEN_WEB_PAGE()(content, task)
-        case type_ if type_ == DOCX:
-            opened = _OPEN_TEXT()(content)
-        case type_ if type_ == XLSX:
-            opened = _OPEN_SHEETS()(content)
-        case type_ if is_text_type(type_):
-            opened = pages_of_text([_decode(content)])
-        case _:
-            raise UnreadableDocument(DocumentFault.UNKNOWN_TYPE)
+    opened = find_opener(media_type)(content, task)
     if opened.pages_total > task.pages_max and not task.cuts:
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_PAGES, amount=opened.pages_total, most=task.pages_max
         )
     return opened
+
+
+def find_opener(media_type: str) -> _Opener:
+    """Return the function that opens documents of a type, and import what it needs.
+
+    Raises UnreadableDocument for a type that is not read.
+    """
+    match media_type.partition(";")[0].strip().lower():
+        case type_ if type_ == PDF:
+            return _OPEN_PDF()
+        case type_ if type_ in (HTML, XHTML):
+            return _OPEN_WEB_PAGE()
+        case type_ if type_ == DOCX:
+            return _OPEN_TEXT()
+        case type_ if type_ == XLSX:
+            return _OPEN_SHEETS()
+        case type_ if is_text_type(type_):
+            return _open_plain
+        case _:
+            raise UnreadableDocument(DocumentFault.UNKNOWN_TYPE)
+
+
+def _open_plain(content: bytes, task: ReadingTask) -> OpenedDocument:
+    return pages_of_text([_decode(content)])
 
 
 def read_pages(

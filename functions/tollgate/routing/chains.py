@@ -110,9 +110,9 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     input_has: Modality | None = None
     """Modality that the request's input must contain."""
     prompt_tokens_over: Tokens | None = None
-    """Number of prompt tokens that must be exceeded, estimated from the request's size."""
+    """Number of prompt tokens, estimated from the request's size, that the request must exceed."""
     capability: Capability | None = None
-    """Capability that the request must need."""
+    """Capability that the request must require."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -153,7 +153,9 @@ class RouteDomainsSection(Strict):
     """Domains that are neither searched nor fetched."""
 
     def merge(self, rules: DomainRules) -> DomainRules:
-        """Return the rules, with each list that this section states replaced."""
+        """Return the rules, in which each list that this section states replaces the earlier
+        list.
+        """
         allowed, blocked = self.allowed_domains, self.blocked_domains
         return DomainRules(
             allowed=rules.allowed if allowed is None else allowed,
@@ -164,7 +166,7 @@ class RouteDomainsSection(Strict):
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """Chain of models, or rules with chains, of which the first that applies is used."""
+    """Chain of models, or rules with chains; the first rule that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(default=None, alias="try")

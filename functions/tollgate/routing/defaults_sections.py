@@ -55,7 +55,7 @@ class CooldownSection(Strict):
 
 
 class DefaultsSection(Strict):
-    """Settings for all routes and endpoints, unless these override a setting."""
+    """Settings for all routes and endpoints that do not override them."""
 
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict, midnight_s
 
-# Time before an end from which replies and `tollgate check` announce it.
+# Time before an end, in which replies and `tollgate check` announce the end.
 NOTICE: Final = timedelta(days=90)
 
 
@@ -43,7 +43,9 @@ class SuccessionSection(EndSection):
 
 
 def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
-    """Return the lifecycle of an endpoint, with the earlier of its own and its model's days."""
+    """Return the lifecycle of an endpoint; each day is the endpoint's own or its model's, whichever
+    is earlier.
+    """
     notice = _first(model.announced, endpoint.announced)
     if notice == inf:
         return ENDLESS
@@ -56,7 +58,9 @@ def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
 
 
 def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[float, str]]:
-    """Return the time of the switch and the successor, by slug of each model that is replaced."""
+    """Return the time of the switch and the successor for each model that is replaced, by the
+    model's slug.
+    """
     return {
         slug: (midnight_s(model.retires), model.successor)
         for slug, model in models.items()

@@ -1,4 +1,4 @@
-"""Plugins in routing.yaml, which change a request before a model gets it."""
+"""Plugins in routing.yaml, which change a request before it is sent to a model."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -44,12 +44,13 @@ _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _THOUSANDS_PER_RATE: Final = 1_000
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# Hours in a million seconds, with more digits than a rounded rate has.
+# Hours in a million seconds, to more digits than a rounded rate has.
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
 # Rates per second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
 # Each line in a bill may be rounded up by half a nano-dollar. There are at most ten lines for
-# tokens, and one for each unit in `PIECES` with a rate. Fees and searches are not counted here.
+# tokens, and one line for each unit in `PIECES` that has a rate. Fees and searches are not counted
+# here.
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
@@ -71,7 +72,7 @@ class Price(Struct, frozen=True, kw_only=True):
     cache_write_1h: Decimal | None = None
     """Without this rate, `input` applies."""
     request: Decimal | None = None
-    """Per request; free without a rate."""
+    """Rate per request; free if there is no rate."""
     audio_input: Decimal | None = None
     """Without this rate, `input` applies."""
     audio_output: Decimal | None = None
@@ -83,18 +84,21 @@ class Price(Struct, frozen=True, kw_only=True):
     image_output: Decimal | None = None
     """Without this rate, `output` applies."""
     image: Decimal | None = None
-    """Per image generated or moderated; without a rate only its tokens are billed."""
+    """Rate per image generated or moderated; if there is no rate, only its tokens are billed."""
     audio_hour: Decimal | None = None
-    """Per hour of audio input, billed by the second; without a rate its tokens are billed."""
+    """Rate per hour of audio input, billed by the second; if there is no rate, its tokens are
+    billed.
+    """
     characters: Decimal | None = None
-    """Per million characters spoken; without a rate the tokens are billed."""
+    """Rate per million characters spoken; if there is no rate, the tokens are billed."""
     text_units: Decimal | None = None
-    """Per thousand units that a guardrail reads; free without a rate."""
+    """Rate per thousand units that a guardrail reads; free if there is no rate."""
     web_search: Decimal | None = None
-    """Per search by the provider; without a rate the bill has a line that costs nothing."""
+    """Rate per search by the provider; if there is no rate, the bill has a line that costs nothing.
+    """
 
     search: Decimal | None = None
-    """Per search unit of a reranker; free without a rate."""
+    """Rate per search unit of a reranker; free if there is no rate."""
 
     @property
     def input_dearest(self) -> Decimal:
@@ -289,7 +293,9 @@ def bill_fees(fees: Iterable[Fee]) -> tuple[BillLine, ...]:
 
 
 def _searches(usage: Usage, price: Price) -> Fee:
-    """Return the fee for the provider's searches; the item differs if there is no rate."""
+    """Return the fee for the provider's searches; if there is no rate, the line has another
+    item.
+    """
     searches = usage.web_searches or 0
     if price.web_search is None:
         return Fee(item="unpriced_web_search", quantity=searches, usd_each=_FREE)
@@ -299,7 +305,7 @@ def _searches(usage: Usage, price: Price) -> Fee:
 def cost_max_nano_usd(
     input_tokens_max: int, output_tokens_max: int, price: Price, units_max: Units | None = None
 ) -> int:
-    """Return the maximum cost of a choice, whatever the classes of its tokens.
+    """Return the maximum cost of a choice, whichever classes its tokens belong to.
 
     `units_max` is for work on inputs; a choice in a conversation has at most one image. Searches by
     the provider are not included, because their number has no limit.

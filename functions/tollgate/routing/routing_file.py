@@ -35,7 +35,7 @@ class Routing(MainFile):
     """Complete file, or its compiled form with all defaults."""
 
     plugins: PluginsSection | None = None
-    """Changes to requests before a model gets these."""
+    """Plugins, which change requests before these are sent to a model."""
     server_tools: ServerToolsSection = Field(default_factory=ServerToolsSection)
     """Tools that the gateway runs for requests that offer these tools."""
 

@@ -32,7 +32,7 @@ _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 
 
 def _decimal(value: object) -> object:
-    """Convert an integer, decimal or string in the YAML file to an exact decimal."""
+    """Convert an integer, decimal or string from the YAML file to an exact decimal."""
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         raise ValueError("must be a decimal number")
     try:
@@ -119,8 +119,8 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", ma
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
 # Google project ids and location names, which become part of a URL path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# Base URL without credentials, query or trailing slash, since paths are appended. A host has one
-# spelling: ASCII, without a dot at its end.
+# Base URL without credentials, query or trailing slash, since paths are appended. Only one spelling
+# of a host is valid: in ASCII, without a dot at its end.
 _HOST: Final = r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])"
 BaseUrl = Annotated[
     str,

@@ -84,7 +84,9 @@ class ProviderSection(Strict):
     location: GoogleName | None = None
     """Google Cloud location, for `auth: google`."""
     data_policy: Slug | None = None
-    """Your name for the provider's treatment of prompts. A fallback never changes the policy."""
+    """Your name for the way in which the provider treats prompts. A fallback never leads to another
+    policy.
+    """
     dialect: Dialect = Field(default_factory=Dialect)
 
     @property
@@ -94,7 +96,7 @@ class ProviderSection(Strict):
 
     @property
     def sends_credentials(self) -> bool:
-        """True if requests have a key, an access token, or a signature by the role."""
+        """True if requests carry a key, an access token, or the signature of a role."""
         is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
         return self.key is not None or self.auth == "google" or is_signed
 
@@ -181,7 +183,7 @@ class ModelSection(SuccessionSection):
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
     def vector_space(self, slug: str) -> str:
-        """Return the model's vector space; models in the same space can replace each other."""
+        """Return the model's vector space; models that share a space can replace each other."""
         vectors = self.vectors
         return slug if vectors is None else f"{vectors.space or slug} {vectors.dimensions}"
 
@@ -207,7 +209,7 @@ class BudgetSection(Strict):
 
 
 class KeyTierSection(Strict):
-    """Limits for all keys with a tier. A key's own limits apply where they are stricter."""
+    """Limits for all keys with a tier. Where a key's own limits are stricter, they apply."""
 
     models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = ("*",)
     """Globs of models, aliases and routes that a key may request."""
@@ -278,7 +280,7 @@ def _check_source(source: str) -> str:
 AttributionLabel = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
 ]
-# A string rather than a section, which would cost time at the start of a function.
+# This is a string and not a section, because a section would slow down the start of a function.
 AttributionSource = Annotated[
     str,
     StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
@@ -303,4 +305,6 @@ class MainFile(_MainSections, IncludedFile):
 
 
 class CompiledRouting(_MainSections, _NamedSections):
-    """Compiled form as a starting function reads it, without the parts read at first use."""
+    """Compiled form as a starting function reads it, without the parts that are read at their first
+    use.
+    """

@@ -26,7 +26,9 @@ SearchEngine = Literal["brave", "exa", "firecrawl", "searxng", "tavily"]
 
 
 class EngineHost(Struct, frozen=True, kw_only=True):
-    """Public address of a search engine (None if self-hosted), and whether it needs a key."""
+    """Public address of a search engine (None if it is self-hosted), and whether the engine needs a
+    key.
+    """
 
     base_url: str | None
     needs_key: bool
@@ -75,7 +77,7 @@ class _WebSection(Strict):
 
 
 class WebSearchSection(_WebSection):
-    """Tool that searches the web with an engine, with the model's provider, or both."""
+    """Tool that searches the web through a search engine, through the model's provider, or both."""
 
     engine: SearchEngine | None = None
     """Search engine, used if the provider does not search."""

@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
+from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
@@ -17,6 +18,7 @@ from tollgate.sign_in.codes import (
     public_key_of,
     read_user_code,
     seal,
+    unseal,
 )
 from tollgate.sign_in.configuration import SignIn, is_loopback
 from tollgate.sign_in.issuer import Issuer
@@ -29,11 +31,13 @@ CONSOLE: Final = "/console"
 LIFETIME_S: Final = 600
 CODE_LIFETIME_S: Final = 60
 _STATE_LENGTH_MAX: Final = 512
+# Browsers drop a cookie of more than 4,096 bytes.
+_COOKIE_LENGTH_MAX: Final = 3_800
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class Departure(Struct, frozen=True):
-    """The address at which a person signs in, and a cookie that ties the sign-in to the browser."""
+    """The address at which a person signs in, and a cookie with the sealed SignInAttempt."""
 
     url: str
     cookie: str
@@ -44,7 +48,7 @@ class Arrival(Struct, frozen=True):
 
     member: Member
     url: str | None
-    """None if a program on another device waits for the sign-in."""
+    """The address to redirect to; None if a program on another device waits for the sign-in."""
 
 
 class BrowserSignIn:
@@ -58,12 +62,14 @@ class BrowserSignIn:
         codes: CodeStore,
         *,
         ids: IdSource,
+        clock: Clock,
     ) -> None:
         self._sign_in = sign_in
         self._issuer = issuer
         self._people = people
         self._codes = codes
         self._ids = ids
+        self._clock = clock
 
     async def leave_for_device(self, typed_code: str) -> Departure:
         """Begin a sign-in for a program on another device; raise RequestError if none waits."""
@@ -90,7 +96,7 @@ class BrowserSignIn:
 
     async def arrive(self, *, state: str, code: str, cookie: str, by: Actor) -> Arrival:
         """Finish a sign-in; raise AccessError if it is refused or began in another browser."""
-        attempt = await self._take_attempt(state, cookie)
+        attempt = self._open_attempt(state, cookie)
         try:
             approval, member = await self._approve(code, attempt, by)
         except (AccessError, RequestError) as refused:
@@ -107,7 +113,7 @@ class BrowserSignIn:
 
     async def turn_back(self, *, state: str, cookie: str) -> str | None:
         """End a sign-in that the issuer refused; return the address to redirect to, if any."""
-        attempt = await self._take_attempt(state, cookie)
+        attempt = self._open_attempt(state, cookie)
         match attempt.purpose:
             case ForDevice() as device:
                 await self._answer_device(device, refusal="the identity provider refused")
@@ -116,13 +122,21 @@ class BrowserSignIn:
                 return _with_query(address, {"error": "access_denied", "state": program_state})
 
     async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
-        state, cookie, nonce, verifier = (new_secret_code(self._ids.random_bytes) for _ in range(4))
+        """Return the issuer's address with a new state, and the cookie that the state opens.
+
+        Nothing is stored, because everybody may begin a sign-in. The callback needs both parts: the
+        state comes back from the issuer, the cookie from the browser that began.
+        """
+        state, nonce, verifier = (new_secret_code(self._ids.random_bytes) for _ in range(3))
         attempt = SignInAttempt(
-            verifier=verifier, nonce=nonce, browser=digest_of(cookie), purpose=purpose
+            verifier=verifier,
+            nonce=nonce,
+            ends_s=int(self._clock.now_s()) + LIFETIME_S,
+            purpose=purpose,
         )
-        await self._codes.add(
-            "attempt", digest_of(state), msgspec.json.encode(attempt), lifetime_s=LIFETIME_S
-        )
+        cookie = seal(public_key_of(state), msgspec.json.encode(attempt))
+        if len(cookie) > _COOKIE_LENGTH_MAX:
+            raise _invalid("redirect_uri", "and state are too long")
         url = await self._issuer.authorization_url(
             redirect_uri=self._callback,
             state=state,
@@ -131,13 +145,13 @@ class BrowserSignIn:
         )
         return Departure(url, cookie)
 
-    async def _take_attempt(self, state: str, cookie: str) -> SignInAttempt:
-        stored = await self._codes.take("attempt", digest_of(state))
-        if stored is None:
-            raise _refused("It has ended, or it took more than ten minutes. Start again.")
-        attempt = msgspec.json.decode(stored, type=SignInAttempt)
-        if attempt.browser != digest_of(cookie):
-            raise _refused("It began in another browser. Start again in this browser.")
+    def _open_attempt(self, state: str, cookie: str) -> SignInAttempt:
+        opened = unseal(state, cookie)
+        if opened is None:
+            raise _refused("It has ended, or began in another browser. Start again here.")
+        attempt = msgspec.json.decode(opened, type=SignInAttempt)
+        if attempt.ends_s <= self._clock.now_s():
+            raise _refused("It took more than ten minutes. Start again.")
         return attempt
 
     async def _approve(
@@ -164,8 +178,8 @@ class BrowserSignIn:
         """Store the result for the polling device; raise AccessError if the device code has
         expired.
         """
-        # The device polls at the same time, which changes the stored item, so the conditional write
-        # may fail and has to be retried.
+        # The device polls at the same time and thereby changes the stored item, so the conditional
+        # write may fail and is then retried.
         for _ in range(5):
             stored = await self._codes.read("device", purpose.device)
             if stored is None:

@@ -33,7 +33,7 @@ _Words = tuple[_Text, ...]
 
 
 class InvalidSignIn(Exception):
-    """The sign-in file is invalid; the message names the wrong field."""
+    """Raised if the sign-in file is invalid; the message names the wrong field."""
 
 
 class ClientSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workspace: Annotated[str, Meta(min_length=1, max_length=63)]
     role: MemberRole
     team: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-    """None keeps a member in the current team."""
+    """The team of the member; None keeps the member in its current team."""
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
         """Return whether a person's claims match the rule."""
@@ -90,7 +90,7 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     """Further parameters of the authorization request."""
     audiences: _Words = ()
-    """Audiences that `POST /session` accepts in tokens, in addition to the client id."""
+    """Audiences that `POST /session` accepts in a token, in addition to the client id."""
     member_claim: _Text = "email"
     """The claim whose value becomes the id of a new member."""
     creates_members: bool = True

@@ -4,7 +4,8 @@ RFC 6749, 7636 and 8628.
 """
 
 import hmac
-from typing import Final, Literal
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -23,9 +24,10 @@ from tollgate.sign_in.codes import (
     seal,
     unseal,
 )
-from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.issuer import IssuedTokens, Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.tickets import Approval, Code, Device, Family
+from tollgate.sign_in.refusals import OAuthRefusal, refresh_is_busy, sign_in_over
+from tollgate.sign_in.tickets import Approval, Code, Device, Family, SessionPlace
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
@@ -36,32 +38,7 @@ FAMILY_S: Final = 30 * 86_400
 _ISSUER_ANSWERS_MS: Final = 15_000
 # If two programs of a person refresh at the same time, the slower one sends the previous token.
 _CHANGED_JUST_NOW_MS: Final = 30_000
-# Error codes of RFC 6749, 5.2, and RFC 8628, 3.5.
-RefusalCode = Literal[
-    "access_denied",
-    "authorization_pending",
-    "expired_token",
-    "invalid_client",
-    "invalid_grant",
-    "invalid_request",
-    "slow_down",
-    "temporarily_unavailable",
-    "unsupported_grant_type",
-]
-_STATUSES: dict[RefusalCode, int] = {
-    "slow_down": 429,
-    "temporarily_unavailable": 503,
-}
-
-
-class OAuthRefusal(Exception):
-    """A refused request for tokens."""
-
-    def __init__(self, code: RefusalCode, description: str, *, status: int | None = None) -> None:
-        super().__init__(description)
-        self.code = code
-        self.description = description
-        self.status = status or _STATUSES.get(code, 400)
+_Answer = TypeVar("_Answer")
 
 
 class TokenPair(Struct, frozen=True, kw_only=True):
@@ -71,14 +48,27 @@ class TokenPair(Struct, frozen=True, kw_only=True):
     expires_in: int
     """Seconds until the access token expires."""
     refresh_token: str | None
-    """None if the issuer returned none: the person's access could not be checked again later."""
+    """The refresh token; None if the issuer returned none, because the person's access could then
+    not be checked again later.
+    """
 
 
 class WaitingDevice(Struct, frozen=True):
-    """The codes for a program that waits until a person has signed in."""
+    """The codes for a program that must wait until a person has signed in."""
 
     device_code: str
     user_code: str
+
+
+class _Claim(Struct, frozen=True, kw_only=True):
+    """The refresh tokens of a sign-in while one refresh has them for itself."""
+
+    digest: str
+    family: Family
+    mark: bytes
+    """The stored value, which only this refresh replaces."""
+    before: bytes
+    """The value to return to if the refresh fails for now."""
 
 
 class Grants:
@@ -163,77 +153,143 @@ class Grants:
         digest = digest_of(name)
         stored = await self._codes.read("refresh", digest)
         if stored is None:
-            raise _over("This refresh token is unknown, or its sign-in has ended.")
+            raise sign_in_over("This refresh token is unknown, or its sign-in has ended.")
         family = msgspec.json.decode(stored, type=Family)
-        await self._check_latest(digest, family, secret)
-        busy = msgspec.structs.replace(family, busy_ms=self._now_ms() + _ISSUER_ANSWERS_MS)
-        mark = msgspec.json.encode(busy)
-        if not await self._codes.replace("refresh", digest, stored, mark, lifetime_s=FAMILY_S):
-            raise _busy()
-        try:
-            approval = await self._ask_issuer(_approval(secret, family.sealed), by)
-        except (AccessError, RequestError) as refused:
-            # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
-            # not help.
-            if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
-                await self._codes.replace("refresh", digest, mark, stored, lifetime_s=FAMILY_S)
-                raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
-            await self._codes.take("refresh", digest)
-            raise _over(refused.message) from refused
-        session = await self._open(approval, by)
+        await self._check_latest(digest, family, secret, by)
+        approval = _approval(secret, family.sealed)
+        claim = await self._claim(digest, family, stored)
+        tokens = await self._unless_refused(claim, self._ask_issuer(approval), by)
+        if tokens.refresh_token not in (None, approval.upstream):
+            approval = msgspec.structs.replace(approval, upstream=tokens.refresh_token)
+            claim = await self._keep(claim, secret, approval, by)
+        identified = self._identify(tokens, approval, by)
+        approval = await self._unless_refused(claim, identified, by)
+        session = await self._renew(family.session, approval, by)
         if session is None:
-            await self._codes.take("refresh", digest)
-            raise _over("The member was removed.")
+            await self._end(digest, family, by)
+            raise sign_in_over("The session was ended, or the member was removed.")
         next_secret = new_secret_code(self._ids.random_bytes)
-        after = _family(next_secret, approval, previous=family.current, changed_ms=self._now_ms())
-        if not await self._codes.replace(
-            "refresh", digest, mark, msgspec.json.encode(after), lifetime_s=FAMILY_S
-        ):
-            # The person has signed out in the meantime.
-            await self._sessions.close(session.secret, by=by)
-            raise _over("The sign-in has ended.")
+        after = _family(
+            next_secret,
+            approval,
+            session.id,
+            previous=family.current,
+            changed_ms=self._now_ms(),
+        )
+        if not await self._store(digest, claim.mark, msgspec.json.encode(after)):
+            raise await self._overtaken(digest, session, by)
         return self._pair(session, f"{name}.{next_secret}")
 
-    async def revoke(self, token: str) -> None:
-        """End the sign-in of a refresh token; ignore an access token (RFC 7009)."""
+    async def revoke(self, token: str, *, by: Actor) -> None:
+        """End the session to which a refresh token or an access token belongs (RFC 7009)."""
         name, _, secret = token.partition(".")
         stored = await self._codes.read("refresh", digest_of(name))
         if stored is None:
+            await self._sessions.close(token, by=by)
             return
         family = msgspec.json.decode(stored, type=Family)
         if digest_of(secret) in (family.current, family.previous):
-            await self._codes.take("refresh", digest_of(name))
+            await self._end(digest_of(name), family, by)
 
-    async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
+    async def _end(self, digest: str, family: Family, by: Actor) -> None:
+        """End a sign-in: its refresh tokens, and the session with all its access tokens."""
+        await self._codes.take("refresh", digest)
+        session = family.session
+        if session is not None:
+            await self._sessions.end(session.workspace_id, session.member_id, session.id, by=by)
+
+    async def _check_latest(self, digest: str, family: Family, secret: str, by: Actor) -> None:
         """Raise OAuthRefusal unless the secret is the current one and no refresh is in progress."""
         secret_digest = digest_of(secret)
         if secret_digest == family.current:
             if self._now_ms() < family.busy_ms:
-                raise _busy()
+                raise refresh_is_busy()
             return
         recent = self._now_ms() < family.changed_ms + _CHANGED_JUST_NOW_MS
         if secret_digest == family.previous and recent:
-            raise _busy()
-        await self._codes.take("refresh", digest)
-        raise _over("This refresh token was used before, so its sign-in has ended.")
+            raise refresh_is_busy()
+        await self._end(digest, family, by)
+        raise sign_in_over("This refresh token was used before, so its sign-in has ended.")
 
-    async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
-        """Refresh an approval at the issuer; raise AccessError if the issuer refuses."""
+    async def _claim(self, digest: str, family: Family, stored: bytes) -> _Claim:
+        """Mark a family as being refreshed; raise OAuthRefusal if another refresh was faster."""
+        busy = msgspec.structs.replace(
+            family,
+            busy_ms=self._now_ms() + _ISSUER_ANSWERS_MS,
+            claim=new_secret_code(self._ids.random_bytes),
+        )
+        mark = msgspec.json.encode(busy)
+        if not await self._store(digest, stored, mark):
+            raise refresh_is_busy()
+        return _Claim(digest=digest, family=busy, mark=mark, before=stored)
+
+    async def _keep(self, claim: _Claim, secret: str, approval: Approval, by: Actor) -> _Claim:
+        """Store the issuer's new refresh token at once, for the holder of the current secret.
+
+        An issuer that rotates its tokens ends the sign-in if the old one comes again, so that a
+        failure of a later step must not lose the new one.
+        """
+        sealed = seal(public_key_of(secret), msgspec.json.encode(approval))
+        family = msgspec.structs.replace(claim.family, sealed=sealed)
+        idle = msgspec.structs.replace(family, busy_ms=0, claim=None)
+        kept = _Claim(
+            digest=claim.digest,
+            family=family,
+            mark=msgspec.json.encode(family),
+            before=msgspec.json.encode(idle),
+        )
+        if not await self._store(claim.digest, claim.mark, kept.mark):
+            raise await self._overtaken(claim.digest, None, by)
+        return kept
+
+    async def _store(self, digest: str, old: bytes, new: bytes) -> bool:
+        """Replace a family; return False if another writer was faster."""
+        if await self._codes.replace("refresh", digest, old, new, lifetime_s=FAMILY_S):
+            return True
+        # The reply to a write may have been lost, and its repetition fails. Each value is unique.
+        return await self._codes.read("refresh", digest) == new
+
+    async def _unless_refused(
+        self, claim: _Claim, answer: Awaitable[_Answer], by: Actor
+    ) -> _Answer:
+        """Return an answer; if it is refused for now, release the claim, else end the sign-in."""
+        try:
+            return await answer
+        except (AccessError, RequestError) as refused:
+            # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
+            # not help.
+            if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
+                await self._store(claim.digest, claim.mark, claim.before)
+                raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
+            await self._end(claim.digest, claim.family, by)
+            raise sign_in_over(refused.message) from refused
+
+    async def _overtaken(
+        self, digest: str, session: OpenedSession | None, by: Actor
+    ) -> OAuthRefusal:
+        """Return the refusal of a refresh whose claim is lost: to another one, or to a sign-out."""
+        if await self._codes.read("refresh", digest) is not None:
+            return refresh_is_busy()
+        if session is not None:
+            await self._sessions.close(session.secret, by=by)
+        return sign_in_over("The sign-in has ended.")
+
+    async def _ask_issuer(self, approval: Approval) -> IssuedTokens:
+        """Return new tokens of the issuer; raise AccessError if the issuer refuses."""
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
-        tokens = await self._issuer.refresh(approval.upstream)
-        upstream = tokens.refresh_token or approval.upstream
+        return await self._issuer.refresh(approval.upstream)
+
+    async def _identify(self, tokens: IssuedTokens, approval: Approval, by: Actor) -> Approval:
+        """Return an approval with the member that the rules state now, if the issuer says who."""
         if tokens.id_token is None:
-            return msgspec.structs.replace(approval, upstream=upstream)
+            return approval
         identity = await self._issuer.identify(tokens.id_token)
         if identity.name != approval.identity:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The issuer returned another identity.")
         member = await self._people.admit(identity, by=by)
-        return Approval(
-            workspace_id=member.workspace_id,
-            member_id=member.id,
-            identity=identity.name,
-            upstream=upstream,
+        return msgspec.structs.replace(
+            approval, workspace_id=member.workspace_id, member_id=member.id
         )
 
     async def _begin(self, approval: Approval, by: Actor) -> TokenPair:
@@ -243,13 +299,39 @@ class Grants:
         if approval.upstream is None:
             return self._pair(session, None)
         name, secret = (new_secret_code(self._ids.random_bytes) for _ in range(2))
-        family = msgspec.json.encode(_family(secret, approval))
+        family = msgspec.json.encode(_family(secret, approval, session.id))
         await self._codes.add("refresh", digest_of(name), family, lifetime_s=FAMILY_S)
         return self._pair(session, f"{name}.{secret}")
 
     async def _open(self, approval: Approval, by: Actor) -> OpenedSession | None:
         return await self._sessions.open(
-            approval.workspace_id, approval.member_id, lifetime_s=self._session_s, by=by
+            approval.workspace_id,
+            approval.member_id,
+            lifetime_s=self._session_s,
+            renewable_s=None if approval.upstream is None else FAMILY_S,
+            by=by,
+        )
+
+    async def _renew(
+        self, place: SessionPlace | None, approval: Approval, by: Actor
+    ) -> OpenedSession | None:
+        """Return a new secret of a session; return None if the session has ended.
+
+        If the sign-in's rule has moved the person to another workspace, open a session there.
+        """
+        if place is None:
+            return await self._open(approval, by)
+        here = (approval.workspace_id, approval.member_id)
+        if (place.workspace_id, place.member_id) != here:
+            await self._sessions.end(place.workspace_id, place.member_id, place.id, by=by)
+            return await self._open(approval, by)
+        return await self._sessions.renew(
+            place.workspace_id,
+            place.member_id,
+            place.id,
+            lifetime_s=self._session_s,
+            renewable_s=FAMILY_S,
+            by=by,
         )
 
     async def _note_question(self, digest: str, stored: bytes, device: Device) -> None:
@@ -272,9 +354,17 @@ class Grants:
 
 
 def _family(
-    secret: str, approval: Approval, *, previous: str | None = None, changed_ms: int = 0
+    secret: str,
+    approval: Approval,
+    session_id: str,
+    *,
+    previous: str | None = None,
+    changed_ms: int = 0,
 ) -> Family:
     return Family(
+        session=SessionPlace(
+            workspace_id=approval.workspace_id, member_id=approval.member_id, id=session_id
+        ),
         current=digest_of(secret),
         sealed=seal(public_key_of(secret), msgspec.json.encode(approval)),
         previous=previous,
@@ -287,15 +377,3 @@ def _approval(code: str, sealed: str) -> Approval:
     if opened is None:
         raise OAuthRefusal("invalid_grant", "This code does not belong to this sign-in.")
     return msgspec.json.decode(opened, type=Approval)
-
-
-def _over(reason: str) -> OAuthRefusal:
-    # Status 401 makes Claude Code ask for a new sign-in.
-    return OAuthRefusal("invalid_grant", reason, status=401)
-
-
-def _busy() -> OAuthRefusal:
-    return OAuthRefusal(
-        "temporarily_unavailable",
-        "Another program is refreshing: read the new token, or try again.",
-    )

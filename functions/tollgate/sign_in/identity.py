@@ -21,7 +21,7 @@ ALGORITHMS: Final = (
 )
 _KEY_KINDS: Final[Mapping[str, type[Key]]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
 _TYPES: Final = frozenset({None, "jwt", "at+jwt", "application/at+jwt"})
-# Seconds by which the clocks of issuer and gateway may differ.
+# Seconds by which the clocks of the issuer and the gateway may differ.
 LEEWAY_S: Final = 60
 _REGISTRY: Final = jws.JWSRegistry(algorithms=list(ALGORITHMS))
 

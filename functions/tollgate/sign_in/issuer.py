@@ -33,7 +33,8 @@ from tollgate.stores.ports.base import SecretStore
 
 # A key that the issuer has withdrawn is still accepted for this long.
 KEYS_CACHED_FOR_S: Final = 600.0
-# Minimum interval between JWKS refetches, so that forged key ids cannot trigger one each.
+# Minimum interval between refetches of the JWKS, so that not every forged key id triggers a
+# refetch.
 _KEYS_AGAIN_S: Final = 30.0
 _RETRY_AFTER_S: Final = 5.0
 _TIMEOUT_S: Final = 5.0
@@ -41,7 +42,7 @@ _REPLY_BYTES_MAX: Final = 512 * 1024
 
 
 class IssuerUnavailable(Exception):
-    """The issuer returned no usable reply."""
+    """Raised if the issuer returned no usable reply."""
 
 
 class IssuerReply(Struct, frozen=True):
@@ -111,6 +112,7 @@ class Issuer:
         self._clock = clock
         self._metadata: tuple[float, _Metadata] | None = None
         self._keys: tuple[float, list[Key]] | None = None
+        self._failures = 0
         self._fetching = asyncio.Lock()
 
     async def authorization_url(
@@ -151,9 +153,9 @@ class Issuer:
     async def identify(self, token: str, *, nonce: str | None = None) -> Identity:
         """Return the identity that a token states; raise AccessError unless every check passes."""
         header = read_header(token)
-        key = key_of(header, await self._read_keys())
+        key = key_of(header, self._keys_younger_than(KEYS_CACHED_FOR_S) or ())
         if key is None:
-            key = key_of(header, await self._read_keys(again=True))
+            key = key_of(header, await self._fetch_keys())
         if key is None:
             raise refused_token("the issuer has no key with its key id")
         expected = Expected(
@@ -219,18 +221,31 @@ class Issuer:
         self._metadata = (now_s + KEYS_CACHED_FOR_S, metadata)
         return metadata
 
-    async def _read_keys(self, *, again: bool = False) -> list[Key]:
-        """Return the issuer's keys; with `again`, refetch them, at most twice a minute."""
-        requested_s = self._clock.monotonic_s()
+    def _keys_younger_than(self, age_s: float) -> list[Key] | None:
+        """Return the cached keys, or None if they are older; never wait."""
+        if self._keys is None or self._clock.monotonic_s() - self._keys[0] >= age_s:
+            return None
+        return self._keys[1]
+
+    async def _fetch_keys(self) -> list[Key]:
+        """Return the issuer's keys, fetched at most twice a minute; all callers share a fetch.
+
+        Only tokens whose key is not cached wait here, so forged key ids delay no other sign-in.
+        """
+        failures = self._failures
         async with self._fetching:
-            # Another task may have fetched the keys while this one waited for the lock.
-            if self._keys is not None:
-                fetched_s, keys = self._keys
-                age_s = requested_s - fetched_s
-                if age_s < (_KEYS_AGAIN_S if again else KEYS_CACHED_FOR_S):
-                    return keys
-            metadata = await self._read_metadata()
-            keys = import_keys(await self._read(metadata.jwks_uri, dict[str, Any]))
+            keys = self._keys_younger_than(_KEYS_AGAIN_S)
+            if keys is not None:
+                return keys
+            if self._failures != failures:
+                # The fetch for which this caller waited has failed.
+                raise _unavailable()
+            try:
+                metadata = await self._read_metadata()
+                keys = import_keys(await self._read(metadata.jwks_uri, dict[str, Any]))
+            except AccessError:
+                self._failures += 1
+                raise
             self._keys = (self._clock.monotonic_s(), keys)
             return keys
 

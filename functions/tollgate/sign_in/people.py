@@ -36,6 +36,8 @@ class People:
             member = await self._welcome(identity, rule, by)
         if member.removed_s is not None:
             raise _refused(identity, f"{member.id} was removed from workspace {rule.workspace}")
+        if member.disabled:
+            raise _refused(identity, f"{member.id} is disabled in workspace {rule.workspace}")
         return await self._follow(member, identity, rule, by)
 
     async def _welcome(self, identity: Identity, rule: MemberRule, by: Actor) -> Member:

@@ -1,4 +1,4 @@
-"""The values that the code store keeps between the steps of a sign-in."""
+"""The values that are kept between the steps of a sign-in, by the code store or the browser."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ class ForProgram(Struct, frozen=True, kw_only=True, tag="program"):
 
 
 class SignInAttempt(Struct, frozen=True, kw_only=True):
-    """A person who is signing in at the issuer; stored under the hash of `state`."""
+    """A person who is signing in at the issuer; only the browser keeps it, sealed for `state`."""
 
     verifier: str
     nonce: str
-    browser: str
-    """Hash of the cookie of the browser that began the sign-in."""
+    ends_s: int
+    """Unix second from which the sign-in is refused."""
     purpose: ForDevice | ForProgram
 
 
@@ -61,6 +61,14 @@ class Code(Struct, frozen=True, kw_only=True):
     sealed: str
 
 
+class SessionPlace(Struct, frozen=True, kw_only=True):
+    """The session that a refresh token renews."""
+
+    workspace_id: str
+    member_id: str
+    id: str
+
+
 class Family(Struct, frozen=True, kw_only=True):
     """The refresh tokens of a sign-in, stored by the hash of their id; only the latest is valid."""
 
@@ -68,9 +76,13 @@ class Family(Struct, frozen=True, kw_only=True):
     """Hash of the secret of the latest token."""
     sealed: str
     """The Approval, encrypted so that only the secret of the latest token can decrypt it."""
+    session: SessionPlace | None = None
+    """The session that ends with the tokens; None if an earlier version stored the tokens."""
     previous: str | None = None
     """Hash of the secret of the previous token."""
     changed_ms: int = 0
     """Unix millisecond at which the latest token replaced the previous one."""
     busy_ms: int = 0
     """Unix millisecond until which a refresh at the issuer is in progress."""
+    claim: str | None = None
+    """Random text of the refresh in progress, so that no two refreshes write the same value."""

@@ -45,9 +45,9 @@ from tollgate.tools.ports.base import (
 )
 from tollgate.tools.search import WebSearch
 
-# Engine name for tools that the gateway runs itself.
+# Engine name of tools that the gateway runs without an engine.
 _OWN: Final = "tollgate"
-# Faults of an engine, as opposed to faults of the model's arguments.
+# Faults of an engine, in contrast to faults in the model's arguments.
 _FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
 # UTC works without the time zone database, which a system may lack.
 _UTC: Final = "UTC"
@@ -76,7 +76,7 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route, None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""
         route_section = self.routes.get(route) if route is not None else None
         return _OpenTools(self, route_section, request=request, principal=principal)
 
@@ -127,7 +127,9 @@ class _OpenTools:
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with its limits for the provider to run; None if providers may not."""
+        """Return a tool, with its limits, for the provider to run; None if providers may not run
+        it.
+        """
         section = self._find(tool.id)
         if not isinstance(section, WebSearchSection) or not section.native:
             return None
@@ -184,7 +186,12 @@ class _OpenTools:
             case WebFetchSection():
                 if self._known is None:
                     raise RunFailure("unavailable", "the tool is not enabled")
-                fetch = WebFetch(section=section, fetcher=services.pages, reader=services.reader)
+                fetch = WebFetch(
+                    section=section,
+                    fetcher=services.pages,
+                    reader=services.reader,
+                    workspace_id=self._principal.workspace_id,
+                )
                 result = await fetch.run(
                     arguments,
                     known=self._known,

@@ -13,6 +13,7 @@ from tollgate.core.content import Text
 from tollgate.core.documents.reading import (
     DocumentReader,
     ReaderUnavailable,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
@@ -54,6 +55,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
     section: WebFetchSection
     fetcher: PageFetcher
     reader: DocumentReader | None
+    workspace_id: str
 
     async def run(
         self,
@@ -97,8 +99,9 @@ class WebFetch(Struct, frozen=True, kw_only=True):
             raise RunFailure("unsupported_content_type", "only plain text can be read")
         type_ = _PDF if media_type == _PDF else "text/html"
         task = ReadingTask(pages_max=_PAGES_MAX, cuts=True, address=page.url)
+        share = ReadingShare(workspace_id=self.workspace_id)
         try:
-            document = await self.reader.read(page.content, type_, task)
+            document = await self.reader.read(page.content, type_, task, share)
         except UnreadableDocument as unreadable:
             words = f"the page cannot be read: {unreadable.fault.value}"
             raise RunFailure("url_not_accessible", words) from unreadable

@@ -9,7 +9,7 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import JsonObject, Tool
 
-# Maximum size of the excerpt in a search result; engines return some hundred words.
+# Maximum size of the excerpt in a search result; engines return a few hundred words.
 EXCERPT_BYTES_MAX: Final = 1_500
 TITLE_BYTES_MAX: Final = 200
 # Longer addresses are neither shown nor fetched. Each byte of a result adds to the hold for all

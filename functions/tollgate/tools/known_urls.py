@@ -15,7 +15,7 @@ from tollgate.core.content import Document, Image, MediaUrl, Text
 from tollgate.core.request import AssistantMessage, GenerationRequest
 from tollgate.tools.kinds import URL_BYTES_MAX
 
-# Maximum number of URLs for one request; a page with many links has some hundred.
+# Maximum number of URLs for one request; a page with many links has a few hundred.
 _URLS_MAX: Final = 20_000
 _URL: Final = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
 # URLs without a scheme, which are accepted only from callers ("see example.com/prices").
@@ -47,7 +47,7 @@ class KnownUrls:
                         pass
 
     def find(self, url: str) -> str | None:
-        """Return a URL in the spelling of its first occurrence, None if the URL is not known.
+        """Return a URL in the spelling of its first occurrence; None if the URL is not known.
 
         The model's own spelling is not fetched, because the number of slashes at its end could
         carry a message to the server.
@@ -73,7 +73,9 @@ class KnownUrls:
 
 
 def _spellings(url: str) -> Iterator[str]:
-    """Yield a URL from a text, also without punctuation that may belong to the text."""
+    """Yield a URL from a text; yield it again without any punctuation at its end that may belong to
+    the text.
+    """
     if len(url) > URL_BYTES_MAX:
         return
     yield url
@@ -92,7 +94,7 @@ def _spellings(url: str) -> Iterator[str]:
 
 
 def _key(url: str) -> str | None:
-    """Return a URL in a canonical form for comparisons, None if the URL is not valid.
+    """Return a URL in a canonical form for comparisons; None if the URL is not valid.
 
     The form has no scheme, because models add `https://`, and no slash at the end of the path.
     """

@@ -38,7 +38,9 @@ async def paint_picture(
 
 
 def picture_work(section: ImageSection, prompt: str) -> ImageRequest:
-    """Return the request for one picture; an empty prompt stands for the longest one allowed."""
+    """Return the request for one picture; an empty prompt stands for the longest prompt that is
+    allowed.
+    """
     return ImageRequest(
         model=section.model,
         prompt=prompt or "\U0001f5bc" * IMAGE_PROMPT_CHARACTERS_MAX,

@@ -20,7 +20,7 @@ from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 # Maximum size of a reply per page: about 10 KB of text, with the positions of pictures and links.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
 _REPLY_BYTES_MAX: Final = 32_000_000
-# Maximum size of a reply with the position of each word of a page, some hundred bytes per word.
+# Maximum size of a reply with the position of each word of a page, a few hundred bytes per word.
 _LINES_BYTES_MAX: Final = 8_000_000
 # Maximum number of concurrent requests for one document, if each page has its own request.
 _AT_A_TIME_MAX: Final = 4
@@ -40,7 +40,9 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
     region: str
     """Default AWS region."""
     signer: Callable[[str, str], Signer]
-    """Returns a signer with the gateway's AWS role, for a service and a region."""
+    """A function that returns a signer for a service and a region, which signs with the gateway's
+    AWS role.
+    """
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]

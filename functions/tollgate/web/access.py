@@ -8,13 +8,16 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from tollgate.core.errors import AccessError, ErrorCode, permission_denied
+from tollgate.core.networks import is_within, parse_networks
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.core.records.audit import Actor, unauthenticated
 from tollgate.ingress.formats import RESPONSES
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
-from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
+from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
 from tollgate.web.http.request_id import request_id_of
+from tollgate.web.http.source_address import source_of
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -23,7 +26,7 @@ class Access(Struct, frozen=True, kw_only=True):
     roles: frozenset[Role] = frozenset()
     """Roles that are served. A route without roles serves everybody and reads no key."""
     own: frozenset[Role] = frozenset()
-    """The subset of `roles` whose members reach only their own objects."""
+    """The subset of `roles` that reaches only the objects of one owner (`OwnerScope`)."""
     operator: bool = False
     """True if only callers from the operator's workspace are served."""
     keyless: bool = False
@@ -31,12 +34,11 @@ class Access(Struct, frozen=True, kw_only=True):
     notes_use: bool = True
     """True if a call is recorded as the last use of the key."""
 
-    def is_limited(self, principal: Principal) -> bool:
-        """Return whether a caller reaches only its member's own objects on the route.
-
-        A key without a member belongs to the workspace, and reaches all objects of the workspace.
-        """
-        return principal.member_id is not None and principal.role in self.own
+    def reach(self, principal: Principal) -> OwnerScope:
+        """Return the objects that a caller reaches on the route."""
+        if principal.role in self.own:
+            return OwnerScope(owner=principal.owner)
+        return WHOLE_WORKSPACE
 
 
 # Roles that a caller may give to members and take from them, by the caller's role. The operator may
@@ -56,19 +58,23 @@ GIVEN_KEYS: Final[Mapping[Role, frozenset[KeyRole]]] = {
 # Settings that members may change on their own keys; administrators set limits and re-enable keys.
 OWN_KEY_SETTINGS: Final = ("label", "disabled")
 
-# Settings that members may change of themselves; owners may change all.
+# Settings that members may change about themselves; owners may change all settings.
 OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
-# A member's key reaches the member's objects; a key without a member, the whole workspace.
+# Everybody who signs in sees and ends their own sessions.
+_OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "viewer"})
+# A developer and a member's key reach the member's objects, a key without a member the objects that
+# no member owns.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 EVERY_ROLE: Final[frozenset[Role]] = frozenset({*get_args(KeyRole), *get_args(MemberRole)})
 # The place of an authenticated caller in the scope of a request.
 PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
-METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
+# The ids of files and responses that the body of a metered request names follow `own`.
+METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
@@ -76,6 +82,8 @@ _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=EVERY_ROLE)
 # Members see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
+_SESSION_READER: Final = Access(roles=_PEOPLE.roles, own=_OWN_SESSIONS - {"viewer"})
+_SESSION_ENDER: Final = Access(roles=_MANAGER.roles | _OWN_SESSIONS, own=_OWN_SESSIONS)
 _KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
 _KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
@@ -104,7 +112,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("GET", "/v1/catalog"): _READER,
-    ("POST", "/v1/route/explain"): Access(roles=_EVERYBODY.roles, notes_use=False),
+    ("POST", "/v1/route/explain"): Access(roles=_EVERYBODY.roles, own=_OWN, notes_use=False),
     ("GET", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _CONTENT,
@@ -136,6 +144,15 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/members/{member_id}"): _PEOPLE,
     ("PATCH", "/v1/members/{member_id}"): _MANAGER,
     ("DELETE", "/v1/members/{member_id}"): _MANAGER,
+    ("GET", "/v1/members/{member_id}/sessions"): _SESSION_READER,
+    ("DELETE", "/v1/members/{member_id}/sessions"): _SESSION_ENDER,
+    ("DELETE", "/v1/members/{member_id}/sessions/{session_id}"): _SESSION_ENDER,
+    ("GET", f"{SCIM}/Users"): _MANAGER,
+    ("POST", f"{SCIM}/Users"): _MANAGER,
+    ("GET", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PATCH", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("PUT", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
+    ("DELETE", f"{SCIM}/Users/{{member_id}}"): _MANAGER,
     ("GET", "/v1/credits"): _ACCOUNTANT,
     ("GET", "/v1/credits/ledger"): _ACCOUNTANT,
     ("POST", "/v1/credits/grants"): _OPERATOR,
@@ -198,13 +215,29 @@ def has_key(headers: Mapping[str, str]) -> bool:
 
 
 async def authenticate(
-    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[Role]
+    keys: KeyDirectory,
+    headers: Mapping[str, str],
+    roles: Collection[Role],
+    *,
+    source: str | None,
 ) -> Principal:
     """Return the caller whose key is in the `Authorization: Bearer` header or in `x-api-key`.
 
-    Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
-    if the key's role is not in `roles`.
+    `source` is the address that the request comes from. Raises AccessError(invalid_api_key) if
+    there is no valid key, and AccessError(permission_denied) if the key's role is not in `roles`,
+    or if the key or its workspace does not admit the address.
     """
+    principal = await _find_caller(keys, headers)
+    for networks in filter(None, (principal.allowed_ips, principal.workspace_ips)):
+        if not is_within(source, parse_networks(networks)):
+            raise permission_denied(f"This key may not be used from {source or 'this address'}.")
+    if principal.role not in roles:
+        raise permission_denied(_explain_refusal(principal, roles))
+    return principal
+
+
+async def _find_caller(keys: KeyDirectory, headers: Mapping[str, str]) -> Principal:
+    """Return the caller whose key a request has; raise AccessError without a valid key."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:
         # Anthropic's clients send the key in `x-api-key`.
@@ -214,16 +247,12 @@ async def authenticate(
             ErrorCode.INVALID_API_KEY,
             "Send your API key as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
         )
-    principal = await keys.authenticate(secret.strip())
-    if principal.role not in roles:
-        raise permission_denied(_explain_refusal(principal, roles))
-    return principal
+    return await keys.authenticate(secret.strip())
 
 
 def actor_of(scope: Scope, principal: Principal | None) -> Actor:
     """Return the actor of a request; `principal` is None without a valid key."""
-    client, request_id = scope.get("client"), request_id_of(scope)
-    origin = client[0] if client else None
+    origin, request_id = source_of(scope), request_id_of(scope)
     if principal is None:
         return unauthenticated(origin, request_id)
     return Actor(
@@ -250,14 +279,14 @@ async def note_refusal(
         return
     principal: Principal | None = scope.get(PRINCIPAL)
     if principal is None and refused.code is ErrorCode.PERMISSION_DENIED:
-        # The key is valid, and cached by the look-up that refused its role.
-        principal = await authenticate(keys, Headers(scope=scope), EVERY_ROLE)
+        # The key is valid, and cached by the look-up that refused its role or its address.
+        principal = await _find_caller(keys, Headers(scope=scope))
     by = actor_of(scope, principal)
     await access_log.note_refusal("call.refused", target, refused.code.value, by=by)
 
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
-    """Return a message that names the roles of members, or of keys, that the route serves."""
+    """Return a message that names the roles (of members, or of keys) that the route serves."""
     kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:

@@ -8,11 +8,14 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 from typing_extensions import override
 
-from tollgate.core.errors import AccessError
+from tollgate.core.errors import AccessError, invalid_request
+from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
+from tollgate.stores.rules.key_settings import check_networks
 from tollgate.web.access import ACCESS, PRINCIPAL, Access, actor_of, note_refusal
 from tollgate.web.http.reply import read_body
+from tollgate.web.http.source_address import source_of
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
@@ -54,7 +57,9 @@ def admitted_router(
                     raise
 
             async def answer(request: Request) -> Response:
-                principal = await services.admit(request.headers, access)
+                principal = await services.admit(
+                    request.headers, access, source=source_of(request.scope)
+                )
                 request.scope[PRINCIPAL] = principal
                 if principal is not None:
                     request.scope[_OWN] = _own_of(principal, access)
@@ -83,11 +88,9 @@ Caller = Annotated[Principal, Depends(_caller)]
 
 def _own_of(principal: Principal, access: Access) -> Own:
     """Return the part of the workspace that a caller reaches on a route."""
-    if not access.is_limited(principal):
-        return Own(workspace_id=principal.workspace_id)
     return Own(
         workspace_id=principal.workspace_id,
-        member_id=principal.member_id,
+        reach=access.reach(principal),
         team_id=principal.team_id,
     )
 
@@ -105,13 +108,25 @@ async def _actor(request: Request, principal: Caller) -> Actor:
     return actor_of(request.scope, principal)
 
 
+def refuse_lockout(networks: str | None, by: Actor) -> None:
+    """Raise RequestError if networks that concern the caller do not admit the caller's address."""
+    check_networks(networks)
+    if networks is not None and not is_within(by.origin, parse_networks(networks)):
+        raise invalid_request(
+            f"allowed_ips must admit the address that this request comes from, {by.origin}.",
+            "allowed_ips",
+        )
+
+
 # The caller, as the actor of a change.
 By = Annotated[Actor, Depends(_actor)]
 OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that returns a body already read, then the messages after the body."""
+    """Return a `receive` that first returns a body that was read already, and then the messages
+    after the body.
+    """
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

@@ -22,6 +22,7 @@ from tollgate.web.http.error_boundary import ErrorBoundary
 from tollgate.web.http.paths import (
     METERED_METHODS,
     OPENAPI,
+    SCIM,
     STREAMING_PATHS,
     UNSERVED,
     CanonicalPath,
@@ -30,12 +31,17 @@ from tollgate.web.http.paths import (
     wrong_function,
 )
 from tollgate.web.http.request_id import RequestIds, request_id_of
+from tollgate.web.http.source_address import source_address
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
-# A function that was built with its OpenAPI document never needs the generator.
+# A function whose build wrote the OpenAPI document never needs the generator.
 _GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
     "tollgate.web.openapi:openapi"
+)
+
+_SCIM_ERROR: Final = DottedName[Callable[[GatewayError, str], ErrorReply]](
+    "tollgate.web.people.scim_shapes:scim_error"
 )
 
 
@@ -46,7 +52,7 @@ def api_app(
 
     `openapi` is the OpenAPI document that the build wrote; without it, the app generates the
     document at the first request. With `by_topic`, the routes of a topic are declared at the
-    topic's first request, for a process that starts for a single request.
+    topic's first request, which suits a process that starts for a single request.
     """
     topics = TopicRoutes(services, body_bytes_max=limits.body_bytes_max)
     app = FastAPI(
@@ -57,6 +63,7 @@ def api_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            *source_address(limits),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
@@ -95,6 +102,8 @@ def _render_errors(app: FastAPI) -> None:
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply
+        if request.scope["path"].startswith(f"{SCIM}/"):
+            render = _SCIM_ERROR()
         rendered = render(error, request_id_of(request.scope))
         headers = {"content-type": "application/json", **rendered.headers}
         return Response(rendered.body, rendered.status, headers)
@@ -136,7 +145,7 @@ def _is_of_anthropic(request: Request) -> bool:
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
     """Return the methods that a path accepts, including those that middleware handles."""
     if request.scope["path"] in STREAMING_PATHS:
-        # POST reaches the streaming function; other methods come to this function.
+        # API Gateway sends POST to the streaming function, and other methods to this function.
         return METERED_METHODS
     served = {"OPTIONS"}
     for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):

@@ -32,12 +32,19 @@ from tollgate.engine.replies.sink import (
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
-from tollgate.web.generation.entrance import Entrance, FormatEndpoint, Gateways, RequestServices
+from tollgate.web.generation.entrance import (
+    Entered,
+    Entrance,
+    FormatEndpoint,
+    Gateways,
+    RequestServices,
+)
 from tollgate.web.generation.idempotency import claim_of, generate_once
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
+from tollgate.web.http.source_address import source_address
 
 
 def chat_app(
@@ -53,7 +60,7 @@ def chat_app(
 
     `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may name.
+    may refer to.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
@@ -66,11 +73,12 @@ def chat_app(
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A bare router is enough, because each endpoint handles all its failures.
+    # A router without an application is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
         middleware=[
+            *source_address(limits),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
@@ -90,7 +98,7 @@ class _ByPath:
 
 
 async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown path, in the envelope of the api routes."""
+    """Refuse an unknown path, with an error in the envelope of the api routes."""
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)
@@ -140,7 +148,7 @@ class MeteredEndpoint(FormatEndpoint):
         request_id = request_id_of(scope)
         admitted: _Admitted | None = None
         try:
-            admitted = await self._admit(scope, receive, request_id)
+            admitted = await self._admit(scope, receive)
             await _unless_gone(self._answer(admitted, reply), receive)
         except ClientGone:
             raise
@@ -155,20 +163,33 @@ class MeteredEndpoint(FormatEndpoint):
                 raise
             named = request_headers(request_id)
             await send_error(reply, self._ingress, InternalError(), named)
+        finally:
+            if admitted is not None:
+                admitted.gateway.admissions.end(admitted.call.principal, admitted.call.request_id)
 
-    async def _admit(self, scope: Scope, receive: Receive, request_id: str) -> _Admitted:
+    async def _admit(self, scope: Scope, receive: Receive) -> _Admitted:
         entered = await self._entrance.enter(scope, receive)
+        try:
+            return await self._parse(entered, scope)
+        except BaseException:
+            self._entrance.leave(entered)
+            raise
+
+    async def _parse(self, entered: Entered, scope: Scope) -> _Admitted:
         headers, gateway, body = entered.headers, entered.gateway, entered.body
-        parsed: ParsedWork | None = await self._entrance.parse_stored(entered)
+        entrance = self._entrance
+        parsed: ParsedWork | None = await entrance.parse_stored(entered)
         if parsed is None:
-            parsed = self._ingress.parse(body, headers)
+            parse = partial(self._ingress.parse, body, headers)
+            parsed = await entrance.compute(entered, parse)
         body = parsed.described or body
         tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
         parsed = replace(parsed, tells_routing=tells_routing)
         call = Call(
             principal=entered.principal,
+            reach=entered.reach,
             parsed=parsed,
-            request_id=request_id,
+            request_id=entered.request_id,
             ingress_format=self._format.name,
             deadline=self._deadline(scope, gateway.timing, streamed=parsed.stream),
             client_request_id=client_request_id(headers),
@@ -176,7 +197,9 @@ class MeteredEndpoint(FormatEndpoint):
             labels=_stated_labels(gateway, headers, parsed),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
         )
-        claim = claim_of(headers, call, path=scope["path"], body=body)
+        claim = await entrance.compute(
+            entered, partial(claim_of, headers, call, path=scope["path"], body=body)
+        )
         if claim is not None and parsed.episode_id is None:
             # The episode id is stored with the answer, since a replay belongs to the same episode.
             named = replace(parsed, episode_id=self._services.ids.new_uuid7())

@@ -1,4 +1,6 @@
-"""The app of a single server, which also replaces API Gateway, and S3 if there is no bucket."""
+"""The app of a single server, which also takes the place of API Gateway (and of S3 if there is no
+bucket).
+"""
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -56,7 +58,7 @@ def _is_upload(scope: Scope) -> bool:
 def local_uploads_app(uploads: SignedContents, limits: WebLimits, ids: IdSource) -> ASGIApp:
     """Return the app that receives file contents at signed addresses, for servers without a bucket.
 
-    The app stands in for S3, so that its route is not part of the API.
+    The app takes the place of S3, so its route is not part of the API.
     """
 
     async def receive(request: Request) -> Response:

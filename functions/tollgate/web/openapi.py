@@ -120,8 +120,8 @@ def _describe_count(
 ) -> dict[str, Any]:
     return {
         "summary": counting.summary,
-        "description": "Count the tokens of a request, free of charge. The provider counts, or the "
-        "count is estimated by size: `x-tollgate-token-count` is `exact` or `estimate`.",
+        "description": "Count the tokens of a request, free of charge. The provider counts them, "
+        "or they are estimated: `x-tollgate-token-count` is `exact` or `estimate`.",
         "operationId": counting.operation_id,
         "requestBody": {"required": True, "content": _json(request)},
         "responses": {"200": {"description": "The count.", "content": _json(reply)}},

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S, Clock
@@ -17,6 +17,7 @@ from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.kept_answers import AnswerStore
+from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
@@ -35,7 +36,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.credit import CreditStore
-from tollgate.stores.ports.people import MemberStore, TeamStore
+from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.access import Access, authenticate, has_key
@@ -55,6 +56,7 @@ class Services(Struct, frozen=True, kw_only=True):
     keys: KeyStore
     teams: TeamStore
     members: MemberStore
+    sessions: SessionStore
     workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore
@@ -69,13 +71,15 @@ class Services(Struct, frozen=True, kw_only=True):
     responses: ResponseStore | None
     """None in a deployment without a bucket for content."""
     files: FileStore | None
-    """Uploaded files; None in a deployment without a bucket or a folder."""
+    """Uploaded files; None in a deployment that has neither a bucket nor a folder."""
     uploads: UploadStore | None
-    """Uploads in parts; None in a deployment without a bucket or a folder."""
+    """Uploads in parts; None in a deployment that has neither a bucket nor a folder."""
     named_files: FileReader | None
     """A reader of the uploaded files that requests name."""
     answers: AnswerStore | None
-    """Stored replies for Idempotency-Key; None in a deployment without a bucket or a folder."""
+    """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
+    folder.
+    """
     catalogs: Catalogs
     publications: Publications
     formats: Mapping[str, Ingress]
@@ -85,6 +89,8 @@ class Services(Struct, frozen=True, kw_only=True):
     clock: Clock
     operator_workspace: str
     """The workspace whose management keys administer all workspaces."""
+    side: SideThread = field(default_factory=SideThread)
+    """The thread for long computations."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
     """Creates the tools that a catalog configures, for explanations of their bounds."""
 
@@ -125,8 +131,17 @@ class Services(Struct, frozen=True, kw_only=True):
             raise not_found(f"There is no workspace {workspace_id!r}.", "workspace_id")
         return workspace
 
-    async def with_expiry(self, new: NewFile) -> NewFile:
-        """Return a file to store, with the workspace's default expiry unless it states another."""
+    async def is_funded(self, workspace_id: str) -> bool:
+        """Return whether a workspace has credit, held or not."""
+        balance = await self.credits.balance(workspace_id)
+        return balance.available_nano_usd + balance.held_nano_usd > 0
+
+    async def for_workspace(self, new: NewFile) -> NewFile:
+        """Return a file to store, with what its workspace decides: its cap, and its expiry.
+
+        The expiry is the workspace's default, unless the file states another.
+        """
+        new = replace(new, is_funded=await self.is_funded(new.workspace_id))
         if new.expires_after_s is not None:
             return new
         workspace = await self.workspaces.get(new.workspace_id)
@@ -147,8 +162,10 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return the current Unix second."""
         return int(self.clock.now_s())
 
-    async def admit(self, headers: Mapping[str, str], access: Access) -> Principal | None:
-        """Authenticate a caller for a route, and record the last use of the key.
+    async def admit(
+        self, headers: Mapping[str, str], access: Access, *, source: str | None
+    ) -> Principal | None:
+        """Authenticate a caller from an address for a route, and record the last use of the key.
 
         Returns None for a caller without a key, if the route serves such callers. Raises
         AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role or
@@ -156,7 +173,7 @@ class Services(Struct, frozen=True, kw_only=True):
         """
         if not access.roles or (access.keyless and not has_key(headers)):
             return None
-        principal = await authenticate(self.keys, headers, access.roles)
+        principal = await authenticate(self.keys, headers, access.roles, source=source)
         if access.operator:
             self.check_operator(principal)
         if access.notes_use:

@@ -32,5 +32,5 @@ def moment(unix_s: int) -> datetime:
 
 
 def moment_or_none(unix_s: int | None) -> datetime | None:
-    """Return a Unix second as a UTC datetime, None for None."""
+    """Return a Unix second as a UTC datetime; None if the argument is None."""
     return None if unix_s is None else moment(unix_s)

@@ -39,7 +39,14 @@ TOPICS: Final = (
         frozenset({"workspace", "workspaces"}),
     ),
     Topic((DottedName("tollgate.web.people.team_routes:team_routes"),), frozenset({"teams"})),
-    Topic((DottedName("tollgate.web.people.member_routes:member_routes"),), frozenset({"members"})),
+    Topic(
+        (
+            DottedName("tollgate.web.people.member_routes:member_routes"),
+            DottedName("tollgate.web.people.session_routes:session_routes"),
+        ),
+        frozenset({"members"}),
+    ),
+    Topic((DottedName("tollgate.web.people.scim_routes:scim_routes"),), frozenset({"scim"})),
     Topic((DottedName("tollgate.web.money.credit_routes:credit_routes"),), frozenset({"credits"})),
     Topic(
         (DottedName("tollgate.web.records.generation_routes:generation_routes"),),

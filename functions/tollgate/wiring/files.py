@@ -43,6 +43,9 @@ def wire_files(settings: Settings, stores: Stores, clock: Clock) -> Files | None
         workspace=FileCap(
             files_max=settings.workspace_files_max, bytes_max=settings.workspace_file_bytes_max
         ),
+        unfunded=FileCap(
+            files_max=settings.workspace_files_max, bytes_max=settings.unfunded_file_bytes_max
+        ),
         key=FileCap(files_max=settings.key_files_max, bytes_max=settings.key_file_bytes_max),
     )
     client, tables = stores.client, stores.tables

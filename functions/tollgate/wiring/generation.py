@@ -20,6 +20,7 @@ from tollgate.core.documents.reading import (
     DocumentPage,
     DocumentReader,
     ReadDocument,
+    ReadingShare,
     ReadingTask,
     RecognitionFailed,
 )
@@ -30,6 +31,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
+from tollgate.engine.side_thread import SideThread
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.providers.transports.authorization import ProviderServices
@@ -57,7 +59,7 @@ _SEED_BYTES: Final = 32
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
-    """The connections to providers, and the store of their keys."""
+    """The connections to providers, and the store of the providers' keys."""
 
     registry: Registry
     pool: HttpPool
@@ -65,15 +67,19 @@ class Upstream(Struct, frozen=True, kw_only=True):
     keys: SecretStore
     region: str
     signer: Callable[[str, str], Signer]
+    side: SideThread
+    """The thread for long computations, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return where each provider's missing credentials belong, None if none are missing."""
+        """Return the places where each provider's missing credentials could be set; None if none
+        are missing.
+        """
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return where missing keys belong, by tool or plugin."""
+        """Return the places where missing keys could be set, by tool or plugin."""
         search, pdf = catalog.tools.section.web_search, catalog.pdf
         keys = {
             "web_search": search.key if search else None,
@@ -148,6 +154,7 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         keys=keys,
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
+        side=SideThread(),
     )
 
 
@@ -162,7 +169,8 @@ def wire_gateway(
 ) -> Gateway:
     """Return the gateway for one catalog.
 
-    Without a reader, models get documents unread, and HTML and PDF pages cannot be fetched.
+    Without a reader, documents are sent to models as they are, and HTML and PDF pages cannot be
+    fetched.
     """
     defaults = catalog.defaults
     if reader is None:
@@ -173,6 +181,7 @@ def wire_gateway(
     providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
         ledger=stores.ledger,
+        admissions=stores.admissions,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
         planner=planner,
@@ -186,6 +195,7 @@ def wire_gateway(
             keep_alive_s=defaults.keep_alive_s,
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
+        side=upstream.side,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,
@@ -247,7 +257,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route, None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""
         # Imported with the first request for a server tool.
         from tollgate.wiring.tools import wire_tools
 
@@ -274,7 +284,9 @@ class _InvokedDocuments:
         self._clock = clock
         self._invoked: DocumentReader | None = None
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         if self._invoked is None:
             # Imported with the first document that the reader function reads.
@@ -287,9 +299,11 @@ class _InvokedDocuments:
                 signer(settings, "lambda", self._clock),
                 objects=self._stores.objects,
                 new_id=IdSource(self._clock).new_id,
+                clock=self._clock,
                 endpoint_url=settings.lambda_endpoint_url,
+                isolates_tenants=settings.reader_isolates_tenants,
             )
-        return await self._invoked.read(content, media_type, task)
+        return await self._invoked.read(content, media_type, task, share)
 
 
 def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> DocumentReader | None:

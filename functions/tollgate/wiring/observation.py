@@ -87,5 +87,7 @@ class _RequestHooks:
 def wire_web_limits(settings: Settings) -> WebLimits:
     """Return the limits on callers that the settings state."""
     return WebLimits(
-        allowed_origins=settings.allowed_origins, body_bytes_max=settings.body_bytes_max
+        allowed_origins=settings.allowed_origins,
+        body_bytes_max=settings.body_bytes_max,
+        trusted_proxies=settings.trusted_proxies,
     )

@@ -26,7 +26,7 @@ _Entry = TypeVar("_Entry")
 
 
 class RowError(ValueError):
-    """A provider entry names an unknown format or transport, or lacks a field."""
+    """Raised for a provider entry that names an unknown format or transport, or lacks a field."""
 
 
 TRANSPORTS: Final[
@@ -67,7 +67,9 @@ class Registry:
         return provider
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
-        """Return where a provider's missing credentials belong, None if none are missing."""
+        """Return the places where a provider's missing credentials could be set; None if none are
+        missing.
+        """
         if row.transport in AWS_TRANSPORTS:
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:

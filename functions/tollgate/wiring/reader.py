@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import SystemClock
 from tollgate.core.documents.reading import DocumentFault, ReadFault, ReadingReply, ReadingRequest
-from tollgate.reading.read import perform
+from tollgate.reading.limited import perform_in_time
 from tollgate.settings import Settings
 from tollgate.wiring.aws import wire_objects
 
@@ -20,13 +20,13 @@ async def perform_invoked(event: Mapping[str, object], settings: Settings) -> ob
     request = msgspec.convert(event, ReadingRequest)
     reply: ReadingReply
     if request.key is None:
-        reply = perform(request)
+        reply = perform_in_time(request)
     else:
         content = await _load(request.key, settings)
         if content is None:
             reply = ReadFault(fault=DocumentFault.MALFORMED)
         else:
-            reply = perform(replace(request, content=content))
+            reply = perform_in_time(replace(request, content=content))
     return msgspec.to_builtins(reply)
 
 

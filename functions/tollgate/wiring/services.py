@@ -30,6 +30,7 @@ def wire_services(
         keys=administration.keys,
         teams=administration.teams,
         members=administration.members,
+        sessions=administration.sessions,
         workspaces=administration.workspaces,
         credits=administration.credits,
         generations=stores.generations,

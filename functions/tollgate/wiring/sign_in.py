@@ -25,8 +25,12 @@ def wire_login_services(
     *,
     clock: Clock,
     journal: Journal,
+    knows_callers: bool = True,
 ) -> LoginServices:
-    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file."""
+    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file.
+
+    `knows_callers` is False on a server that cannot tell an unknown proxy from a caller.
+    """
     ids = IdSource(clock)
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
@@ -35,6 +39,7 @@ def wire_login_services(
         ids=ids,
         journal=journal,
         clock=clock,
+        knows_callers=knows_callers,
     )
 
 
@@ -54,7 +59,7 @@ def _wire_login(
         raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
 
     secret = sign_in.client_secret
-    # The sign-in file may name any environment variable that the platform does not set.
+    # The sign-in file may name any environment variable except those that the platform sets.
     variables = KeyVariables((secret.env,) if secret is not None and secret.env else ())
     secret_store = AwsSecretStore(
         wire_secrets(settings, clock), environment_variable, clock, variables=variables
@@ -66,7 +71,7 @@ def _wire_login(
         sign_in=sign_in,
         issuer=issuer,
         people=people,
-        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids, clock=clock),
         grants=Grants(
             issuer,
             people,

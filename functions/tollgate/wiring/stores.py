@@ -13,7 +13,9 @@ from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.admissions import DynamoAdmissions
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.settlements import Settlements
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -33,6 +35,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     keys: DynamoKeyDirectory
     generations: DynamoGenerationStore
     ledger: DynamoLedger
+    admissions: DynamoAdmissions
     cooldowns: DynamoCooldownStore
     objects: ObjectStore | None
     answers: DynamoAnswerStore | None
@@ -93,7 +96,10 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
             publications=publications,
         ),
         generations=generations,
-        ledger=DynamoLedger(wallets, states, generations, ids=ids, clock=clock),
+        ledger=DynamoLedger(
+            wallets, states, generations, Settlements(clock, ids), ids=ids, clock=clock
+        ),
+        admissions=DynamoAdmissions(client, tables.ledger, clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         objects=objects,
         answers=answers,

@@ -1,4 +1,4 @@
-"""Wires the scheduled work: the sweeper, the maintenance, the audit and webhooks."""
+"""Wires the scheduled work: the sweeper, the maintenance, late uploads, audit and webhooks."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
 from tollgate.stores.money.audit import Audit
@@ -21,6 +22,7 @@ from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.pending import PendingLevels
 from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.records.expired_objects import ExpiredObjects
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
@@ -33,6 +35,8 @@ class Upkeep(Struct, frozen=True, kw_only=True):
 
     sweeper: Sweeper
     maintenance: WorkspaceMaintenance
+    late_uploads: LateUploads | None
+    """None in a deployment without a bucket or a folder."""
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -74,6 +78,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             ids=ids,
             clock=clock,
         ),
+        late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
         audit=Audit(
             client,
             tables,
@@ -92,6 +97,13 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         ),
         secrets=secrets,
     )
+
+
+def wire_expired_objects(settings: Settings, stores: Stores, clock: Clock) -> ExpiredObjects | None:
+    """Return the removal of expired objects from a folder; None for a bucket, which has rules."""
+    if settings.objects_folder is None or stores.objects is None:
+        return None
+    return ExpiredObjects(stores.objects, clock)
 
 
 def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:

@@ -1,4 +1,4 @@
-"""Wires all routes and the reader of documents for hosts other than Lambda."""
+"""Wires all routes, and the reader of documents, for hosts other than Lambda."""
 
 from starlette.types import ASGIApp
 
@@ -52,6 +52,14 @@ def wire_whole_app(
     local = None if files is None else files.local
     uploads = None if local is None else local_uploads_app(local, limits, IdSource(clock))
     login = login_app(
-        wire_login_services(settings, stores, administration, clock=clock, journal=journal), limits
+        wire_login_services(
+            settings,
+            stores,
+            administration,
+            clock=clock,
+            journal=journal,
+            knows_callers=bool(settings.trusted_proxies),
+        ),
+        limits,
     )
     return LocalApp(chat, api_app(services, limits), uploads, login)

@@ -24,11 +24,11 @@ about 12,000 prompt tokens, 24,065 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
 1  acme/plain  10 %   56.90  openai/plain                      $0.0561
-2  acme/large  90 %   44.11  anthropic/large-1   80 %   47.79  $0.130
-3  acme/large  90 %   44.11  bedrock/us.large-1  20 %   18.75  $0.143
+2  acme/large  90 %   44.11  anthropic/large-1   80 %   47.79  $0.141
+3  acme/large  90 %   44.11  bedrock/us.large-1  20 %   18.75  $0.155
 -  acme/small                openai/small                      $0.00280       does not support tools
 
-Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeout, \
+Holds $0.155. Next on: provider_overloaded, provider_rate_limit, provider_timeout, \
 provider_unavailable.
 """
 FAILING = """\

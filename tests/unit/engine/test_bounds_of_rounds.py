@@ -23,6 +23,7 @@ from tests.scripted_tools import (
     tooled,
     with_tools,
 )
+from tests.unit.routing.catalogs import SEARCHER
 from tests.upstream.openai_chunks import chunk, usage
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
@@ -52,7 +53,13 @@ async def covered(text: str, prompt_tokens: int) -> House:
     steps = asks(*[("web_search", QUERY)] * 4)
     counted = [*steps[:-2], frame(chunk(usage=usage(prompt_tokens, 2))), *steps[-1:]]
     tools = ScriptedTools([replace(found(text), fees=())], uses_max=8)
-    home = await tooled(tools, near=Scripted(counted, counted, answers("Yes.")))
+    home = await tooled(
+        tools,
+        near=Scripted(counted, counted, answers("Yes.")),
+        models={"acme/large": SEARCHER},
+        aliases={},
+        routes={},
+    )
     home.gateway = replace(home.gateway, admission="covered")
     await answered(home, with_tools(home))
     assert (home.record.outcome, len(home.near.requests)) == ("ok", 3)

@@ -173,7 +173,7 @@ async def test_c65_c81_an_echo_widens_no_bound() -> None:
     lie = {"prompt_tokens": 10, "completion_tokens": 10**6, "total_tokens": 10**6 + 10}
     said = frame(completion_chunks.chunk(f"{LONG}upon", finish="stop", usage=lie))
     home = await home_of_completions([said], echoes=True)
-    await complete(home, prompt=LONG, echo=True, logprobs=0)
+    await complete(home, prompt=LONG, echo=True, logprobs=0, max_tokens=10_000)
     assert home.record.usage_source == "bounded"
     assert home.record.usage.output_tokens == 2 * len("upon") + 1_024
 

@@ -3,7 +3,6 @@
 Keeps C72, C65.
 """
 
-import asyncio
 import json
 from typing import Any
 
@@ -21,9 +20,7 @@ from tests.unit.routing.catalogs import endpoint, model
 from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentOptions,
-    ReadDocument,
     ReaderUnavailable,
-    ReadingTask,
     UnreadableDocument,
 )
 from tollgate.core.errors import ErrorCode
@@ -371,24 +368,3 @@ async def test_c72_a_reading_that_nothing_does_is_refused_by_its_field() -> None
     reply = await ask(home, "acme/reading", plugins=[{"id": "pdf", "engine": "text"}])
     assert (reply.status, reply.json["error"]["param"]) == (400, "plugins[0].engine")
     assert (await ask(home, "acme/reading", plugins=[{"id": "pdf"}])).status == 200
-
-
-async def test_the_documents_of_one_request_take_no_more_than_four_turns_at_a_time() -> None:
-    at_once: list[int] = []
-
-    class Counting(InlineReader):
-        reading = 0
-
-        async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
-            self.reading += 1
-            at_once.append(self.reading)
-            # The others come as far as they may meanwhile.
-            for _ in range(50):
-                await asyncio.sleep(0)
-            self.reading -= 1
-            return await super().read(content, media_type, task)
-
-    home = await reading(Counting())
-    many = [documents.pdf([str(number)]) for number in range(16)]
-    assert (await ask(home, "acme/blind", *many)).status == 200
-    assert (len(at_once), max(at_once)) == (16, 4)

@@ -47,6 +47,7 @@ def measured(
     return account.measure(
         an_attempt(),
         estimated_input_tokens=2,
+        prompt_tokens_max=1_000,
         output_tokens_max=limit,
         echoed_bytes=echoed_bytes,
     )
@@ -105,20 +106,28 @@ def test_c66_what_was_delivered_without_a_report_is_estimated(
 @pytest.mark.parametrize(
     ("choices", "reasons", "limit", "most"),
     [
-        (1, False, 10, 1_024),
-        (2, False, 10, 2_048),
-        (1, True, 10, 1_024 + 500),
-        (2, True, 10, 2 * (1_024 + 500)),
+        (1, False, None, 1_024),
+        (2, False, None, 2_048),
         (2, True, None, 2 * (1_024 + 500)),
+        # A caller's limit is one of shown and hidden output, with an eighth and 64 tokens more.
+        (1, False, 80, 80 + 10 + 64),
+        (1, True, 80, 80 + 10 + 64),
+        (2, True, 80, 2 * (80 + 10 + 64)),
+        (1, True, 100_000, 1_024 + 500),
     ],
 )
-def test_c65_reasoning_that_is_not_shown_is_believed_up_to_the_models_limit(
+def test_c65_output_is_believed_up_to_the_callers_limit_and_reasoning_up_to_the_models(
     choices: int, reasons: bool, limit: int | None, most: int
 ) -> None:
     attempt = an_attempt()
     attempt = replace(attempt, target=replace(attempt.target, output_tokens_max=500))
     bound = UsageBound.of(
-        attempt, choices=choices, output_tokens_max=limit, shown_bytes=0, reasons=reasons
+        attempt,
+        choices=choices,
+        prompt_tokens_max=1_000,
+        output_tokens_max=limit,
+        shown_bytes=0,
+        reasons=reasons,
     )
     assert bound.output_tokens == most
-    assert bound.input_tokens == attempt.context_tokens * choices
+    assert bound.input_tokens == 1_000 * choices

@@ -52,7 +52,11 @@ def test_c66_c81_a_result_is_due_as_a_whole_once_a_piece_of_it_is_there(
     for event in events:
         account.observe(event)
     measured = account.measure(
-        an_attempt(), estimated_input_tokens=2, output_tokens_max=None, inputs=INPUTS
+        an_attempt(),
+        estimated_input_tokens=2,
+        prompt_tokens_max=0,
+        output_tokens_max=None,
+        inputs=INPUTS,
     )
     assert measured == due
 
@@ -74,6 +78,7 @@ def test_c65_c81_no_unit_of_inputs_is_believed_beyond_its_bound(name: str, most:
     bound = UsageBound.of(
         an_attempt(),
         choices=1,
+        prompt_tokens_max=0,
         output_tokens_max=None,
         shown_bytes=1_000,
         reasons=True,

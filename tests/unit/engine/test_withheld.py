@@ -12,11 +12,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.gateways import house
+from tests.gateways import house, request_body
 from tests.scripted import Scripted, says
 from tollgate.core.content import Text
 from tollgate.core.request import GenerationRequest, SystemMessage, Tool, UserMessage
+from tollgate.engine.generate import generate
 from tollgate.engine.meter import ALL_WORDS_LENGTH_MAX, PROVIDER_WORDS_LENGTH_MAX
 from tollgate.engine.withheld import withhold_prompt
 from tollgate.providers.ports.base import Frame, UpstreamRefused
@@ -171,3 +173,27 @@ async def test_c66_words_are_bounded_for_each_attempt_and_for_all() -> None:
     lengths = [len(attempt.provider_words) for attempt in home.record.attempts]
     assert max(lengths) == PROVIDER_WORDS_LENGTH_MAX
     assert sum(lengths) <= ALL_WORDS_LENGTH_MAX
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c44_a_400_that_repeats_the_prompt_reaches_its_caller_without_the_prompt(
+    stream: bool,
+) -> None:
+    said = "Invalid content: Say hello. Supported: text, image."
+    body = json.dumps({"error": {"message": said}}).encode()
+    home = await house(near=Scripted(refuses_with(400, body)))
+    reply = await home.serve("acme/small", stream=stream)
+    assert b"Say hello" not in reply.body
+    assert b"refused the request: Invalid content: [prompt]. Supported: text, image" in reply.body
+
+
+async def test_c44_our_own_words_are_not_taken_for_the_prompt() -> None:
+    home = await house(near=Scripted(refuses_with(400, b'{"error": {"message": "Bad."}}')))
+    parsed = home.ingress.parse(
+        request_body(
+            "acme/small", messages=[{"role": "user", "content": "near refused the request"}]
+        )
+    )
+    reply, call = home.reply(), replace(home.call("acme/small"), parsed=parsed)
+    await generate(home.gateway, call, home.sink(call, reply))
+    assert b"The provider near refused the request: Bad" in reply.body

@@ -16,7 +16,7 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.core.files.picture_files import find_picture_fault
-from tollgate.reading import office, opened
+from tollgate.reading import opened
 from tollgate.reading.png import encode_png
 from tollgate.reading.read import perform
 
@@ -185,7 +185,7 @@ def test_entities_of_a_word_document_are_not_expanded() -> None:
 def test_sheets_stop_at_the_limit_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "DOCUMENT_TEXT_BYTES_MAX", 1_000)
     with pytest.raises(UnreadableDocument) as refused:
-        office.open_sheets(documents.workbook([("x" * 100,)] * 50))
+        read_document(documents.workbook([("x" * 100,)] * 50), XLSX, ReadingTask())
     assert refused.value.amount < 1_200
 
 

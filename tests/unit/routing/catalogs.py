@@ -47,6 +47,13 @@ def model(*endpoints: dict[str, object], **facts: object) -> dict[str, object]:
     }
 
 
+# The provider searches by itself, so that prompts are larger than what was sent.
+SEARCHER = model(
+    endpoint("near", "large-1", dollars_in="3", dollars_out="15", web_search="0.01"),
+    supports=("tools",),
+)
+
+
 def provider(**facts: object) -> dict[str, object]:
     """An OpenAI-like row."""
     return {

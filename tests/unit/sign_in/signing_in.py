@@ -120,7 +120,7 @@ def house(**changes: Any) -> House:
         sessions=sessions,
         codes=codes,
         people=people,
-        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids, clock=clock),
         grants=grants,
     )
 

@@ -1,5 +1,6 @@
 """A token is taken only if the issuer signed it, for this gateway, for now."""
 
+import asyncio
 import base64
 import hmac
 import json
@@ -134,6 +135,44 @@ async def test_invented_keys_cost_two_fetches_a_minute() -> None:
             await home.issuer.identify(home.upstream.token(header={"kid": f"invented {number}"}))
         home.clock.at_s += 0.5
     assert home.upstream.fetched.count(f"{ISSUER}/keys") == 2
+
+
+async def test_invented_keys_at_a_slow_issuer_delay_nobody_and_share_one_fetch() -> None:
+    home = house()
+    honest, slow = home.upstream.token(), home.upstream
+    await home.issuer.identify(honest)
+    home.clock.at_s += 31
+    slow.key_answers.clear()
+    forged = [slow.token(header={"kid": f"invented {number}"}) for number in range(9)]
+    waiting = [asyncio.create_task(home.issuer.identify(token)) for token in forged]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    # The key of an honest token is known.
+    async with asyncio.timeout(1):
+        await home.issuer.identify(honest)
+    slow.key_answers.set()
+    refusals = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all("no key with its key id" in str(refused) for refused in refusals)
+    assert slow.fetched.count(f"{ISSUER}/keys") == 2
+
+
+async def test_sign_ins_that_wait_for_keys_share_the_failure_of_one_fetch() -> None:
+    home = house()
+    slow, token = home.upstream, home.upstream.token()
+    slow.key_answers.clear()
+    waiting = [asyncio.create_task(home.issuer.identify(token)) for _ in range(9)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    slow.is_down = True
+    slow.key_answers.set()
+    for refused in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(refused, AccessError)
+        assert refused.code is ErrorCode.SERVICE_UNAVAILABLE
+    assert slow.fetched.count(f"{ISSUER}/keys") == 1
+    # The next one asks again.
+    slow.is_down = False
+    home.clock.at_s += 1
+    assert (await home.issuer.identify(token)).subject == "u-1"
 
 
 async def test_an_audience_that_the_file_names_is_taken() -> None:

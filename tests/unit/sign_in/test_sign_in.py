@@ -18,8 +18,9 @@ from tests.upstream.issuer import ISSUER
 
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.sign_in.codes import challenge_of
-from tollgate.sign_in.grants import OAuthRefusal
+from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import MemberSettings
 
 LISTENER = "http://127.0.0.1:49152/callback"
@@ -68,6 +69,28 @@ async def test_a_device_code_works_once_and_for_ten_minutes() -> None:
         await home.browser.leave_for_device(late.user_code)
 
 
+async def test_a_stranger_who_begins_sign_ins_leaves_nothing_behind() -> None:
+    home = house()
+    for _ in range(20):
+        await home.browser.leave_for_program(program())
+    assert home.codes.values == {}
+
+
+async def test_a_sign_in_that_takes_more_than_ten_minutes_is_refused() -> None:
+    home = house()
+    departure = await home.browser.leave_for_program(program())
+    home.clock.at_s += 600
+    with pytest.raises(AccessError, match="ten minutes"):
+        await come_back(home, departure)
+
+
+async def test_what_a_browser_could_not_keep_is_refused() -> None:
+    home = house()
+    long = program(redirect_uri="http://127.0.0.1:9/" + "a" * 3_000)
+    with pytest.raises(RequestError, match="too long"):
+        await home.browser.leave_for_program(long)
+
+
 async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
     home = house()
     waiting = await home.grants.wait_for_person()
@@ -77,12 +100,12 @@ async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
         with pytest.raises(AccessError) as refused:
             await home.browser.arrive(state=state, code=code, cookie=cookie, by=PERSON)
         assert refused.value.code is ErrorCode.PERMISSION_DENIED
-    # The attempt with a foreign cookie has used the state up.
-    with pytest.raises(AccessError):
-        await home.browser.arrive(
-            state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
-        )
     assert home.books.members == {}
+    # A stranger with the state alone does not use the sign-in up.
+    ways = {"state": state_of(departure), "cookie": departure.cookie}
+    await home.browser.arrive(code=code, by=PERSON, **ways)
+    with pytest.raises(AccessError, match="invalid_grant"):
+        await home.browser.arrive(code=code, by=PERSON, **ways)
 
 
 async def test_a_code_that_was_stolen_from_another_sign_in_is_refused() -> None:
@@ -217,14 +240,34 @@ async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
         await sign_in_device(home)
 
 
+async def test_c60_the_keys_of_a_leaver_end_when_the_member_is_disabled() -> None:
+    """The issuer's refusal of a refresh ends sessions; a stored key never asks the issuer."""
+    home = house()
+    first = await sign_in_device(home)
+    new = NewKey(workspace_id="acme", label="stored", member_id="ana@acme.example")
+    key = (await home.keys.create(new, by=PERSON)).secret
+    home.upstream.refuses = "invalid_grant"
+    with pytest.raises(OAuthRefusal):
+        await refresh(home, first.refresh_token)
+    await home.keys.authenticate(key)
+    await home.members.change(
+        "acme", "ana@acme.example", lambda it: replace(it, disabled=True), by=PERSON
+    )
+    with pytest.raises(AccessError):
+        await home.keys.authenticate(key)
+    home.upstream.refuses = None
+    with pytest.raises(AccessError, match="is disabled"):
+        await sign_in_device(home)
+
+
 async def test_signing_out_ends_the_sign_in() -> None:
     home = house()
     first = await sign_in_device(home)
     assert first.refresh_token is not None
-    await home.grants.revoke(first.refresh_token.replace(".", ".x"))
-    await home.grants.revoke("unknown.token")
+    await home.grants.revoke(first.refresh_token.replace(".", ".x"), by=PERSON)
+    await home.grants.revoke("unknown.token", by=PERSON)
     second = await refresh(home, first.refresh_token)
-    await home.grants.revoke(second.refresh_token or "")
+    await home.grants.revoke(second.refresh_token or "", by=PERSON)
     with pytest.raises(OAuthRefusal, match="ended"):
         await refresh(home, second.refresh_token)
 

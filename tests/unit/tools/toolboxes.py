@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.clocks import FixedClock
 from tollgate.core.content import InlineMedia, MadeImage, Text
-from tollgate.core.documents.reading import DocumentPage, ReadDocument, ReadingTask
+from tollgate.core.documents.reading import DocumentPage, ReadDocument, ReadingShare, ReadingTask
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, UserMessage
@@ -80,7 +80,9 @@ class ScriptedReader:
         self.tasks: list[ReadingTask] = []
         self.hangs = False
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         self.tasks.append(task)
         if self.hangs:
             await asyncio.Event().wait()

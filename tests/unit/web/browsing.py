@@ -26,7 +26,9 @@ class NoJournal:
 class Browser:
     """A person's browser, and programs beside it."""
 
-    def __init__(self, home: House | None, *, body_s: float = 10.0) -> None:
+    def __init__(
+        self, home: House | None, *, body_s: float = 10.0, knows_callers: bool = True
+    ) -> None:
         self.home = home or house()
         ids = IdSource(self.home.clock)
         login = None
@@ -49,6 +51,7 @@ class Browser:
             journal=NoJournal(),
             clock=self.home.clock,
             body_s=body_s,
+            knows_callers=knows_callers,
         )
         self.app: ASGIApp = login_app(services, WebLimits())
         self.cookie = ""

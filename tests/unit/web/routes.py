@@ -12,6 +12,7 @@ GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
+SESSION_ID = "session-x"
 TEAM_ID = "team-x"
 MEMBER_ID = "member-x"
 WEBHOOK = "/v1/webhooks/Nx1b2c3d4e5f6g7"
@@ -66,6 +67,13 @@ PEOPLE_LISTS = [
     ("GET", "/v1/generations", None),
     ("GET", "/v1/activity", None),
 ]
+SESSION_LISTS = [
+    ("GET", f"/v1/members/{MEMBER_ID}/sessions", None),
+]
+SESSION_CHANGES = [
+    ("DELETE", f"/v1/members/{MEMBER_ID}/sessions", None),
+    ("DELETE", f"/v1/members/{MEMBER_ID}/sessions/{SESSION_ID}", None),
+]
 MONEY_LISTS = [
     ("GET", "/v1/statement", None),
     ("GET", "/v1/workspace", None),
@@ -74,7 +82,7 @@ MONEY_LISTS = [
     ("GET", "/v1/audit", None),
     ("GET", "/v1/audit/days", None),
 ]
-WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + MONEY_LISTS
+WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + SESSION_LISTS + MONEY_LISTS
 KEY_CHANGES = [
     ("POST", "/v1/keys", {"name": "new"}),
     ("PATCH", f"/v1/keys/{KEY_ID}", {"disabled": True}),
@@ -90,7 +98,23 @@ PEOPLE_CHANGES = [
     ("PATCH", f"/v1/members/{MEMBER_ID}", {"limits": {"day": 5}}),
     ("DELETE", f"/v1/members/{MEMBER_ID}", None),
 ]
-WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES
+SCIM_USER = f"/v1/scim/v2/Users/{MEMBER_ID}"
+SCIM_ROUTES = [
+    ("GET", "/v1/scim/v2/Users", None),
+    ("POST", "/v1/scim/v2/Users", {"userName": "new"}),
+    ("GET", SCIM_USER, None),
+    (
+        "PATCH",
+        SCIM_USER,
+        {
+            "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+            "Operations": [{"op": "replace", "value": {"active": False}}],
+        },
+    ),
+    ("PUT", SCIM_USER, {"userName": "ana", "active": False}),
+    ("DELETE", SCIM_USER, None),
+]
+WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES + SESSION_CHANGES
 WEBHOOK_ROUTES = [
     ("GET", "/v1/webhooks", None),
     ("POST", "/v1/webhooks", {"url": "https://hooks.example/"}),
@@ -129,5 +153,5 @@ OPERATOR_CHANGES = [
 ]
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
-MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + OPERATOR_ROUTES
+MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + SCIM_ROUTES + OPERATOR_ROUTES
 ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.unit.web.routes import GENERATION_ID
 from tollgate.core.records.audit import Actor
+from tollgate.stores.ports.people import Session
 
 CONTENT = {"id": GENERATION_ID, "request": {"model": "kept words"}, "choices": []}
 
@@ -38,3 +39,15 @@ class KeptResponse:
         found = await self.get(workspace_id, generation_id) is not None
         self.deleted = self.deleted or found
         return found
+
+
+def kept_session(session_id: str, member_id: str) -> Session:
+    """A session that ends in the year 2286."""
+    return Session(
+        id=session_id,
+        member_id=member_id,
+        opened_s=0,
+        renewed_s=0,
+        expires_s=9_999_999_999,
+        renewable=True,
+    )

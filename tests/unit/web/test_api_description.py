@@ -49,6 +49,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/upload_x": "/{upload_id}",
         "/team-x": "/{team_id}",
         "/member-x": "/{member_id}",
+        "/session-x": "/{session_id}",
         "/Nx1b2c3d4e5f6g7": "/{webhook_id}",
         "/evt_x": "/{event_id}",
     }

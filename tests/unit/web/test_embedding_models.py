@@ -3,20 +3,33 @@
 Keeps C3, C81.
 """
 
+from jsonschema import Draft202012Validator
+
 from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_api_app import api
+from tollgate.web.models.model_shapes import EndpointsReply, ModelObject
+
+VECTORS = {
+    "name": "Vectors",
+    "kind": "embedding",
+    "context": 8_192,
+    "vectors": {"dimensions": 256},
+    "endpoints": (endpoint("far", "V"),),
+}
+MODELS = {"acme/large": model(endpoint("near", "L")), "acme/vec": VECTORS}
+
+
+async def test_c3_c6_models_of_each_kind_have_the_fields_that_openapi_requires() -> None:
+    call = await api(models=MODELS, aliases={}, routes={})
+    described = Draft202012Validator(ModelObject.model_json_schema(mode="serialization"))
+    for shown in (await call("GET", "/v1/models")).json["data"]:
+        described.validate(shown)
+    described = Draft202012Validator(EndpointsReply.model_json_schema(mode="serialization"))
+    described.validate((await call("GET", "/v1/models/acme/vec/endpoints")).json)
 
 
 async def test_c3_c81_a_model_of_embeddings_says_what_it_makes() -> None:
-    vectors = {
-        "name": "Vectors",
-        "kind": "embedding",
-        "context": 8_192,
-        "vectors": {"dimensions": 256},
-        "endpoints": (endpoint("far", "V"),),
-    }
-    models = {"acme/large": model(endpoint("near", "L")), "acme/vec": vectors}
-    call = await api(models=models, aliases={}, routes={})
+    call = await api(models=MODELS, aliases={}, routes={})
     shown = (await call("GET", "/v1/models/acme/vec")).json
     assert shown["architecture"] == {
         "modality": "text->embeddings",

@@ -3,9 +3,11 @@
 Keeps C61, C90, C91.
 """
 
+import asyncio
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from tests.stores import TESTER
 from tests.unit.web.test_own import Household, household
@@ -167,24 +169,127 @@ async def session_key(home: Household) -> str:
 
 
 @pytest.mark.parametrize("caller", ["bob", "acme management"])
-async def test_c91_the_key_of_sessions_has_no_other_secret_name_or_member(caller: str) -> None:
+async def test_c91_the_key_of_sessions_is_not_managed_as_a_key(caller: str) -> None:
     home = await household()
     path = f"/v1/keys/{await session_key(home)}"
     rotated = await home.ask(caller, "POST", f"{path}/rotate", {})
     assert (rotated.status, rotated.error["param"]) == (400, "key_id")
-    for content in ({"name": "mine"}, {"member_id": None}, {"team_id": "search"}):
-        changed = await home.ask("acme management", "PATCH", path, content)
+    deleted = await home.ask(caller, "DELETE", path)
+    assert (deleted.status, deleted.error["param"]) == (400, "key_id")
+    for content in (
+        {"disabled": True},
+        {"limits": {"day": 1}},
+        {"name": "mine"},
+        {"requests_per_minute": 1},
+        {"member_id": None},
+        {"team_id": "search"},
+    ):
+        changed = await home.ask(caller, "PATCH", path, content)
         assert (changed.status, changed.error["param"]) == (400, "key_id")
     for named in (
         await home.ask(caller, "POST", "/v1/keys", {"name": "session:eve"}),
         await home.ask(caller, "PATCH", f"/v1/keys/{home.keys['bob']}", {"name": "session:x"}),
     ):
         assert (named.status, named.error["param"]) == (400, "name")
-    stopped = await home.ask("bob", "PATCH", path, {"disabled": True})
-    assert (stopped.status, stopped.error["param"]) == (403, "key_id")
-    stopped = await home.ask("acme management", "PATCH", path, {"disabled": True})
-    assert stopped.status == 200
-    assert (await home.ask("bob", "GET", "/v1/key")).status == 401
+    assert (await home.ask("bob", "GET", "/v1/key")).status == 200
+
+
+async def test_c91_a_session_key_that_was_once_disabled_and_limited_is_only_freed() -> None:
+    home = await household()
+    key_id = await session_key(home)
+    key = home.them.home.stores.books.keys[key_id]
+    key.change(replace(key.settings, disabled=True, limits_nano_usd={"day": 5, "month": 9}))
+    path = f"/v1/keys/{key_id}"
+    lower = {"disabled": False, "limits": {"day": 0.000000001}}
+    assert (await home.ask("acme management", "PATCH", path, lower)).status == 400
+    freed = {"disabled": False, "limits": {"day": None}}
+    assert (await home.ask("acme management", "PATCH", path, freed)).status == 200
+    assert (await home.ask("bob", "GET", "/v1/key")).status == 200
+
+
+@pytest.mark.parametrize("caller", ["admin", "management"])
+async def test_c91_only_an_owner_ends_the_sessions_of_an_owner(caller: str) -> None:
+    them = await people()
+    sessions = "/v1/members/the-owner/sessions"
+    [session] = (await ask(them, caller, "GET", sessions)).json["data"]
+    listed = (await ask(them, caller, "GET", "/v1/keys")).json["data"]
+    [key] = [it["id"] for it in listed if it["name"] == "session:the-owner"]
+    for method, path, content in (
+        ("PATCH", f"/v1/keys/{key}", {"disabled": True}),
+        ("DELETE", f"/v1/keys/{key}", None),
+        ("DELETE", sessions, None),
+        ("DELETE", f"{sessions}/{session['id']}", None),
+    ):
+        assert (await ask(them, caller, method, path, content)).status in (400, 403)
+    assert (await ask(them, "owner", "GET", "/v1/key")).status == 200
+    # A key of the owner's does not act as the owner.
+    new = {"name": "new", "member_id": "the-owner", "role": "management"}
+    made = await ask(them, caller, "POST", "/v1/keys", new)
+    them.secrets["acme owner's key"] = made.json["key"]
+    assert (await ask(them, "owner's key", "DELETE", sessions)).status == 403
+    ended = await ask(them, "owner", "DELETE", f"{sessions}/{session['id']}")
+    assert ended.json == {"id": session["id"], "ended": True}
+    assert (await ask(them, "owner", "GET", "/v1/key")).status == 401
+
+
+@pytest.mark.parametrize("caller", ["owner", "admin", "management"])
+async def test_c91_sessions_are_listed_and_ended_one_by_one_or_all_of_a_person(caller: str) -> None:
+    them = await people()
+    sessions = "/v1/members/the-developer/sessions"
+    await asyncio.sleep(1)
+    await them.sign_in("acme", "developer")
+    first, second = (await ask(them, caller, "GET", sessions)).json["data"]
+    assert (first["member_id"], first["renewable"]) == ("the-developer", False)
+    page = await ask(them, caller, "GET", f"{sessions}?limit=1&cursor={first['id']}")
+    assert [it["id"] for it in page.json["data"]] == [second["id"]]
+
+    ended = await ask(them, caller, "DELETE", f"{sessions}/{first['id']}")
+    assert ended.status == 200
+    again = await ask(them, caller, "DELETE", f"{sessions}/{first['id']}")
+    assert (again.status, again.error["param"]) == (404, "session_id")
+    assert (await ask(them, "developer", "GET", "/v1/key")).status == 200
+    assert (await ask(them, caller, "DELETE", sessions)).status == 200
+    assert (await ask(them, "developer", "GET", "/v1/key")).status == 401
+    assert (await ask(them, caller, "GET", sessions)).json["data"] == []
+
+
+@pytest.mark.parametrize("role", ["developer", "billing", "viewer"])
+async def test_c91_everybody_ends_their_own_sessions_and_no_other(role: str) -> None:
+    them = await people()
+    for path in ("/v1/members/the-owner/sessions", "/v1/members/the-owner/sessions/x"):
+        refused = await ask(them, role, "DELETE", path)
+        assert (refused.status, refused.error["param"]) == (404, "member_id")
+    listed = await ask(them, role, "GET", "/v1/members/the-admin/sessions")
+    assert listed.status == (200 if role == "viewer" else 404)
+    own = f"/v1/members/the-{role}/sessions"
+    assert len((await ask(them, role, "GET", own)).json["data"]) == 1
+    assert (await ask(them, role, "DELETE", own)).status == 200
+    assert (await ask(them, role, "GET", own)).status == 401
+
+
+async def test_c60_a_disabled_member_is_refused_with_every_key_and_session_until_enabled() -> None:
+    home = await household()
+    path = "/v1/members/bob"
+    for disabled, status in ((True, 401), (False, 200)):
+        changed = await home.ask("acme management", "PATCH", path, {"disabled": disabled})
+        assert changed.json["data"]["disabled"] is disabled
+        for caller in ("bob", "bob's key"):
+            assert (await home.ask(caller, "GET", "/v1/key")).status == status
+
+
+@pytest.mark.parametrize("caller", ["admin", "management"])
+async def test_c91_only_owners_disable_owners_and_one_stays(caller: str) -> None:
+    them = await people(second="owner")
+    off = {"disabled": True}
+    assert (await ask(them, caller, "PATCH", "/v1/members/second", off)).status == 403
+    own = await ask(them, "admin", "PATCH", "/v1/members/the-admin", off)
+    assert (own.status, own.error["param"]) == (403, "member_id")
+    assert (await ask(them, "owner", "PATCH", "/v1/members/second", off)).status == 200
+    for content, param in ((off, "disabled"), ({"role": "admin"}, "role")):
+        last = await ask(them, "owner", "PATCH", "/v1/members/the-owner", content)
+        assert (last.status, last.error["param"]) == (400, param)
+    last = await ask(them, "owner", "DELETE", "/v1/members/the-owner")
+    assert (last.status, last.error["param"]) == (400, "member_id")
 
 
 async def test_c60_a_removed_member_is_refused_with_every_key_and_session() -> None:

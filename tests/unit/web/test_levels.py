@@ -25,6 +25,7 @@ def key_with(left: Mapping[Period, int]) -> KeySummary:
         prefix="sk-tg-",
         last_four="abcd",
         created_s=0,
+        secret_created_s=0,
         limits_nano_usd=dict.fromkeys(left, 10 * USD),
         remaining_nano_usd=left,
         resets_s=dict.fromkeys(left, 1_795_305_600),

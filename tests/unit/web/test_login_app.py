@@ -87,10 +87,41 @@ async def test_codes_cannot_be_tried_out() -> None:
         )
         statuses.append(reply.status)
     assert statuses == [400] * 10 + [429] * 2
+    # The same code is counted from all addresses together.
+    for number, status in ((8, 429), (9, 429)):
+        reply = await browser.ask(
+            "POST",
+            "/device",
+            b"user_code=bcdf-ghjk",
+            origin="https://gateway.example",
+            address=f"192.0.2.{number}",
+        )
+        assert reply.status == status
     begun = [(await browser.form("/oauth/device_authorization")).status for _ in range(31)]
     assert begun == [200] * 30 + [429]
     other = await browser.ask("POST", "/oauth/device_authorization", address="192.0.2.8")
     assert other.status == 200
+
+
+async def test_strangers_behind_the_same_unknown_proxy_stop_nobodys_sign_in() -> None:
+    browser = Browser(house(), knows_callers=False)
+    forwarded = {"origin": "https://gateway.example", "x_forwarded_for": "198.51.100.1"}
+    codes = (await browser.ask("POST", "/oauth/device_authorization", **forwarded)).json
+    letters = "BCDFGHJKLMNPQRSTVWXZ"
+    for letter in letters:
+        typed = f"user_code=BCDF-GHJ{letter}".encode()
+        assert (await browser.ask("POST", "/device", typed, **forwarded)).status == 400
+        reply = await browser.ask("POST", "/oauth/device_authorization", **forwarded)
+        assert reply.status == 200
+    typed = urlencode({"user_code": codes["user_code"]}).encode()
+    assert (await browser.ask("POST", "/device", typed, **forwarded)).status == 303
+    # A caller that comes directly is counted by its address.
+    direct = {"origin": "https://gateway.example", "address": "192.0.2.9"}
+    statuses = [
+        (await browser.ask("POST", "/device", f"user_code=BCDF-GHJ{it}".encode(), **direct)).status
+        for it in letters[:11]
+    ]
+    assert statuses == [400] * 10 + [429]
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,9 @@ async def test_c91_a_key_of_a_member_shows_what_the_member_sees(caller: str) -> 
         for path in ("/v1/generation?id=gen-{}", "/v1/responses/resp_{}"):
             reply = await home.ask(caller, "GET", path.format(home.generations[name]))
             assert (reply.status == 200) is (status == 200)
-    alone = await home.ask("acme inference", "GET", f"/v1/generation?id={home.generations['bob']}")
-    assert alone.status == 200
+    path = f"/v1/generation?id={home.generations['bob']}"
+    assert (await home.ask("acme inference", "GET", path)).status == 404
+    assert (await home.ask("acme management", "GET", path)).status == 200
 
 
 async def test_c91_an_unknown_key_is_not_explained_by_the_names_of_others_keys() -> None:

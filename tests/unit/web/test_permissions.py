@@ -25,12 +25,13 @@ from tests.unit.web.routes import (
     OPERATOR_ROUTES,
     RESPONSE_ID,
     RESPONSE_ROUTES,
+    SESSION_ID,
     TEAM_ID,
     WORKSPACE,
     WORKSPACE_LISTS,
     WORKSPACE_ROUTES,
 )
-from tests.unit.web.stored_content import KeptContents, KeptResponse
+from tests.unit.web.stored_content import KeptContents, KeptResponse, kept_session
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.principal import KeyRole, MemberRole
 from tollgate.routing.planning.catalog import Catalog
@@ -72,6 +73,7 @@ class Tenants:
             GENERATION_ID: f"gen-{self.home.record.id}",
             TEAM_ID: "search",
             MEMBER_ID: "ana",
+            SESSION_ID: "ses-of-ana",
             RESPONSE_ID: f"resp_{self.home.record.id}",
         }
         body = json.dumps(content)
@@ -129,6 +131,8 @@ async def tenants() -> Tenants:
     services = call.services
     await services.teams.create("acme", "search", LevelSettings(), by=TESTER)
     await services.members.create("acme", "ana", MemberSettings(role="viewer"), by=TESTER)
+    session = kept_session("ses-of-ana", "ana")
+    call.home.stores.books.sign_ins["acme", "ana", session.id] = session
     return Tenants(call, secrets)
 
 

@@ -17,6 +17,9 @@ from tests.stored_responses import PATH, open_shop
 from tests.unit.ingress.test_parse_anything import REFUSALS
 from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.ownership import UNOWNED
+from tollgate.engine.side_thread import SideThread
+from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.responses.stored import encode_stored, numbered
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
@@ -108,6 +111,7 @@ class Shelf:
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
         self.reads: list[str] = []
+        self.admissions = 0
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
@@ -143,6 +147,22 @@ references = st.fixed_dictionaries(
 )
 
 
+async def parse_stored(shelf: Shelf, body: bytes) -> ParsedCall:
+    async def admit() -> None:
+        shelf.admissions += 1
+
+    return await parse_with_turns(
+        shelf,
+        body,
+        {},
+        workspace_id="acme",
+        reach=UNOWNED,
+        days=7,
+        admit=admit,
+        side=SideThread(),
+    )
+
+
 @pytest.mark.parametrize(
     ("names", "reads"),
     [([f"fc_{FIRST}_1"], [SECOND]), ([f"fc_{FIRST}_1", f"msg_{THIRD}_0"], [SECOND, THIRD])],
@@ -157,8 +177,9 @@ async def test_c80_what_the_previous_response_has_is_read_once(
     shelf.contents[THIRD] = encode_stored(b'{"output":[]}', [*earlier, said])
     input_ = [{"type": "item_reference", "id": name} for name in names]
     body = {"model": "m", "input": input_, "previous_response_id": f"resp_{SECOND}"}
-    await parse_with_turns(shelf, json.dumps(body).encode(), {}, workspace_id="acme", days=7)
+    await parse_stored(shelf, json.dumps(body).encode())
     assert shelf.reads == reads
+    assert shelf.admissions == len(reads)
 
 
 def named_items(count: int) -> tuple[Shelf, bytes]:
@@ -175,7 +196,7 @@ def named_items(count: int) -> tuple[Shelf, bytes]:
 async def test_c80_a_request_that_names_many_responses_reads_a_bounded_number() -> None:
     shelf, body = named_items(12)
     with pytest.raises(RequestError, match=r"input\[0\]"):
-        await parse_with_turns(shelf, body, {}, workspace_id="acme", days=7)
+        await parse_stored(shelf, body)
     assert shelf.reads == sorted(shelf.contents, reverse=True)[:8]
 
 
@@ -185,7 +206,7 @@ async def test_c80_a_request_that_names_large_responses_reads_a_bounded_size() -
     for generation_id in shelf.contents:
         shelf.contents[generation_id] = encode_stored(b'{"output":[]}', [large])
     with pytest.raises(RequestError, match=r"input\[0\]"):
-        await parse_with_turns(shelf, body, {}, workspace_id="acme", days=7)
+        await parse_stored(shelf, body)
     # The second of them is beyond twice the bound of one.
     assert len(shelf.reads) == 2
 
@@ -203,7 +224,7 @@ async def test_c6_c80_what_is_stored_of_any_request_is_understood_again(
 
     async def parse(body: Any) -> Any:
         sent = json.dumps(body).encode()
-        return await parse_with_turns(shelf, sent, {}, workspace_id="acme", days=7)
+        return await parse_stored(shelf, sent)
 
     if isinstance(request["input"], list):
         request = request | {"input": [*request["input"], *more]}

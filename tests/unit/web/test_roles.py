@@ -21,6 +21,9 @@ from tests.unit.web.routes import (
     PEOPLE_LISTS,
     RESPONSE_ROUTES,
     ROUTES,
+    SCIM_ROUTES,
+    SESSION_CHANGES,
+    SESSION_LISTS,
     SETUP_LISTS,
     WEBHOOK_ROUTES,
 )
@@ -42,7 +45,10 @@ SERVED_BY = [
     (MONEY_LISTS, READERS | {"billing"}, {"acme", OPERATORS}),
     (KEY_CHANGES, MANAGERS | {"developer"}, {"acme", OPERATORS}),
     (PEOPLE_CHANGES, MANAGERS, {"acme", OPERATORS}),
+    (SESSION_LISTS, READERS | {"developer", "billing"}, {"acme", OPERATORS}),
+    (SESSION_CHANGES, MANAGERS | {"developer", "billing", "viewer"}, {"acme", OPERATORS}),
     (WEBHOOK_ROUTES, MANAGERS, {"acme", OPERATORS}),
+    (SCIM_ROUTES, MANAGERS, {"acme", OPERATORS}),
     (RESPONSE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (OPERATOR_LISTS, READERS, {OPERATORS}),
@@ -116,7 +122,7 @@ async def test_c91_a_refusal_names_who_is_served(
             return caller
 
     with pytest.raises(AccessError, match=f"This needs a {needed}, not ") as refused:
-        await authenticate(Keys(), {"x-api-key": "sk-tg-1"}, served.roles)
+        await authenticate(Keys(), {"x-api-key": "sk-tg-1"}, served.roles, source=None)
     assert refused.value.message.endswith(f"{role}.")
 
 

@@ -41,7 +41,9 @@ class Publisher(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256: str
     read: date
     within: str = ""
-    """Another publisher whose data contain these prices; empty if the publisher's own data do."""
+    """Another publisher whose data contain these prices; empty if they are in the publisher's own
+    data.
+    """
     rows: tuple[str, ...] = ()
     """Providers in the routing file whose prices this publisher states."""
 
@@ -75,7 +77,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 class NoEvidence(ValueError):
-    """An evidence file that is missing or has another format."""
+    """Raised for an evidence file that is missing or has another format."""
 
 
 def read_evidence(path: Path) -> Evidence:
@@ -94,7 +96,9 @@ def write_evidence(evidence: Evidence) -> str:
 def gather_evidence(
     routing: Routing, today: date, price_map: PriceMap | None, earlier: Evidence | None
 ) -> Evidence:
-    """Return the facts published today; without a price map, copy its facts from `earlier`."""
+    """Return the facts published today; without a price map, the facts from an earlier map are
+    copied from `earlier`.
+    """
     rows = {
         endpoint.provider
         for model_section in routing.models.values()

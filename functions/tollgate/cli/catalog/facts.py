@@ -61,7 +61,7 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return frozenset(self.rates).union(*(override.price for override in self.overrides))
 
     def differences(self, file_price: PriceSchedule, day: date) -> tuple[PriceDifference, ...]:
-        """Return the differences from the file's price from a day on, for the stated rates."""
+        """Return how the stated rates differ from the file's price, from a day on."""
         if not any({"from", "until"} & override.when.keys() for override in self.overrides):
             file_price = _on(file_price, day)
         found = compare_prices(_rounded(file_price), _rounded(self.schedule), day)
@@ -86,7 +86,7 @@ def _on(schedule: PriceSchedule, day: date) -> PriceSchedule:
 
 
 def _rounded(schedule: PriceSchedule) -> PriceSchedule:
-    """Return the price with size limits such as 199,999 rounded up to 200,000."""
+    """Return the price, in which size limits such as 199,999 are rounded up to 200,000."""
     return PriceSchedule(
         base=schedule.base,
         overrides=tuple(

@@ -22,7 +22,7 @@ FALLBACK_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class NotALitellmConfig(ValueError):
-    """A file that is not a LiteLLM proxy config."""
+    """Raised for a file that is not a LiteLLM proxy config."""
 
 
 class Deployment(Struct, frozen=True, kw_only=True):
@@ -62,7 +62,9 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
     sections: Mapping[str, Any]
 
     def setting(self, *names: str) -> Any:
-        """Return the first of these settings in the router's or the proxy's section, or None."""
+        """Return the first of these settings that the router's or the proxy's section has, or
+        None.
+        """
         for section in ("router_settings", "litellm_settings"):
             for name in names:
                 if (found := as_mapping(self.sections.get(section)).get(name)) is not None:
@@ -119,7 +121,7 @@ def _deployments(entries: Any) -> Iterator[Deployment]:
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
         if isinstance(name, str) and isinstance(model, str):
-            # Some configs have limits next to the parameters.
+            # Some configs state limits next to the parameters.
             limits = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))
             yield Deployment(name=name, model=model, params={**limits, **params}, facts=facts)

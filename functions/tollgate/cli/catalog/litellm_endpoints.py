@@ -52,7 +52,7 @@ _ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning":
 
 
 class Unplaced(ValueError):
-    """A deployment that cannot be converted; the message gives the reason."""
+    """Raised for a deployment that cannot be converted; the message gives the reason."""
 
 
 class PlacedEndpoint(Struct, kw_only=True):
@@ -63,7 +63,7 @@ class PlacedEndpoint(Struct, kw_only=True):
     endpoint: PlainSection
     model: PlainSection
     known_as: str | None
-    """Slug of the model that has this endpoint in the base file; None if no model has."""
+    """Slug of the model that has this endpoint in the base file; None if there is no such model."""
     notes: list[str]
 
     @property
@@ -134,7 +134,8 @@ class Placement:
         prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without a prefix; here, the base file must name it.
+        # LiteLLM knows the provider of a name without a prefix; here, the base file must state the
+        # provider.
         for section in self._base.models.values():
             for endpoint in section.endpoints:
                 if endpoint.upstream == model:
@@ -181,7 +182,7 @@ class Placement:
     def _price(
         self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
     ) -> tuple[PlainSection, int | None]:
-        """Return the price, and the context size if genai-prices publishes both."""
+        """Return the price; and if genai-prices publishes both, the context size."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}

@@ -74,7 +74,9 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 class ImportedRouting(Struct, kw_only=True):
-    """The sections of a routing file, and notes: each a setting and why it was not converted."""
+    """The sections of a routing file, and notes: each a setting, and the reason why it was not
+    converted.
+    """
 
     sections: dict[str, Any]
     notes: list[tuple[str, str]] = field(default_factory=list)

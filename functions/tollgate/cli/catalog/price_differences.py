@@ -1,4 +1,5 @@
-"""Comparison of two prices for an endpoint, at each time and prompt size where a price changes.
+"""Comparison of two prices for an endpoint, at each time and each prompt size at which a price
+changes.
 
 The comparison uses billed rates: overrides are applied, and a class of tokens without a rate has
 the rate of input or output.
@@ -63,7 +64,9 @@ def _stated(price: Price) -> set[str]:
 
 
 def _billed(price: Price) -> dict[str, Decimal]:
-    """Return the billed rate for each class; classes without a fallback are free by default."""
+    """Return the billed rate for each class; a class that has neither a rate nor a fallback rate is
+    free.
+    """
     rates: dict[str, Decimal] = {}
     for name in Price.__struct_fields__:
         rate: Decimal | None = getattr(price, name)
@@ -106,7 +109,9 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
 
 
 def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
-    """Return groups of weekdays with the same overrides; hours may reach into the next day."""
+    """Return groups of weekdays that have the same overrides; the hours of a day may reach into the
+    next day.
+    """
     groups: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
         matches = tuple(

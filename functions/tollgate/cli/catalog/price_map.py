@@ -29,7 +29,8 @@ _MEMBER: Final = "litellm/model_prices_and_context_window_backup.json"
 _WHEEL: Final = re.compile(r"litellm-([0-9][0-9a-z.]*)-.*\.whl")
 _MAP_BYTES_MAX: Final = 64_000_000
 _PER_MILLION: Final = Decimal(1_000_000)
-# Decimals to round to, since some amounts are sums of floats, such as 3.2000000000000003.
+# Number of decimals to round to, because some amounts are sums of floats, such as
+# 3.2000000000000003.
 _PLACES: Final = 9
 _RATES: Final[Mapping[str, str]] = {
     "input_cost_per_token": "input",
@@ -65,11 +66,12 @@ _MODES: Final[Mapping[WorkKind, str]] = {
 }
 _SECOND: Final = "input_cost_per_second"
 _SECONDS_PER_HOUR: Final = 3_600
-# Decimals to round hourly prices to: the map has prices per second, rounded from hourly prices.
+# Number of decimals to round hourly prices to, because the map has rounded prices per second.
 _HOUR_PLACES: Final = 3
 _IMAGE: Final = ("output_cost_per_image", "input_cost_per_image")
 _SEARCH: Final = "input_cost_per_query"
-# The map has 0 for classes without an extra charge, such as writes to an automatic cache.
+# Names for which 0 in the map means that there is no extra charge, such as for writes to an
+# automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
 _TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
 _CAPABILITIES: Final[Mapping[str, Capability]] = {
@@ -129,7 +131,7 @@ _WHOLE_DAY: Final = "00:00-00:00"
 
 
 class NotAPriceMap(ValueError):
-    """A file that is not a litellm wheel with a price map."""
+    """Raised for a file that is not a litellm wheel with a price map."""
 
 
 class PriceMap(Struct, frozen=True, kw_only=True):

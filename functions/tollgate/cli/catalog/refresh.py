@@ -166,7 +166,9 @@ def _differences(verdict: Verdict) -> Iterator[str]:
 def _edited(
     files: Sequence[Path], verdicts: Sequence[Verdict], today: date
 ) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
-    """Return each changed file's text before and after, and why other endpoints need a person."""
+    """Return the text of each changed file before and after the change, and the reasons why other
+    endpoints need a person.
+    """
     changed: dict[Path, tuple[str, str]] = {}
     by_hand: dict[str, str] = {}
     for path in files:
@@ -201,7 +203,7 @@ def _edit(edits: FileEdits, verdict: Verdict, today: date) -> None:
 
 
 def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: PublishedFacts) -> None:
-    # A rate that no publisher states stays, so that the refresh never lowers the bill of a class.
+    # A rate that no publisher states is kept, so that a refresh never makes a class of tokens free.
     for index, name in enumerate(_RATE_ORDER):
         if name in price.rates:
             value = yaml_dollars(price.rates[name])

@@ -1,7 +1,7 @@
 """Prices of hosts behind Hugging Face's router, which adds no markup.
 
 Source: huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
-price for each host, but lacks the own prices of some hosts.
+price for each host, but lacks some hosts' own prices.
 """
 
 import re
@@ -44,7 +44,9 @@ def is_routed(row: ProviderSection) -> bool:
 def find_routed_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind
 ) -> Published:
-    """Return the router's price for a host's model from a day on; raise Unpublished without one."""
+    """Return the router's price for a host's model from one day on; raise Unpublished if there is
+    none.
+    """
     host = urlsplit(row.base_url or "").hostname or ""
     name, _, routed = upstream.partition(":")
     host_id = routed if host == _ROUTER else _HOSTS.get(host, "")

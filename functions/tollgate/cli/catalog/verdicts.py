@@ -15,7 +15,7 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6
-# A context of at least this share of the published context counts as the same, rounded down.
+# A context of at least this percentage of the published context counts as equal but rounded down.
 _ROUNDED_PERCENT: Final = 95
 
 
@@ -32,7 +32,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     price: PublishedFacts | None
     """The price to write; None if the file's price stays."""
     undecided: bool
-    """True if the publishers disagree with the file's price and with each other."""
+    """True if the publishers disagree both with the file's price and with each other."""
     source: str
     """The required `source` of the price."""
     retires: date | None
@@ -113,7 +113,9 @@ def _source(
     agreeing: Sequence[str],
     differing: Mapping[str, Sequence[PriceDifference]],
 ) -> str:
-    """Return the `source` of a price: who publishes the price, and the prices of others."""
+    """Return the `source` of a price: the names of its publishers, and the prices that other
+    publishers state.
+    """
     if not agreeing and not differing:
         return current
     first = " and ".join((page, *agreeing) if page else agreeing)

@@ -85,7 +85,7 @@ def _row(entry: Any) -> dict[str, str]:
 
 
 def _actor(entry: Any) -> str:
-    """Return the member that made a change, and the key unless the member was signed in."""
+    """Return the member that made a change; and the key, unless the member was signed in."""
     key: str = entry["actor_name"] or entry["actor"]
     # Old gateways do not send this field.
     member: str | None = entry.get("actor_member_id")

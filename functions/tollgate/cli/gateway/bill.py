@@ -29,7 +29,8 @@ _NAMES: Final = {
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}
 # Ids of the request in the logs of AWS services.
 _PLATFORMS: Final = {"api_gateway_request_id": "API Gateway", "lambda_request_id": "Lambda"}
-# The minimum number of bills for a median, and the multiple of the median that counts as unusual.
+# The minimum number of bills that a median needs, and the multiple of the median that counts as
+# unusual.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
@@ -77,7 +78,9 @@ def _headline(record: Any) -> str:
 
 
 def _explain_attempts(record: Any) -> Iterator[str]:
-    """Yield the requested model if another model served, each failed attempt, and the failure."""
+    """Yield the requested model (if another model served), each failed attempt, and the final
+    failure.
+    """
     if record["requested_model"] != record["model"]:
         rule = f", rule {record['rule']}" if record.get("rule") else ""
         yield f"requested {record['requested_model']}{rule}"

@@ -21,7 +21,7 @@ _GENERATION_SHAPE: Final = DottedName[type[Any]](
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
-# Longer than any generation lasts.
+# This period is longer than any generation lasts.
 _TAIL_BACK: Final = "1h"
 # Column widths are fixed, because the first row is printed before later rows are known.
 _TAIL_WIDTHS: Final = {
@@ -118,16 +118,17 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
             else:
                 table.add(_row(record))
 
-    # Users end a tail with Ctrl-C. If an event loop is interrupted while being created, it warns
-    # about unclosed resources, so the whole tail runs in one loop.
+    # Users end a tail with Ctrl-C. An event loop that is interrupted while it is being created
+    # warns about unclosed resources, so the whole tail runs in one loop.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(follow())
 
 
 async def _follow(api: Api) -> AsyncIterator[Any]:
-    """Yield each generation that ends from now on, without an end."""
+    """Yield each generation that ends from now on; the iteration never stops."""
     clock = SystemClock()
-    # Generations are listed by start time, so that a generation that ends now may be further back.
+    # Generations are listed by start time, so a generation that ends now may be further back in the
+    # list.
     since = since_moment(_TAIL_BACK)
     seen: set[str] = set()
     first = True
@@ -181,7 +182,7 @@ def _row(record: Any) -> dict[str, str]:
         "id": record["id"],
         "created_at": record["created_at"],
         "status": record["error_code"] or record["status"],
-        # A failed generation has only a requested model.
+        # A failed generation has no model that served, so the requested model is shown.
         "model": record["model"] or record["requested_model"],
         "provider": record["provider_name"] or "",
         "key": record["key_name"] or record["key_id"],

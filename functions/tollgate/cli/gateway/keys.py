@@ -9,7 +9,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.gateway.limits import draw_levels, draw_limits, split_pair
+from tollgate.cli.gateway.limits import draw_levels, draw_limits, explain_holds, split_pair
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
@@ -25,12 +25,15 @@ _BELONGS: Final = ("team", "member")
 # Columns for a single key.
 _SHOWN: Final = (
     *_LISTED,
+    "holds",
     *_BELONGS,
     "left",
     "models",
     "tier",
     "rates",
     "expires",
+    "allowed_ips",
+    "secret_created",
     "labels",
     "content",
     "responses",
@@ -90,7 +93,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
 @keys.command("whoami")
 @calls_gateway
 def show_own_key(api: Api, style: OutputStyle) -> None:
-    """Show the key in TOLLGATE_KEY, and the remaining limits of its team and member."""
+    """Show the key in TOLLGATE_KEY, and what is left of its team's and member's limits."""
     key = api.get("/key")["data"]
     show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
@@ -324,6 +327,7 @@ def _row(key: Any) -> dict[str, str]:
         "state": _state(key),
         "usage": exact(key["usage"]),
         "held": exact(key["held"]),
+        "holds": explain_holds(key),
         "limits": ", ".join(limits),
         "created": key["created_at"],
         # Old gateways send neither field.
@@ -334,6 +338,9 @@ def _row(key: Any) -> dict[str, str]:
         "tier": key["tier"] or "",
         "rates": ", ".join(_explain_rates(key)),
         "expires": key["expires_at"] or "never",
+        # Old gateways send neither field.
+        "allowed_ips": key.get("allowed_ips") or "",
+        "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",
         "responses": "as in the workspace" if stored is None else f"stored for {stored} days",

@@ -23,7 +23,7 @@ class _Level(Struct, frozen=True, kw_only=True):
 
     name: str
     end: str
-    """The command that ends a level: `delete` or `remove`."""
+    """The name of the command that ends a level: `delete` or `remove`."""
     gone: str
     """State of an ended level: `deleted` or `removed`; also the option of `ls` that lists them."""
     shape: DottedName[type[Any]]
@@ -34,7 +34,7 @@ class _Level(Struct, frozen=True, kw_only=True):
     help: Mapping[str, str]
     """Help texts by command; the key "" has the help for the group."""
     removable: Mapping[str, str] = {}
-    """Further settings that `--no` removes: fields by argument of `--no`."""
+    """Further settings that `--no` removes: their fields, by the argument of `--no`."""
     filters: tuple[_Option, ...] = ()
     """Options of `ls` that filter levels."""
     places: tuple[_Option, ...] = ()
@@ -49,7 +49,8 @@ class _Level(Struct, frozen=True, kw_only=True):
     def row(self, level: Any) -> dict[str, str]:
         """Return the table cells for a level."""
         end = level[f"{self.gone}_at"]
-        state = "there" if end is None else f"{self.gone} {end}"
+        there = "disabled" if level.get("disabled") else "there"
+        state = there if end is None else f"{self.gone} {end}"
         return {**level_cells(level), "state": state, **self.cells(level)}
 
     def show(self, reply: Any, style: OutputStyle) -> None:
@@ -166,7 +167,7 @@ def _member_cells(member: Any) -> dict[str, str]:
     }
 
 
-_RIGHTS: Final = ("models", "tier", "rates", "held", "created", "limits", "left")
+_RIGHTS: Final = ("models", "tier", "rates", "held", "holds", "created", "limits", "left")
 
 teams: Final = _commands(
     _Level(
@@ -227,6 +228,12 @@ members: Final = _commands(
                 help="Team for the member's keys without a team.",
             ),
             click.option("--email", help="E-mail address that may identify the member at sign-in."),
+            click.option(
+                "--disable/--enable",
+                "disabled",
+                default=None,
+                help="Refuse the member's keys and sessions, or accept them again.",
+            ),
         ),
     )
 )

@@ -76,6 +76,14 @@ def take_away(
             raise click.UsageError(f"--no: {name!r} is not one of {known}.")
 
 
+def explain_holds(level: Any) -> str:
+    """Return for which generations credit is held; empty without holds, and for old gateways."""
+    holds = level.get("holds")
+    if not holds or not holds["generations"]:
+        return ""
+    return f"{holds['generations']} generations, {holds['oldest']} since {holds['oldest_since']}"
+
+
 def level_cells(level: Any) -> dict[str, str]:
     """Return the table cells that teams and members share."""
     limits = level["limits"]
@@ -88,6 +96,7 @@ def level_cells(level: Any) -> dict[str, str]:
             for period, remaining in level["limits_remaining"].items()
         ),
         "held": exact(level["held"]),
+        "holds": explain_holds(level),
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
         "tier": level["tier"] or "",
         "rates": ", ".join(_explain_rates(level)),
@@ -96,7 +105,7 @@ def level_cells(level: Any) -> dict[str, str]:
 
 
 def draw_limits(level: Any, style: OutputStyle) -> None:
-    """Print a bar for each limit on a terminal: spent, held, left, and when the limit resets."""
+    """Print, on a terminal, a bar for each limit: spent, held, left, and when the limit resets."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
@@ -117,7 +126,7 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
 
 
 def draw_levels(key: Any, style: OutputStyle) -> None:
-    """Print the limits of a key's member and team on a terminal, and the tightest limit."""
+    """Print, on a terminal, the limits of a key's member and team, and the tightest limit."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for level in key["levels"]:

@@ -1,6 +1,7 @@
 """`tollgate login`, `token` and `logout`: a personal session instead of a stored key."""
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from functools import wraps
 from typing import Any, Final
 
@@ -81,10 +82,12 @@ def logout(url: str) -> None:
             click.echo(f"You were not signed in to {url}.")
             return
         credentials.drop(root)
+    # Either token ends the session, and the access token may have expired.
     try:
+        with suppress(click.ClickException) if credential.refresh_token else nullcontext():
+            gateway(f"{root}/v1", credential.access_token).delete("/session")
         if credential.refresh_token is not None:
             revoke(find_endpoints(root), credential.refresh_token)
-        gateway(f"{root}/v1", credential.access_token).delete("/session")
     except click.ClickException as failed:
         click.echo(
             f"The gateway still accepts the session for up to an hour: {failed.message}", err=True
@@ -93,7 +96,7 @@ def logout(url: str) -> None:
 
 
 def session_token(url: str) -> str | None:
-    """Return an access token that is valid for some minutes; None if nobody is signed in."""
+    """Return an access token that is valid for a few more minutes; None if nobody is signed in."""
     clock, root = SystemClock(), gateway_root(url)
     with open_credentials() as credentials:
         credential = credentials.find(root)

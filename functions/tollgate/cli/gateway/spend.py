@@ -17,7 +17,7 @@ from tollgate.cli.tables import OutputStyle, exact, show
 # Fields of activity rows; keys are grouped by id, because names can change or repeat.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# Shown for a missing label, and for the model of a request that no model served.
+# Placeholders for a missing label, and for the model of a request that no model served.
 _NONE: Final = "-"
 _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)

@@ -39,7 +39,8 @@ def statement(
     path = f"/workspaces/{workspace_id}/statement" if workspace_id else "/statement"
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})
-        # Text output would replace the newlines in CSV with the platform's newlines.
+        # The text is written as bytes, because text output would replace the newlines of CSV with
+        # the platform's newlines.
         click.echo(text.encode(), nl=False)
         return
     found = api.get(path, {"month": month})["data"]
@@ -65,7 +66,9 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether the table needs a column: if any line has a value, or without lines."""
+    """Return whether the table needs a column, that is, if any line has a value for it, or if there
+    are no lines.
+    """
     return not found["lines"] or any(line[name] for line in found["lines"])
 
 

@@ -22,12 +22,22 @@ _COLUMNS: Final = (
     "pause_at_budget",
     "response_days",
     "file_days",
+    "allowed_ips",
+    "key_days",
     "shards",
     "created_at",
     "credit_limit",
 )
 # Settings that `--no` removes.
-_REMOVABLE: Final = ("admission", "budget", "credit-limit", "response-days", "file-days")
+_REMOVABLE: Final = (
+    "admission",
+    "budget",
+    "credit-limit",
+    "response-days",
+    "file-days",
+    "allowed-ips",
+    "key-days",
+)
 
 _admission = click.option(
     "--admission",
@@ -50,6 +60,17 @@ _file_days = click.option(
     "--file-days",
     type=click.IntRange(1, 30),
     help="Days after which uploaded files expire, unless the upload states another time.",
+)
+_allowed_ips = click.option(
+    "--allowed-ips",
+    metavar="NETWORKS",
+    help="Addresses and networks from which its keys and sessions may be used, separated by "
+    "commas: 192.0.2.7,2001:db8::/32.",
+)
+_key_days = click.option(
+    "--key-days",
+    type=click.IntRange(1),
+    help="Days after which the secret of a key is refused, unless it is rotated.",
 )
 
 
@@ -81,6 +102,8 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @_pause
 @_days
 @_file_days
+@_allowed_ips
+@_key_days
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
     """Create a workspace without credit or keys."""
@@ -94,6 +117,8 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @_pause
 @_days
 @_file_days
+@_allowed_ips
+@_key_days
 @click.option(
     "--credit-limit",
     metavar="USD",
@@ -147,6 +172,9 @@ def _row(workspace: Any) -> dict[str, str]:
         "credit_limit": exact(workspace["credit_limit"]) if workspace["credit_limit"] else "",
         "response_days": str(workspace["response_days"] or ""),
         "file_days": str(workspace["file_days"] or ""),
+        # Old gateways send neither field.
+        "allowed_ips": workspace.get("allowed_ips") or "",
+        "key_days": str(workspace.get("key_days") or ""),
         "shards": str(workspace["shards"]),
         "created_at": workspace["created_at"],
     }

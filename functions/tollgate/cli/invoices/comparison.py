@@ -46,7 +46,9 @@ class Compared(Struct, frozen=True, kw_only=True):
     """Number of failed requests, which are free for callers but may be billed by the provider."""
 
     def differs(self, percent: Decimal, usd: Decimal) -> bool:
-        """Return whether amounts, or tokens without an amount, differ by more than the bounds."""
+        """Return whether the amounts differ by more than the bounds; if there is no amount, compare
+        the tokens.
+        """
         if self.invoiced_usd is not None:
             difference = abs(self.invoiced_usd - self.recorded_usd)
             return difference > usd and difference * 100 > percent * max(

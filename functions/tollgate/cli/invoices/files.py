@@ -68,7 +68,9 @@ def _read(path: Path, *, alone: bool) -> list[InvoiceLine]:
 
 
 def _read_usage_csv(file: TextIO) -> Iterator[InvoiceLine]:
-    """Yield the lines about tokens of a Cost and Usage Report; raise InvoiceRefused without one."""
+    """Yield those lines of a Cost and Usage Report that are about tokens; raise InvoiceRefused if
+    the file is not such a report.
+    """
     rows = csv.DictReader(file)
     missing = _COLUMNS - set(rows.fieldnames or ())
     if missing:

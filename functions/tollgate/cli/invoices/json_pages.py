@@ -113,7 +113,9 @@ def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
 
 
 def _bucket_day(bucket: Mapping[str, Any]) -> str:
-    """Return the UTC day of a bucket; raise InvoiceRefused unless the bucket is one UTC day."""
+    """Return the UTC day of a bucket; raise InvoiceRefused if the bucket does not cover exactly one
+    UTC day.
+    """
     if "start_time" in bucket:
         start, end = (
             datetime.fromtimestamp(int(bucket[edge]), UTC) for edge in ("start_time", "end_time")

@@ -12,11 +12,13 @@ _Amount = TypeVar("_Amount", Decimal, int)
 
 
 class InvoiceRefused(Exception):
-    """A file that cannot be compared; the message gives the reason."""
+    """Raised for a file that cannot be compared; the message gives the reason."""
 
 
 class InvoiceLine(Struct, frozen=True, kw_only=True):
-    """The amount and tokens billed under one name for a UTC day; None if not stated."""
+    """The amount and the tokens that were billed under one name for a UTC day; each is None if the
+    invoice does not state it.
+    """
 
     day: str
     """ISO date, such as `2026-11-21`."""

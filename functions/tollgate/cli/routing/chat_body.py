@@ -32,7 +32,7 @@ _EMPTY: Final[dict[str, JsonValue]] = {"role": "user", "content": ""}
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A request described by options; a field with None changes nothing in the body."""
+    """A request that options describe; a field that is None changes nothing in the body."""
 
     model: str | None = None
     prompt_tokens: int | None = None

@@ -104,7 +104,9 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
-    """Return whether to ask a gateway; options for a file override a URL in the environment."""
+    """Return whether to ask a gateway; if options for a file are given, a URL in the environment is
+    ignored.
+    """
     named_options = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
@@ -154,7 +156,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
-    """Return a gateway's explanation from the file, without cooldowns and measured speeds."""
+    """Return the explanation that a gateway would give, computed from the file, without cooldowns
+    and measured speeds.
+    """
     compiled = compile_valid(options["file"], dev=not options["production"])
     catalog = Catalog.from_json(compiled.content)
     clock = SystemClock()

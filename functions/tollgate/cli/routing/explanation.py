@@ -88,7 +88,7 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 
 def _remark(candidate: Any) -> str:
-    """Return the remarks on a candidate that was not removed."""
+    """Return the remarks on a candidate that was not excluded."""
     until = candidate["resting_until"]
     reads = "documents are read for it" if candidate["reads"] else ""
     return ", ".join(filter(None, (reads, f"rests until {until}" if until else "")))

@@ -22,7 +22,7 @@ _INDENT: Final = "  "
 
 
 class Unplaceable(ValueError):
-    """A file into which the model cannot be inserted; the message gives the reason."""
+    """Raised for a file into which the model cannot be inserted; the message gives the reason."""
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):

@@ -149,7 +149,9 @@ def _offer(
 
 
 def _likely_names(model: str) -> tuple[str, ...]:
-    """Return likely upstream names for a model: with or without author, with dots or hyphens."""
+    """Return likely upstream names for a model: with or without the author, and with dots or
+    hyphens.
+    """
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
 

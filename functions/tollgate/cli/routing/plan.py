@@ -48,7 +48,9 @@ class _Misused(click.UsageError):
 
 
 class _Plan(click.Command):
-    """A command that exits with 1 on wrong usage; here, click's status 2 means changes."""
+    """A command that exits with status 1 on wrong usage, because click's usual status 2 means
+    "changes" here.
+    """
 
     @override
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:

@@ -1,6 +1,6 @@
 """Markdown output for a review, as a comment on a pull request.
 
-Figures and losses come first, and the rest is folded. Text from the pull request is in fenced
+Figures and losses come first, and the rest is collapsed. Text from the pull request is in fenced
 blocks, where GitHub renders no markup, links or mentions.
 """
 
@@ -28,7 +28,7 @@ from tollgate.routing.review.review import Review
 
 # The start of a comment, by which the workflow finds its comment; the label follows.
 MARKER: Final = "<!-- tollgate-plan"
-# Together, the sections stay below GitHub's limit of 65,536 characters.
+# Limits with which all sections together stay below GitHub's limit of 65,536 characters.
 _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000

@@ -133,7 +133,9 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """Return the share of requests whose first attempt at the base, or tool, was the subject."""
+    """Return the share of requests that, with the base, made their first attempt at the subject
+    (or, for a tool, used it).
+    """
     if (
         replay is None
         or change.kind == "added"
@@ -186,7 +188,9 @@ def _requests(count: int) -> str:
 
 
 def _effect(flow: Flow, *words: str) -> str:
-    """Return the number of requests, then `words`, then their cost before and after."""
+    """Return a text with the number of requests, then `words`, then the cost of the requests before
+    and after.
+    """
     return ", ".join((_requests(flow.requests), *words, format_change(flow)))
 
 

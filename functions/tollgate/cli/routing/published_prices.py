@@ -45,7 +45,7 @@ _RATES: Final = {
     "web_searches_kcount": "web_search",
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
-# Fallbacks: the class whose rate is billed for a class without a rate.
+# Fallbacks: for each class, the class whose rate is billed if it has no rate itself.
 BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
@@ -58,7 +58,7 @@ BILLED_AS: Final = {
 }
 # Rates of results that may be billed without any tokens.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
-# Published hours have a fixed offset from UTC, so that any date works for their conversion.
+# Published hours have a fixed offset from UTC, so any date can be used to convert them.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
@@ -66,11 +66,13 @@ PublishedRates: TypeAlias = dict[str, Decimal]
 
 
 class Unpublished(LookupError):
-    """An endpoint without a published price that a routing file can express."""
+    """Raised for an endpoint that has no published price, or none that a routing file can
+    express.
+    """
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """The published price of a model from a day on."""
+    """The published price of a model, from one day on."""
 
     upstream: str
     """The publisher's name for the model."""
@@ -93,7 +95,9 @@ def is_published(row: ProviderSection) -> bool:
 def find_published_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
 ) -> Published:
-    """Return the price for a provider's model from a day on; raise Unpublished without one."""
+    """Return the price of a provider's model from one day on; raise Unpublished if there is
+    none.
+    """
     publisher = _publisher(row)
     model = publisher.find_model(upstream, all_providers=data.providers)
     if model is None:

@@ -59,7 +59,7 @@ def read_file(file: Path, name: str, today: date) -> Revision:
 
 
 def read_commit(reference: str, file: Path, today: date) -> Revision:
-    """Read a file in a commit and the files in this commit that it includes."""
+    """Read a file in a commit, and the files that it includes from the same commit."""
     commit = resolve_commit(reference)
     top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
     try:
@@ -102,12 +102,12 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
     found: set[str] = set()
     for glob in globs if isinstance(globs, tuple) else ():
         pattern = posixpath.normpath(posixpath.join(folder, str(glob)))
-        # `..` is allowed only at the beginning. After `**`, which may match no folder, `..` could
-        # lead anywhere.
+        # `..` is allowed only at the beginning. After `**`, which may match any number of folders,
+        # `..` could lead anywhere.
         inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
         if pattern.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
-        # In fnmatch, `*` also matches `/`, so that this finds too many files, but misses none.
+        # In fnmatch, `*` also matches `/`, so this finds too many files, but misses none.
         loose = pattern.replace("**/", "*")
         found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == pattern}
     if len(found) > FILES_MAX:
@@ -116,7 +116,9 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
 
 
 def _blobs(commit: str) -> dict[str, str]:
-    """Return a commit's regular files, up to the maximum size of a routing file: blobs by path."""
+    """Return the blobs of a commit's regular files by path, leaving out files that are too large
+    for a routing file.
+    """
     blobs: dict[str, str] = {}
     for row in _git("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         if row:

@@ -110,7 +110,9 @@ class GuardedListener(socket.socket):
 
 
 class RequestGuard:
-    """An ASGI app that refuses long request heads and bodies with two lengths before all routes."""
+    """An ASGI app that, before any route, refuses long request heads, and bodies whose length is
+    stated in two ways.
+    """
 
     def __init__(self, app: ASGIApp, listener: GuardedListener, ids: IdSource) -> None:
         self._app = app
@@ -132,12 +134,14 @@ class RequestGuard:
                     raise ClientGone from refused
                 raise
 
-        self._listener.begin_request(scope["client"])
+        # The address of a trusted proxy is replaced in the scope.
+        client = scope["client"]
+        self._listener.begin_request(client)
         try:
             app = self._refusal(scope) or self._app
             await app(scope, receive, send_unless_refused)
         finally:
-            self._listener.end_request(scope["client"])
+            self._listener.end_request(client)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
@@ -146,8 +150,8 @@ class RequestGuard:
         if size > self._head_bytes_max:
             limit = f"{self._head_bytes_max} bytes"
             return self._refuse(f"The request line and the headers have more than {limit}.")
-        # A proxy that uses the other length would find a different request in the same bytes (RFC
-        # 9112, 6.1 and 11.2).
+        # A proxy that relies on the other header would find a different request in the same bytes
+        # (RFC 9112, 6.1 and 11.2).
         if {_CONTENT_LENGTH, _TRANSFER_ENCODING} <= {name for name, _ in headers}:
             return self._refuse(
                 "Content-Length and Transfer-Encoding exclude each other; send one of them."
@@ -155,7 +159,9 @@ class RequestGuard:
         return None
 
     def _refuse(self, message: str) -> ASGIApp:
-        """Return a reply with an error as routes send it, which closes the connection."""
+        """Return a reply with an error in the form that routes use; the reply closes the
+        connection.
+        """
         request_id = self._ids.new_id()
         refusal: GatewayError = RequestError(ErrorCode.INVALID_REQUEST, message)
         reply = openai_reply(refusal, request_id)

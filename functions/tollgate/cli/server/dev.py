@@ -200,7 +200,7 @@ def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
     }
     written = ready_file.with_suffix(".part")
     written.unlink(missing_ok=True)
-    # The file contains keys, so that other users must never be able to read it.
+    # The file contains keys, so other users must never be able to read it.
     handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with open(handle, "w", encoding="utf-8") as file:
         json.dump(ready, file)
@@ -220,7 +220,9 @@ def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
 
 
 def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:
-    """Return lines with usable providers and an `export` for others, by number of models."""
+    """Return lines that list the usable providers, and an `export` for each other provider;
+    providers with the most models come first.
+    """
     offers = Counter(
         endpoint.provider for model in catalog.models.values() for endpoint in model.endpoints
     )

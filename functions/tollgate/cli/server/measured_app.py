@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tollgate.cli.server.metrics import ServerMetrics
 from tollgate.core.errors import ErrorCode
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
+from tollgate.web.http.proxies import is_forwarded
 
 PATH: Final = "/metrics"
 # Label for unmetered routes and unknown paths.
@@ -23,8 +24,6 @@ _API: Final = "api"
 # Maximum number of bytes to read from an error body to find its code.
 _ERROR_BYTES_MAX: Final = 65_536
 _CODES: Final = frozenset(code.value for code in ErrorCode)
-# Headers that proxies add to requests, which may then come from any machine.
-_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 class MetricsAccess(Struct, frozen=True, kw_only=True):
@@ -47,7 +46,7 @@ class MetricsAccess(Struct, frozen=True, kw_only=True):
         if self.token is not None and scheme.lower() == "bearer":
             return hmac.compare_digest(token.strip().encode(), self.token.encode())
         client = scope.get("client")
-        direct = not any(name in headers for name in _FORWARDED)
+        direct = not is_forwarded(headers)
         return self.loopback and direct and client is not None and _is_of_this_machine(client[0])
 
 

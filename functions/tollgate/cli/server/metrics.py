@@ -1,4 +1,4 @@
-"""Prometheus metrics for a server process, with the meanings in `observability/emf.py`."""
+"""Prometheus metrics for a server process; `observability/emf.py` states their meanings."""
 
 import re
 from collections.abc import Mapping

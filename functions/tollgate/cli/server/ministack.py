@@ -53,7 +53,7 @@ def ministack(state: Path) -> Iterator[Ministack]:
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
-        # In its own session, the child gets no Ctrl-C, so that the server can stop first.
+        # In its own session, the child does not receive Ctrl-C, so the server can stop before it.
         child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
             [_executable()],
             env=_environment(state.resolve(), port),

@@ -42,7 +42,7 @@ class Reloaded(Generic[Made]):
 
 
 class RoutingSource:
-    """A routing file on disk, with all files that it includes, also those for development."""
+    """A routing file on disk, with all files that it includes, even those for development."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,9 @@ class RoutingSource:
         return self._stamps_now() != self._stamps
 
     async def watch(self, clock: Clock, takers: Sequence[Callable[[Catalog], None]]) -> None:
-        """Pass each new valid catalog to the takers; print the errors in an invalid file."""
+        """Pass each new valid catalog to the objects that use it; print the errors of an invalid
+        file.
+        """
         while True:
             await clock.sleep(_EVERY_S)
             if not await asyncio.to_thread(self.has_changed):

@@ -53,7 +53,7 @@ async def _renew(keys: KeyStore, secret: str | None, role: KeyRole) -> str:
         except AccessError:
             secret = None
     if secret is None:
-        # A disabled key, or a key with a lost secret, still has its name.
+        # A disabled key, and a key whose secret is lost, still has its name.
         label = choose_free_name(await keys.names(WORKSPACE_ID), f"local {role}")
         new = NewKey(workspace_id=WORKSPACE_ID, label=label, role=role)
         secret = (await keys.create(new, by=_BY)).secret

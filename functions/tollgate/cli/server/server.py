@@ -23,7 +23,8 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, which raise a signal again and skip the clean-up.
+    """uvicorn without its signal handlers, because these raise a signal again and thereby skip the
+    clean-up.
 
     After `stop`, requests that run longer than `drain_s` seconds are cancelled and settled.
     """
@@ -35,8 +36,8 @@ class Server(uvicorn.Server):
             RequestGuard(app, listener, ids),
             http="h11",
             h11_max_incomplete_event_size=listener.limits.head_bytes_max,
-            # The listener closes idle connections earlier, and also connections with a slow request
-            # head, which uvicorn never closes.
+            # The listener closes idle connections earlier than uvicorn would. It also closes
+            # connections whose request head arrives slowly, which uvicorn never does.
             timeout_keep_alive=int(listener.limits.waiting_s) + 1,
             lifespan="off",
             loop="asyncio",

@@ -22,7 +22,7 @@ from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
 from tollgate.wiring.exports import seal_audit_log, wire_erasure, wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
-from tollgate.wiring.upkeep import wire_upkeep
+from tollgate.wiring.upkeep import wire_expired_objects, wire_upkeep
 
 Task = Literal["sweep", "rollup", "audit"]
 # A scan reads pages of up to 1 MB, and no client waits for the result.
@@ -72,17 +72,22 @@ async def sweep(settings: Settings, stores: Stores) -> None:
         _log_done("swept", swept.counts)
         maintained = await wired.maintenance.run(swept.crowded)
         _log_done("workspaces maintained", asdict(maintained))
+        if wired.late_uploads is not None:
+            _log_done("late uploads removed", {"objects": await wired.late_uploads.remove()})
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Roll up and seal finished days, and export them if daily exports are on."""
+    """Roll up, seal and export finished days, and empty a folder of expired objects."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
     _log_done("audit log sealed", {"days": await seal_audit_log(settings, stores, SystemClock())})
     exports = wire_exports(settings, stores, SystemClock())
     if settings.daily_export and exports is not None:
         _log_done("exported", {"days": await exports.export.export_due()})
+    expired = wire_expired_objects(settings, stores, SystemClock())
+    if expired is not None:
+        _log_done("expired objects removed", {"objects": await expired.remove()})
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:

@@ -22,7 +22,9 @@ _NO_CREDENTIALS: Final = (
 
 
 class AccountError(Exception):
-    """A failed call to AWS: no credentials, no permission, or no such stack."""
+    """Raised for a failed call to AWS, for example without credentials or permission, or because
+    there is no such stack.
+    """
 
 
 class DeployedStack(Struct, frozen=True):
@@ -105,6 +107,14 @@ class AwsAccount:
                     f"AWS does not accept the credentials here ({code}): sign in again"
                 ) from error
 
+    def unreserved_concurrency(self) -> int:
+        """Return the number of Lambda's environments that no function has reserved."""
+        try:
+            limits = self._session.client("lambda").get_account_settings()["AccountLimit"]
+            return int(limits["UnreservedConcurrentExecutions"])
+        except (BotoCoreError, ClientError, KeyError) as error:
+            raise AccountError(f"Lambda's limits: {error}") from error
+
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
         """Return the names of a stack's change sets that can be executed."""
         client = self._session.client("cloudformation")
@@ -117,7 +127,7 @@ class AwsAccount:
         )
 
     def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
-        """Delete a stack's waiting change sets, except `but`; return whether there were any."""
+        """Delete a stack's waiting change sets, except for `but`; return whether there were any."""
         client = self._session.client("cloudformation")
         waiting = self.waiting_change_sets(stack) - but
         with _account_errors(f"the change sets of stack {stack}"):

@@ -81,7 +81,7 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
 @click.option("--at", metavar="TIME", help="Only prices at this time: a bill's created_at, or 7d.")
 @routing_option(
-    "--file", "Read in place of the stack if its catalog is SHA, as for a local gateway."
+    "--file", "Read instead of the stack if its catalog is SHA, as for a local gateway."
 )
 @stack
 @region
@@ -139,7 +139,8 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
         if known is not None and known.startswith(sha)
     }
     if not found and len(sha) == _SHA_LENGTH:
-        # The catalog may be older than the history; catalogs are stored as long as their bills.
+        # The catalog may be older than the history, because catalogs are stored for as long as
+        # bills that refer to them.
         return sha
     if len(found) != 1:
         listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"

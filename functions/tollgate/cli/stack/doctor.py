@@ -1,4 +1,4 @@
-"""`tollgate doctor`: checks of a deployed stack; a check that cannot run fails."""
+"""`tollgate doctor`: checks of a deployed stack; a check that cannot be run counts as failed."""
 
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
@@ -106,7 +106,7 @@ def catalog(patient: Patient) -> Iterator[CheckResult]:
 
 
 def clock(patient: Patient) -> Iterator[CheckResult]:
-    """Check that the clocks of this machine and AWS agree, as signatures require."""
+    """Check that the clocks of this machine and of AWS agree, because signatures require it."""
     date = patient.probe.get("/health/live").headers.get("date")
     if date is None:
         yield CheckResult("FAIL", "the gateway sends no Date header")
@@ -178,7 +178,7 @@ def key(patient: Patient) -> Iterator[CheckResult]:
 
 
 def stream(patient: Patient) -> Iterator[CheckResult]:
-    """Check that a stream's events arrive one by one, not buffered by a proxy."""
+    """Check that a stream's events arrive one by one, and that no proxy buffers them."""
     if not patient.has_key:
         return
     streamed = patient.probe.stream(patient.model, _PROMPT)

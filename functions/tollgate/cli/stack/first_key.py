@@ -17,7 +17,7 @@ from tollgate.wiring.stores import wire_stores
 
 
 class NotFirst(Exception):
-    """A workspace that already has a management key."""
+    """Raised for a workspace that already has a management key."""
 
 
 @click.command("first-key")

@@ -12,13 +12,13 @@ from pydantic_core import from_json, to_json
 from tollgate.core.clock import Clock
 
 _TIMEOUT_S: Final = 60.0
-# A buffering proxy delivers all events at the end. Events must arrive over at least this share of
-# the answer's time.
+# A buffering proxy delivers all events at the end. Without buffering, the arrivals are spread over
+# at least this share of the answer's time.
 _SPREAD_MIN: Final = 0.05
 
 
 class Unreachable(Exception):
-    """A request without an answer."""
+    """Raised for a request that got no answer."""
 
 
 class ProbeReply(Struct, frozen=True):

@@ -144,7 +144,9 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
-    """Return a full SHA, published or of `file`; raise ClickException unless one matches."""
+    """Return the full SHA of a published catalog or of `file`; raise ClickException unless exactly
+    one matches.
+    """
     check_length(sha)
     shas = {
         known

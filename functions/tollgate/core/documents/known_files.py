@@ -42,7 +42,9 @@ def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
 
 
 def parse_pages(parts: Iterable[Text | InlineMedia]) -> tuple[DocumentPage, ...]:
-    """Return the pages in parts from `show_pages`; a text without a number is the next page."""
+    """Return the pages that `show_pages` turned into parts; a text without a number is the next
+    page.
+    """
     pages: list[DocumentPage] = []
     for part in parts:
         match part:

@@ -18,6 +18,9 @@ DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
+# The limit of the CPU time that all documents of one request take together.
+CPU_SECONDS_MAX: Final = 20.0
+
 # A page is read as text alone, or as text and a picture of the page.
 DocumentEngine = Literal["text", "images"]
 
@@ -38,7 +41,7 @@ class DocumentOptions(Struct, frozen=True, kw_only=True):
 
 
 class ReadingTask(Struct, frozen=True, kw_only=True):
-    """The part of a document to read, and the form in which its pages are returned."""
+    """The part of a document that is read, and the form in which its pages are returned."""
 
     pages_max: int = 100
     """The maximum number of pages; more pages are an error unless `cuts` is set."""
@@ -48,6 +51,14 @@ class ReadingTask(Struct, frozen=True, kw_only=True):
     """The pages that come with a picture: those without text, or all."""
     address: str | None = None
     """The URL of a web page, against which its links are resolved."""
+
+
+class ReadingShare(Struct, frozen=True, kw_only=True):
+    """The share of a reader that one reading may take."""
+
+    workspace_id: str
+    """The workspace of the caller; workspaces share the reader's places evenly."""
+    cpu_seconds_max: float = CPU_SECONDS_MAX
 
 
 class DocumentPage(Struct, frozen=True, kw_only=True):
@@ -67,6 +78,8 @@ class ReadDocument(Struct, frozen=True, kw_only=True):
     pages_total: int
     """The number of pages in the document, which may be more than `pages` if the task cuts."""
     title: str = ""
+    cpu_seconds: float = 0.0
+    """The CPU time that the reading took; 0 if the document was not read now."""
 
 
 @unique
@@ -82,6 +95,8 @@ class DocumentFault(StrEnum):
     TOO_LARGE_PICTURES = "too_large_pictures"
     TOO_COMPLEX = "too_complex"
     """The document is compressed or nested beyond the limits."""
+    TOO_MANY_PARTS = "too_many_parts"
+    """The document states more rows, columns, cells or paragraphs than are read."""
     TOO_SLOW = "too_slow"
     CRASHED = "crashed"
     """The document crashed the process that read it, or exhausted its memory."""
@@ -98,13 +113,15 @@ class UnreadableDocument(Exception):
 
 
 class ReaderUnavailable(Exception):
-    """Raised if no reader can be reached or started, which says nothing about the document."""
+    """Raised if no reader can be reached or started; the document itself may be fine."""
 
 
 class DocumentReader(Protocol):
     """A reader of documents and of web pages, outside this process."""
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document, or the main text of a web page as one page.
 
         Raises UnreadableDocument, or ReaderUnavailable.
@@ -139,6 +156,8 @@ class ReadingRequest(Struct, frozen=True, kw_only=True):
     """The number of the first page in the batch."""
     bytes_max: int
     """The size limit of the batch in bytes; a batch has at least one page, however large."""
+    cpu_seconds_max: float = CPU_SECONDS_MAX
+    """The limit of the CPU time for the batch."""
 
 
 class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
@@ -148,6 +167,8 @@ class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
     pages_total: int
     title: str = ""
     next_page: int | None = None
+    cpu_seconds: float = 0.0
+    """The CPU time that the batch took."""
 
 
 class ReadFault(Struct, frozen=True, kw_only=True, tag="fault"):

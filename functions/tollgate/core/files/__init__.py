@@ -1,1 +1,1 @@
-"""Uploaded files, and types of files and media by their bytes."""
+"""Uploaded files, and the detection of media types from the bytes of a file."""

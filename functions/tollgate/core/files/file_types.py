@@ -25,7 +25,7 @@ _SAME: Final = {
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
     "application/x-pdf": PDF,
-    # Recordings and videos of these types have the same container.
+    # Audio and video files of these types have the same container.
     "video/mp4": "audio/mp4",
     "video/ogg": "audio/ogg",
     "video/webm": "audio/webm",
@@ -155,7 +155,7 @@ def _differs(claim: str, found: str) -> bool:
 
 
 def _is_recognised(type_: str) -> bool:
-    """Return whether content of a type would have been detected."""
+    """Return whether content of this type can be detected from its bytes."""
     return (
         type_.partition("/")[0] in ("audio", "image", "video") or type_ == PDF or "office" in type_
     )

@@ -1,4 +1,4 @@
-"""Detection of media types by the first bytes, since stated types may be wrong.
+"""Detection of media types from the first bytes, since stated types may be wrong.
 
 Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 for audio.
 """

@@ -1,7 +1,7 @@
 """Reads the size of a picture from the first bytes of its file.
 
-PNG (W3C, 2003) and its IHDR, GIF89a, JPEG's frame headers (ITU T.81, B.2.2), and the three chunks
-of WebP (RFC 9649).
+The sources are PNG's IHDR chunk (W3C, 2003), GIF89a, JPEG's frame headers (ITU T.81, B.2.2), and
+the three kinds of WebP chunks (RFC 9649).
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from tollgate.core.files.media_types import detect_media_type
 
 PixelSize = tuple[int, int]
 
-# JPEG markers of frame headers: 0xC0 to 0xCF without DHT, JPG and DAC.
+# JPEG markers of frame headers: 0xC0 to 0xCF, except for DHT, JPG and DAC.
 _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-# JPEG markers without a length: TEM and the restarts.
+# JPEG markers that no length follows: TEM and the restart markers.
 _BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 _SEGMENTS_MAX: Final = 4_096
 # A small file may state a size that exhausts the memory of a process that decodes it.
@@ -21,7 +21,9 @@ PIXELS_MAX: Final = 50_000_000
 
 
 def find_picture_fault(content: bytes) -> str | None:
-    """Return what is wrong with a picture, as the end of a sentence; None for a valid picture."""
+    """Return the end of a sentence that says what is wrong with a picture; None for a valid
+    picture.
+    """
     size = pixel_size(content)
     if size is None:
         return "must be a PNG, JPEG, GIF or WebP picture"
@@ -58,7 +60,8 @@ def _of_jpeg(content: bytes) -> PixelSize | None:
     for _ in range(_SEGMENTS_MAX):
         head = content[place : place + 9]
         if head[:2] == b"\xff\xff":
-            # Skip a fill byte; _SEGMENTS_MAX bounds the time for a file of nothing but fill bytes.
+            # Skip a fill byte; _SEGMENTS_MAX limits the time for a file that has nothing but fill
+            # bytes.
             place += 1
             continue
         if len(head) < 9 or head[0] != 0xFF:

@@ -14,8 +14,10 @@ FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
-# The path below which a host without a bucket accepts uploads to signed addresses.
+# The path under which a host without a bucket accepts uploads to signed addresses.
 LOCAL_UPLOADS: Final = "/v1/files/presigned/"
+# How long an upload address is valid.
+UPLOAD_S: Final = 3_600
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
 # Unicode categories of characters that are not shown: controls, formats, surrogates, separators.
@@ -29,9 +31,9 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     """An id with the prefix `file-`; later files have higher ids."""
     workspace_id: str
     key_id: str
-    """The key that uploaded the file, and to whose storage limit the file counts."""
+    """The key that uploaded the file. The file counts toward this key's storage limit."""
     member_id: str | None = None
-    """The member that the key belonged to at the upload; None for a key without a member."""
+    """The member that owns the file (`Principal.owner` at the upload); None if no member does."""
     filename: str
     purpose: FilePurpose
     media_type: str
@@ -55,6 +57,8 @@ class FoundFile(Struct, frozen=True, kw_only=True):
     """A completely uploaded file that a request names; `place` is the key of its content."""
 
     place: str
+    member_id: str | None = None
+    """The member that owns the file; None if no member does."""
     filename: str
     media_type: str
     size_bytes: int
@@ -66,12 +70,14 @@ class NewFile(Struct, frozen=True, kw_only=True):
     workspace_id: str
     key_id: str
     member_id: str | None = None
-    """The member that the key belongs to; None for a key without a member."""
+    """The member that owns the file; None if no member does."""
     filename: str
     purpose: FilePurpose
     media_type: str
     expires_after_s: int | None = None
     """Seconds after its creation at which the file expires; None to keep it until it is deleted."""
+    is_funded: bool = True
+    """True if the workspace has credit."""
 
 
 class FileDownload(Struct, frozen=True, kw_only=True):
@@ -105,7 +111,7 @@ class SignedUpload(Struct, frozen=True, kw_only=True):
 
 
 class FileCap(Struct, frozen=True, kw_only=True):
-    """The maximum number of files, and of their bytes, that a workspace or a key may store."""
+    """The maximum number of files and of bytes that a workspace or a key may store."""
 
     files_max: int
     bytes_max: int
@@ -117,7 +123,13 @@ class FileCaps(Struct, frozen=True, kw_only=True):
     file_bytes_max: int
     """The size limit of one file."""
     workspace: FileCap
+    unfunded: FileCap
+    """The cap of a workspace that has no credit."""
     key: FileCap
+
+    def of_workspace(self, *, is_funded: bool) -> FileCap:
+        """Return the cap of a workspace with or without credit."""
+        return self.workspace if is_funded else self.unfunded
 
 
 class FileUsage(Struct, frozen=True, kw_only=True):
@@ -138,7 +150,9 @@ def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
 
 
 def clean_filename(name: str) -> str:
-    """Return the file name in a client's path without hidden characters, cut to 255 characters."""
+    """Return the file name at the end of a client's path, without invisible characters and cut to
+    255 characters.
+    """
     base = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()
     if shown in ("", ".", ".."):

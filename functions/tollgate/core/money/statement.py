@@ -129,6 +129,6 @@ def too_many_rows(month: Month) -> RequestError:
     """Return the refusal for a month with too much activity for one statement."""
     return invalid_request(
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "
-        "`tollgate spend --since --until` adds up some days at a time.",
+        "`tollgate spend --since --until` adds up a few days at a time.",
         "month",
     )

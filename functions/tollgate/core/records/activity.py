@@ -9,12 +9,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
-# The labels of a key that hold the ids of its team and member.
+# The label of a key that holds the id of its team.
 TEAM_LABEL: Final = "team"
-MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
 # The maximum number of rows read for one reply: 20,000 are read per second, and API Gateway allows
 # 29 s.
@@ -25,7 +25,7 @@ OTHERS: Final = "(others)"
 BEFORE_STATED: Final = "~"
 _Stated = tuple[tuple[str, str], ...]
 _Owners = tuple[str, str]
-# A tuple of model, provider, key, callers' labels, and the owners if they are known.
+# A tuple of model, provider, key, callers' labels, and the team and member if they are known.
 _Place = tuple[str, str, str, _Stated, _Owners | None]
 
 
@@ -69,7 +69,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 class ActivityRow(Struct, frozen=True, kw_only=True):
     """The usage of one key, model, provider and set of callers' labels on one UTC day.
 
-    A key that was moved has a row for each team and member that it had on the day.
+    A key that was moved has a row for each team and member that it belonged to on the day.
     """
 
     day: str
@@ -88,7 +88,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     """True if the key was moved to another team or member later on the day."""
     requests: int = 0
     failed: int = 0
-    """Generations of every outcome but `ok`."""
+    """The number of generations whose outcome is not `ok`."""
     cost_nano_usd: int = 0
     usage: Usage = field(default_factory=Usage)
 
@@ -132,7 +132,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class KnownDays(Struct, frozen=True, kw_only=True):
-    """Days, as `2026-11-21`, by the state of their figures."""
+    """Days, written as `2026-11-21`, grouped by the state of their figures."""
 
     closed_days: tuple[str, ...] = ()
     """Days whose sums are stored and final."""
@@ -141,19 +141,19 @@ class KnownDays(Struct, frozen=True, kw_only=True):
     partial_days: tuple[str, ...] = ()
     """Live days with corrupt records, or with more records than a live count reads."""
     missing_days: tuple[str, ...] = ()
-    """Days whose records expired before sums were stored, so that their figures are unknown."""
+    """Days whose records expired before sums were stored, so their figures are unknown."""
     last_record_s: int | None = None
     """The Unix second of the latest record of the live days; None without any."""
 
 
 class Activity(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are sorted by `place`."""
+    """The sums of several days; rows are sorted by `place`."""
 
     rows: tuple[ActivityRow, ...]
 
 
 class ActivityStream(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are streamed in the order of `place`."""
+    """The sums of several days; rows are streamed in the order of `place`."""
 
     rows: AsyncGenerator[ActivityRow, None]
 
@@ -194,7 +194,7 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
 
 
 class DaySummary:
-    """Sums the records of one day, which are added oldest first, without storing them.
+    """Sums the records of one day without storing them. Records are added oldest first.
 
     The number of label sets on a day is bounded, because callers choose the names of their
     sessions. The record of a killed process has no labels, and is counted for the last known team
@@ -224,7 +224,8 @@ class DaySummary:
     def rows(self) -> tuple[ActivityRow, ...]:
         """Return the rows of the day."""
         rows: dict[tuple[str, str, str, _Owners, _Stated], ActivityRow] = {}
-        # Sums without a known owner come last: they join the row of their key's last owner.
+        # Sums without a known team and member come last: they are added to the row of their key's
+        # last team and member.
         for place, found in sorted(self._sums.items(), key=lambda each: each[0][-1] is None):
             model, provider, key_id, stated, owners = place
             last = self._last.get(key_id, ("", ""))
@@ -241,7 +242,7 @@ class DaySummary:
 
 
 class _Sum:
-    """The sums of the generations with one place, with the labels of the last generation."""
+    """The sums of the generations that share a place, and the labels of the last generation."""
 
     def __init__(self, *, model: str | None, provider: str | None) -> None:
         self._model = model
@@ -295,14 +296,16 @@ def _owners(labels: Mapping[str, str]) -> _Owners:
 
 
 class _LabelSets:
-    """The sets of callers' labels on a day: CALLER_LABELS_MAX, and as many again with OTHERS."""
+    """The sets of callers' labels on a day: at most CALLER_LABELS_MAX sets, and as many again that
+    contain OTHERS.
+    """
 
     def __init__(self) -> None:
         self._sets: set[_Stated] = set()
         self._values: set[tuple[str, str]] = set()
 
     def admit(self, stated: _Stated) -> _Stated:
-        """Return the label set of a record; beyond the limit, OTHERS replaces new values.
+        """Return the label set of a record; once the limit is reached, OTHERS replaces new values.
 
         Known values stay, so that a known developer keeps a separate row even on a day with too
         many sessions.

@@ -1,4 +1,6 @@
-"""Sums of activity by the requested dimensions: days, models, providers, keys and labels."""
+"""Sums of activity, grouped by the requested dimensions: days, models, providers, keys and
+labels.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final

@@ -74,14 +74,14 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The start of the SHA-256 of the run's arguments."""
     duration_ms: int
     began_ms: int = 0
-    """Milliseconds after the beginning of the first round."""
+    """The start of the run, in milliseconds after the beginning of the first round."""
     error: str | None = None
     """The error code that the model got; None for a run that succeeded."""
     cost_nano_usd: int = 0
 
 
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Upper bounds on the rounds of one generation, which the hold covers."""
+    """Upper bounds for the rounds of one generation; the hold covers them."""
 
     rounds_max: int
     result_tokens: int
@@ -93,7 +93,7 @@ class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):
-    """The size of one of several prompts."""
+    """The size of one prompt in a request with several prompts."""
 
     estimate: int
     most: int
@@ -138,17 +138,21 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     choices: int = 1
     """The number of answers to each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """The size of every prompt if there are several; the other fields then describe the largest."""
+    """The size of every prompt if there are several; the other fields then describe the largest
+    prompt.
+    """
     parameters: tuple[str, ...] = ()
     kind: WorkKind = "chat"
     inputs: int = 0
-    """The number of inputs of work other than chat; each may fill the model's whole context."""
+    """The number of inputs, for work other than chat; each input may fill the model's whole
+    context.
+    """
     dimensions: int | None = None
     """The requested length of vectors."""
     units: Units | None = None
     """The estimated units of work on inputs; None for chat."""
     units_max: Units | None = None
-    """The upper bound of the units, with which costs are computed."""
+    """The upper bound of the units, from which costs are computed."""
     picture: Picture | None = None
     """The size and quality of the requested pictures."""
     documents: ReadSize | None = None
@@ -192,9 +196,13 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The price that the caller pays: the sum of `lines`; 0 for an error."""
     held_nano_usd: int = 0
     shard: int = 0
-    """The wallet shard that pays. A hold of this id on another shard is a duplicate write."""
+    """The wallet shard that pays. A hold with this id on another shard comes from a duplicate
+    write.
+    """
     slices: Mapping[AboveKey, int] = field(default_factory=dict)
-    """The slices of member and team that pay, if not 0; like `shard`, they expose duplicates."""
+    """The slices of the member and the team that pay, stored unless 0; like `shard`, they reveal
+    duplicate writes.
+    """
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
     """The usage of each round if there are several; `usage` is their sum."""
@@ -214,10 +222,11 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     caller_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller stated about itself, in fields that routing.yaml names."""
     api_gateway_request_id: str | None = None
-    """None outside AWS or if the sweeper wrote the record, like `lambda_request_id`."""
+    """None outside AWS, or if the sweeper wrote the record; the same holds for `lambda_request_id`.
+    """
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
-    """The names of options that had no effect, or a different one, at the last endpoint."""
+    """The names of options that had no effect, or a changed effect, at the last endpoint."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

@@ -33,8 +33,8 @@ class Publication(Struct, frozen=True, kw_only=True):
         """Return the sha of the catalog that serves a key; callers without a key get the live
         catalog.
 
-        A key that gets the candidate keeps it while the percentage grows. Each candidate is tried
-        by a different set of keys.
+        A key that gets the candidate still gets it when the percentage grows. Each candidate is
+        tried by a different set of keys.
         """
         if self.candidate is None or key_id is None:
             return self.live

@@ -1,1 +1,3 @@
-"""Work on inputs, a module for each kind: embeddings, images, moderation, ranking, sound."""
+"""Work on inputs, with a module for each kind: embeddings, images, moderation, ranking and
+sound.
+"""

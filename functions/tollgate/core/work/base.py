@@ -22,7 +22,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[WorkKind]
     answers: ClassVar[int] = 1
-    """Always one answer, of which the engine reads only the usage."""
+    """Always 1: work has one answer, and the engine reads only its usage."""
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
@@ -49,7 +49,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens_per_input(self) -> tuple[int, ...]:
-        """The size in tokens of each input that the caller tokenized."""
+        """The size in tokens of each input that the caller sent as token ids."""
         return ()
 
     @property
@@ -106,7 +106,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
         return frozenset()
 
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        """Return the work with contents in place of URLs and file ids."""
+        """Return the work with the contents of media in place of their URLs and file ids."""
         return self
 
     @property
@@ -127,7 +127,7 @@ class WorkResult(Struct, frozen=True, kw_only=True):
     """The result of work on inputs, as one provider reported it."""
 
     pieces: tuple[bytes, ...]
-    """One piece of JSON for each part of the result, in the order of the inputs."""
+    """Pieces of JSON, one for each part of the result, in the order of the inputs."""
     usage: Usage = field(default_factory=Usage)
     raw_usage: JsonValue = None
     upstream_id: str | None = None

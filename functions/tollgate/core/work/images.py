@@ -32,7 +32,7 @@ Fidelity = Literal["low", "high"]
 
 # The tokens of one generated picture. The highest known count is 13,400, for 3840x2160 at high
 # quality from gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about
-# higher qualities, so two and four times as many tokens are held for `xhigh` and `max`.
+# higher qualities, so twice as many tokens are held for `xhigh`, and four times as many for `max`.
 _TOKENS_MADE_MAX: Final = 16_384
 _TOKENS_MADE_LIKELY: Final = 1_700
 _TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
@@ -52,7 +52,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     """A picture whose transparent areas mark where to change the first of `images`."""
     count: int = 1
     size: str | None = None
-    """`WIDTHxHEIGHT`; None for the model's default, as for each option below."""
+    """`WIDTHxHEIGHT`. Here and in each option below, None stands for the model's default."""
     quality: str | None = None
     background: Background | None = None
     moderation: Moderation | None = None
@@ -79,7 +79,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
     @property
     def pictures_read(self) -> tuple[Image, ...]:
-        """The pictures that the model reads, the mask last."""
+        """The pictures that the model reads; the mask is the last one."""
         return self.images if self.mask is None else (*self.images, self.mask)
 
     @property

@@ -28,7 +28,8 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
     rates: frozenset[str] = frozenset()
     """The keys that a price of the kind may have; empty for chat, whose prices may have all."""
     rates_of_results: tuple[str, ...] = ()
-    """Rates for the output; a price states at least one, and a free output has a rate of 0."""
+    """Rates for the output; a price states at least one of them, and a free output has a rate of 0.
+    """
     is_judged_by_guardrail: bool = False
     """True if Bedrock serves the kind with a guardrail instead of a model."""
 

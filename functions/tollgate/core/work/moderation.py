@@ -18,7 +18,8 @@ from tollgate.core.work.pictures import (
     picture_urls,
 )
 
-# A unit that has begun is charged in full: https://aws.amazon.com/bedrock/pricing (2026-11-22).
+# A unit that is only partly used is charged in full: https://aws.amazon.com/bedrock/pricing
+# (2026-11-22).
 CHARACTERS_PER_TEXT_UNIT: Final = 1_000
 
 Subject = tuple[Text | Image, ...]

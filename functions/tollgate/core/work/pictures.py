@@ -1,4 +1,6 @@
-"""Pictures in requests: the requested form, tokens of pictures to read, and their sources."""
+"""Pictures in requests: the requested form of a picture, and the tokens and sources of pictures
+that a model reads.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -23,7 +25,7 @@ class Picture(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def sides(size: str) -> tuple[int, int] | None:
-    """Return width and height of a size such as `1536x1024`; None for other text."""
+    """Return the width and height in a size such as `1536x1024`; None for other text."""
     width, _, height = size.partition("x")
     is_size = all(side.isascii() and side.isdigit() for side in (width, height))
     return (int(width), int(height)) if is_size else None

@@ -9,7 +9,7 @@ from msgspec import Struct
 # https://platform.openai.com/docs/guides/speech-to-text (2026-11-22)
 RecordingFormat = Literal["wav", "mp3", "mp4", "ogg", "flac", "webm"]
 RECORDING_BYTES_MAX: Final = 25 * 1024 * 1024
-# No real recording of that size is longer; a higher number can only be a false header.
+# No real recording of that size is longer; a header that states a greater length must be false.
 RECORDING_SECONDS_MAX: Final = 100 * 3_600
 RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "wav": "audio/wav",

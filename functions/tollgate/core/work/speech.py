@@ -14,12 +14,12 @@ from tollgate.core.work.kinds import WorkKind
 # 4,096 characters of English are 877 tokens and 268 s of speech at 20 audio tokens per second,
 # which is 1.3 tokens per byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
 _SOUND_TOKENS_PER_BYTE: Final = 1.3
-# The upper bound: a number in words is ten times as long as its digits, and instructions may ask
-# for slow speech.
+# The upper bound is higher because a number in words is ten times as long as its digits, and
+# instructions may ask for slow speech.
 _SOUND_TOKENS_PER_BYTE_MAX: Final = 8
 _SOUND_TOKENS_MIN: Final = 256
-# Derived from the sample size for WAV and PCM, from the same source for MP3, and from usual bit
-# rates for the other formats.
+# Bytes per second: derived from the sample size for WAV and PCM, taken from the source above for
+# MP3, and from usual bit rates for the other formats.
 _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
     "mp3": 800,
     "opus": 300,

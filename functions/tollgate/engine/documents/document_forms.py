@@ -42,7 +42,7 @@ _RECOGNIZED_TOKENS_TYPICAL: Final = 750
 
 
 class PageCounts(Struct, frozen=True, kw_only=True):
-    """Number of PDF pages that an endpoint gets, by the form in which they are sent."""
+    """Numbers of PDF pages that an endpoint gets, one for each form in which pages are sent."""
 
     text: int = 0
     pictured: int = 0
@@ -51,7 +51,8 @@ class PageCounts(Struct, frozen=True, kw_only=True):
 
 
 class DocumentForms:
-    """Versions of one request for endpoints that read different files or take images.
+    """Versions of one request, for endpoints that differ in the files they read and in whether they
+    take images.
 
     With `always`, documents are replaced even for endpoints that read them. `recognition` supplies
     the text of scanned pages; OCR runs before the first attempt that needs it.

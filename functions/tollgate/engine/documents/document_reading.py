@@ -1,4 +1,6 @@
-"""Reads documents for endpoints that cannot, before the hold, which depends on their size."""
+"""Reads documents for endpoints that cannot read them, before the hold, whose amount depends on the
+documents' size.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,19 +26,19 @@ from tollgate.core.files.media_types import PDF, decode_base64
 from tollgate.core.records.generation import PromptTokens, ReadSize
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms
+from tollgate.engine.documents.reading_budget import ReadingBudget
 from tollgate.engine.documents.recognition import KnownDocument, Recognition
 from tollgate.engine.files.media import RequestMedia
-from tollgate.engine.gateway import Gateway
+from tollgate.engine.gateway import Call, Gateway
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 
-# Maximum number of documents in a request, and of documents that one request reads at the same
-# time. The reader has the same limit for all requests together, and a document waits for its turn
-# for at most half a minute.
+# Maximum number of documents in a request.
 DOCUMENTS_MAX: Final = 16
-_AT_A_TIME_MAX: Final = 4
+# Part of the time left for a request that its documents may take; the model needs the rest.
+READING_PART: Final = 0.5
 _FIELD: Final = "messages"
 _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
     DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes; the limit is {most:,}",
@@ -45,6 +47,8 @@ _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
     DocumentFault.TOO_LARGE_PICTURES: "has page images that are too large in total; read fewer "
     "pages, or use the engine text",
     DocumentFault.TOO_COMPLEX: "is too large when it is unpacked",
+    DocumentFault.TOO_MANY_PARTS: "has {amount:,} rows, columns, cells or paragraphs; the limit is "
+    "{most:,}",
     DocumentFault.TOO_SLOW: "takes too long to read",
 }
 _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
@@ -55,7 +59,12 @@ _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
 
 
 async def read_documents(
-    gateway: Gateway, planning_request: PlanningRequest, plan: Plan, media: RequestMedia
+    gateway: Gateway,
+    call: Call,
+    plan: Plan,
+    media: RequestMedia,
+    *,
+    planning_request: PlanningRequest,
 ) -> Plan:
     """Read a request's documents if an endpoint needs that, and return the plan for their content.
 
@@ -85,7 +94,7 @@ async def read_documents(
     task = _task(section, request, reader_targets)
     loaded = await media.load(documents)
     returned = {file.sha256: file for file in request.known_files}
-    known = await _read_all(reader, documents, loaded, task=task, returned=returned)
+    known = await _read_in_time(call, reader, documents, loaded, task=task, returned=returned)
     if not known:
         return plan
     if _recognizes_all(request.documents):
@@ -189,7 +198,8 @@ def _task(
     )
 
 
-async def _read_all(
+async def _read_in_time(
+    call: Call,
     reader: DocumentReader,
     documents: Sequence[Document],
     loaded: Mapping[MediaSource, InlineMedia],
@@ -197,13 +207,40 @@ async def _read_all(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
+    """Read all documents; raise RequestError if these take too long, which is not a provider's."""
+    limit_s = call.deadline.remaining_s() * READING_PART
+    limit = asyncio.timeout(limit_s)
+    workspace_id = call.principal.workspace_id
+    try:
+        async with limit:
+            return await _read_all(
+                reader, documents, loaded, workspace_id, task=task, returned=returned
+            )
+    except TimeoutError as late:
+        if not limit.expired():
+            raise
+        raise RequestError(
+            ErrorCode.DOCUMENT_TOO_LARGE,
+            f"{_FIELD}: the files could not be read within {limit_s:.0f} s.",
+            param=_FIELD,
+        ) from late
+
+
+async def _read_all(
+    reader: DocumentReader,
+    documents: Sequence[Document],
+    loaded: Mapping[MediaSource, InlineMedia],
+    workspace_id: str,
+    *,
+    task: ReadingTask,
+    returned: Mapping[str, KnownFile],
+) -> dict[MediaSource, KnownDocument]:
     """Read each distinct document once. A URL with another kind of media is left out."""
     parts = {part.source: part for part in documents if part.source in loaded}
-    turns = asyncio.Semaphore(_AT_A_TIME_MAX)
+    budget = ReadingBudget(workspace_id, documents=len(parts))
 
     async def know(source: MediaSource, part: Document) -> KnownDocument:
-        async with turns:
-            return await _know(reader, part, loaded[source], task=task, returned=returned)
+        return await _know(reader, part, loaded[source], budget, task=task, returned=returned)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -219,6 +256,7 @@ async def _know(
     reader: DocumentReader,
     part: Document,
     content: InlineMedia,
+    budget: ReadingBudget,
     *,
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
@@ -229,7 +267,7 @@ async def _know(
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
         # The earlier request read fewer pages than this one needs.
         file = None
-    read = file.read if file else await _read(reader, part, content, task)
+    read = file.read if file else await _read(reader, part, content, task=task, budget=budget)
     return KnownDocument(
         content=content,
         read=read,
@@ -240,11 +278,20 @@ async def _know(
 
 
 async def _read(
-    reader: DocumentReader, part: Document, content: InlineMedia, task: ReadingTask
+    reader: DocumentReader,
+    part: Document,
+    content: InlineMedia,
+    *,
+    task: ReadingTask,
+    budget: ReadingBudget,
 ) -> ReadDocument:
     name = part.filename or "the file"
     try:
-        return await reader.read(decode_base64(content.base64), content.media_type, task)
+        async with budget.share() as taken:
+            encoded, type_ = content.base64, content.media_type
+            read = await reader.read(decode_base64(encoded), type_, task, taken.share)
+            taken.cpu_seconds = read.cpu_seconds
+            return read
     except UnreadableDocument as error:
         raise _refused(error, name, content.media_type) from error
     except ReaderUnavailable as error:

@@ -19,7 +19,8 @@ from tollgate.core.files.media_types import PDF
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# Replaces empty text, so that the page is not sent to OCR again when the caller returns it.
+# This text replaces empty text, so that the page is not sent to OCR again when the caller returns
+# it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 
@@ -65,7 +66,7 @@ def takes_pictures(target: Target) -> bool:
 
 
 class Recognition:
-    """OCR for pages without text; with `everywhere`, also for models that take images."""
+    """OCR for pages without text; if `everywhere` is set, also for models that take images."""
 
     def __init__(
         self,

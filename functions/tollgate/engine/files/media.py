@@ -172,7 +172,8 @@ class RequestMedia:
         return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # Of the APIs for image edits, only `reference_images` has a field for a URL.
+        # Among the APIs for image edits, only the one with `reference_images` has a field for a
+        # URL.
         has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work

@@ -14,6 +14,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.media_types import detect_media_type, kind_of
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.core.files.stored import FoundFile
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import Work
 from tollgate.engine.files.media import (
@@ -34,7 +35,7 @@ NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call after loading the media on whose size the hold depends."""
+    """Return a call after loading the media whose size determines the hold."""
     parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:
@@ -48,6 +49,7 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
         content = await load_named_file(
             gateway.files,
             call.principal.workspace_id,
+            call.reach,
             awaited.source,
             bytes_max=awaited.bytes_max,
         )
@@ -59,14 +61,15 @@ async def find_files_of(gateway: Gateway, call: Call) -> Call:
     request, workspace_id = call.parsed.request, call.principal.workspace_id
     found: Work
     if isinstance(request, GenerationRequest):
-        found = await find_named_files(gateway.files, workspace_id, request)
+        found = await find_named_files(gateway.files, workspace_id, call.reach, request)
     else:
-        found = request.inline(await _load_pictures(gateway.files, workspace_id, request.files))
+        pictures = await _load_pictures(gateway.files, workspace_id, call.reach, request.files)
+        found = request.inline(pictures)
     return replace(call, parsed=replace(call.parsed, request=found))
 
 
 async def find_named_files(
-    files: FileReader | None, workspace_id: str, request: GenerationRequest
+    files: FileReader | None, workspace_id: str, reach: OwnerScope, request: GenerationRequest
 ) -> GenerationRequest:
     """Return a request whose files have their type, size and storage key.
 
@@ -81,7 +84,7 @@ async def find_named_files(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(_find(files, workspace_id, reference))
+                group.create_task(_find(files, workspace_id, reach, reference))
                 for reference in references.values()
             ]
     except ExceptionGroup as failures:
@@ -95,13 +98,16 @@ async def find_named_files(
         raise _refused(f"have audio files with more than {TOTAL_BYTES_MAX} bytes in total")
     audio = {each.id: await load_file(files, each) for each in sounds}
     changed = replace_parts(request, partial(_place, found=found, audio=audio), _refused)
-    # Audio files count as if their bytes had been in the request body.
+    # Audio files count as if the request body had contained their bytes.
     more = sum(len(audio[each.id].base64) for each in _references(request) if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 
 
 async def _load_pictures(
-    files: FileReader | None, workspace_id: str, references: Sequence[FileReference]
+    files: FileReader | None,
+    workspace_id: str,
+    reach: OwnerScope,
+    references: Sequence[FileReference],
 ) -> dict[str, InlineMedia]:
     """Return the images of an image request by file id."""
     pictures: dict[str, InlineMedia] = {}
@@ -109,7 +115,7 @@ async def _load_pictures(
     for reference in references:
         if reference.id in pictures:
             continue
-        content = await load_named_file(files, workspace_id, reference, bytes_max=room)
+        content = await load_named_file(files, workspace_id, reach, reference, bytes_max=room)
         room -= len(content)
         if fault := find_picture_fault(content):
             raise RequestError(
@@ -123,12 +129,17 @@ async def _load_pictures(
 
 
 async def load_named_file(
-    files: FileReader | None, workspace_id: str, reference: FileReference, *, bytes_max: int
+    files: FileReader | None,
+    workspace_id: str,
+    reach: OwnerScope,
+    reference: FileReference,
+    *,
+    bytes_max: int,
 ) -> bytes:
     """Return the content of a file; raise RequestError if the file is unknown or too large."""
     if files is None:
         raise unknown_file(reference)
-    found = await _find(files, workspace_id, reference)
+    found = await _find(files, workspace_id, reach, reference)
     if found.size_bytes > bytes_max:
         raise RequestError(
             ErrorCode.PAYLOAD_TOO_LARGE,
@@ -145,14 +156,16 @@ def _references(request: GenerationRequest) -> Iterator[FileReference]:
                 yield part.source
 
 
-async def _find(files: FileReader, workspace_id: str, reference: FileReference) -> FoundFile:
+async def _find(
+    files: FileReader, workspace_id: str, reach: OwnerScope, reference: FileReference
+) -> FoundFile:
     try:
         found = await files.find(workspace_id, reference.id)
     except RequestError as refused:
         problem = "names a file whose content differs from what was announced"
         words = f"{reference.field} {problem}: {refused.message}"
         raise RequestError(refused.code, words, param=reference.field) from refused
-    if found is None:
+    if found is None or not reach.has(found.member_id):
         raise unknown_file(reference)
     return replace(found, media_type=_TEXT_PICTURES.get(found.media_type, found.media_type))
 

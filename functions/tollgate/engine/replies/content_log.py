@@ -1,4 +1,4 @@
-"""Stores requests and answers for some days, for keys that opt in."""
+"""Stores requests and answers for a limited number of days, for keys that opt in."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

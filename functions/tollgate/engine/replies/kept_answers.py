@@ -189,9 +189,10 @@ async def replay(
         REPLAY_HEADER: "true",
     }
     if not parsed.stream:
-        # The body states the cost of the first reply; this header states the cost of this one.
+        # The body states the cost of the first reply; this header states the cost of the repeated
+        # reply.
         headers["x-credits-used"] = "0"
-    # The reply states the episode of the first reply.
+    # The body states the routing episode of the first reply.
     parsed = replace(parsed, episode_id=answer.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(answer.served)

@@ -1,4 +1,6 @@
-"""Builds the sink for a reply, streamed or whole, with one tool call or all."""
+"""Builds the sink for a reply, which may be streamed or whole, and have one tool call or all of
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager

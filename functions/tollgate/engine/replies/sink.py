@@ -92,7 +92,7 @@ class SseSink:
         self._headers = dict(headers)
         self._status_sent = False
         self._is_writing = False
-        # Cleared while `_guard_silence` writes.
+        # This event is cleared while `_guard_silence` writes.
         self._guard_has_written = asyncio.Event()
         self._guard_has_written.set()
         self._last_write_s = clock.monotonic_s()

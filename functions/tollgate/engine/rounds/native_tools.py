@@ -8,7 +8,9 @@ from tollgate.providers.ports.base import NativeSearch, Target
 
 
 def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
-    """Return the request with the tools that the provider runs, without functions for these."""
+    """Return the request with the tools that the provider runs, and without the functions that
+    replace these tools.
+    """
     left = tuple(tool for tool in request.server_tools if _runs_at_provider(tool, request, target))
     names = {tool.id for tool in left}
     return replace(
@@ -39,7 +41,8 @@ def _runs_at_provider(tool: ServerTool, request: GenerationRequest, target: Targ
     if choice is not None and (choice.mode == "none" or choice.name == tool.id):
         # A forced search stays the gateway's function, and `none` must also stop the provider.
         return False
-    # Such endpoints may implement an output format as a function, or refuse it like functions.
+    # Such endpoints may implement an output format as a function, or refuse it as they refuse
+    # functions.
     has_functions = request.output_format or any(each.name != tool.id for each in request.tools)
     return _takes_domains(search, tool) and (search.beside_functions or not has_functions)
 

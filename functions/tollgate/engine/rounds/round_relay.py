@@ -96,7 +96,7 @@ class RoundRelay:
                 yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
-                # Only the end of the last round is the end for the caller.
+                # For the caller, the answer ends only with the last round.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)

@@ -194,7 +194,9 @@ class _Rounds:
         )
 
     def _output_left(self) -> int | None:
-        """Return the rest of the caller's output limit, in tokens; None without a limit."""
+        """Return what is left of the caller's output limit, in tokens; None if there is no
+        limit.
+        """
         limit = self._request.output_tokens_max
         return None if limit is None else limit - self._context.meter.output_tokens
 

@@ -15,7 +15,7 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import RequestTools, ServerTools, ToolBound
 
-# Maximum number of tool runs per round; further calls get an error as result.
+# Maximum number of tool runs per round; further calls get an error as their result.
 RUNS_PER_ROUND_MAX: Final = 8
 # Maximum number of calls per round that get a result, because each result makes the next prompt
 # longer.

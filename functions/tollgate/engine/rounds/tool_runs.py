@@ -1,6 +1,6 @@
 """Runs a round's tool calls concurrently, and writes their results for the model.
 
-A result is untrusted, so it is enclosed in two random marks, which its text cannot imitate.
+A result is untrusted, so it is placed between two random marks, which its text cannot imitate.
 """
 
 import asyncio

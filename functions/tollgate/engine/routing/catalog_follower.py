@@ -2,8 +2,8 @@
 
 One catalog serves a request from start to end. A newer catalog is loaded in the background;
 requests wait for it only once it has been live for `_OPTIONAL_FOR_S`. A catalog that cannot be
-loaded is reported and retried later. Until then, the last good catalog serves, at first the bundled
-one.
+loaded is reported and retried later. Until then, the last good catalog serves; after a start, that
+is the bundled catalog.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from tollgate.core.routing.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Every instance switches within 30 s: the pointer is cached for 5 s, and the rest is for loading.
+# Every instance switches within 30 s: the pointer is cached for 5 s, which leaves 25 s for loading.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _RETRY_AFTER_S: Final = 15.0

@@ -10,7 +10,7 @@ from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
 
-# Failures of the endpoint itself, which one request alone cannot cause.
+# Failures of the endpoint itself, which a single request cannot cause.
 _COUNTED: Final = frozenset(
     {
         ErrorCode.PROVIDER_RATE_LIMIT,
@@ -34,7 +34,7 @@ class EndpointReports:
         self._serving: tuple[Target, int] | None = None
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
-        """Report a failure in the background, unless the request caused it."""
+        """Report a failure in the background, unless the request itself caused the failure."""
         if error.code in _COUNTED:
             report = self._store.count_failure(endpoint_id, self._policy)
             self._reports[asyncio.create_task(report)] = endpoint_id

@@ -1,7 +1,7 @@
-"""Extends a covered hold as a generation's cost grows, or ends the generation in time.
+"""Ends an answer that exceeds its caller's limit, or that its hold no longer covers.
 
-This is needed only without an output limit: with a limit, the hold covers the highest possible
-cost.
+Every answer ends if the provider ignores the caller's output limit. The hold of a covered answer is
+also extended as the cost grows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,11 +12,12 @@ from tollgate.core.events import (
     Chosen,
     ChosenGroup,
     Ended,
+    Grouped,
     PartDelta,
+    PartDeltas,
     PartEnd,
     PartStart,
     Started,
-    StreamEvent,
     ungroup,
 )
 from tollgate.engine.meter import Meter
@@ -28,57 +29,70 @@ _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """Cover of one generation; every event for the caller passes through `cut`."""
+    """Cover of one generation; `note` gets every event for the caller."""
 
-    def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
+    def __init__(self, ledger: Ledger, meter: Meter, *, choices: int, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
+        self._output_limited = output_limited
         # True if the held money may run out, so that the answer may end between two events.
-        self.watches = meter.hold.covered and not output_limited
+        self.watches = meter.hold.covered
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
+        # The open parts of each choice that has started and not ended.
         self._open: dict[int, list[int]] = {}
+        self._not_started = set(range(choices))
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
         """Yield events in pieces, taken only as needed; send each piece, then call `extend`."""
         piece: list[Chosen] = []
-        if not self.watches:
-            piece += events
-        else:
-            for choice, event in events:
-                piece.append((choice, event))
-                self._note(event, choice)
-                if self._unseen_bytes >= _CHECK_EVERY_BYTES:
-                    yield piece
-                    piece = []
+        for choice, event in events:
+            piece.append((choice, event))
+            self.note(event, choice)
+            if self.watches and self._unseen_bytes >= _CHECK_EVERY_BYTES:
+                yield piece
+                piece = []
         if piece:
             yield piece
 
     async def extend(self) -> bool:
-        """Extend the hold once half of it is used; return False if the generation must end."""
-        if self._unseen_bytes < _CHECK_EVERY_BYTES:
+        """Extend the hold if needed; return False if the generation must end.
+
+        Without an output limit the hold is extended once half of it is used, because the cost of
+        delivered text is an estimate. With a limit, the hold covers the output from the beginning,
+        and is extended only for a prompt that costs more than its bound.
+        """
+        if self._meter.passes_limit:
+            return False
+        if not self.watches or self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
-        return await self._renew(2 * self._meter.cost_nano_usd())
+        cost = self._meter.cost_nano_usd()
+        return await self._renew(cost if self._output_limited else 2 * cost)
 
-    def _note(self, event: StreamEvent, choice: int) -> None:
+    def note(self, event: Grouped, choice: int) -> None:
+        """Note an event that the caller gets."""
         match event:
+            case PartDeltas():
+                # Only answers that nothing watches have groups.
+                pass
+            case PartDelta(text=text):
+                self._unseen_bytes += len(text)
             case Started():
                 self._open[choice] = []
+                self._not_started.discard(choice)
             case PartStart(index=index):
                 self._open[choice].append(index)
             case PartEnd(index=index):
                 self._open[choice].remove(index)
             case Ended():
                 del self._open[choice]
-            case PartDelta(text=text):
-                self._unseen_bytes += len(text)
             case _:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
         """Extend the hold for the next round's prompt; return False if no round may begin."""
-        if not self.watches:
+        if not self.watches or self._output_limited:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
@@ -97,7 +111,10 @@ class Coverage:
         return True
 
     def end_events(self) -> Iterator[Chosen]:
-        """Yield the events that end each open choice with `length`."""
+        """Yield the events that end each choice with `length`, also those that have not started."""
+        for choice in sorted(self._not_started):
+            yield choice, Started()
+            yield choice, Ended(finish="length")
         for choice, parts in self._open.items():
             for index in parts:
                 yield choice, PartEnd(index=index)
@@ -110,12 +127,13 @@ async def deliver_metered(
     """Send the events of one read through the meter; return False if the answer must end."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
-    # Most answers have enough money held: nothing can end them between two events.
+    # Most answers have enough money held: nothing can end them between two events of a read.
     for choice, event in events:
         meter.observe(event, choice)
+        coverage.note(event, choice)
     if events:
         await sink.send(events)
-    return True
+    return not meter.passes_limit
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
@@ -136,5 +154,5 @@ def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
 
 
 async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
-    """End an answer that the hold no longer covers, as if its output limit were reached."""
+    """End an answer that its limit or its hold no longer covers, with `length`."""
     await sink.send([*metered(coverage.end_events(), meter)])

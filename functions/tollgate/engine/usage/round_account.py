@@ -1,15 +1,16 @@
 """Computes the usage and the bill of one round of a generation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
 
 from tollgate.core.events import Grouped
 from tollgate.core.json_value import JsonValue
-from tollgate.core.records.generation import BillLine, UsageSource
+from tollgate.core.records.generation import BillLine, PromptTokens, UsageSource
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork, Work
+from tollgate.engine.usage.prompt_bound import prompt_tokens_max
 from tollgate.engine.usage.stream_usage import StreamUsage
 from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -21,10 +22,11 @@ _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provi
 
 
 class RoundAccount:
-    """Account of one round; most generations have only one round.
+    """The usage and costs of one round; most generations have only one round.
 
     `prompt_growth_tokens` is the estimated growth of the prompt since the first round.
-    `searches_before` is the number of searches that the provider ran in earlier rounds.
+    `output_before` and `searches_before` are the output tokens and the provider's searches of
+    earlier rounds.
     """
 
     def __init__(
@@ -34,14 +36,20 @@ class RoundAccount:
         created_s: int,
         *,
         prompt_growth_tokens: int = 0,
+        output_before: int = 0,
         searches_before: int = 0,
     ) -> None:
         self._work = work
         self._plan = plan
         self._created_s = created_s
         self._growth_tokens = prompt_growth_tokens
+        self._output_before = output_before
         self._searches_before = searches_before
         self._choices = work.answers
+        trace = plan.trace
+        whole = PromptTokens(estimate=trace.estimated_input_tokens, most=trace.input_tokens_max)
+        self._prompts = trace.prompts or (whole,)
+        self._echoed = _echoed_bytes(work) or [0] * len(self._prompts)
         self.streams = [StreamUsage(self._choices)]
         """Streams in the order of their choices, which are divided evenly among them."""
         self._serving: Attempt | None = None
@@ -65,25 +73,35 @@ class RoundAccount:
         attempt = self._serving
         if attempt is None:
             return [Usage()], "none"
-        trace = self._plan.trace
-        sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
-        echoed = _echoed_bytes(self._work)
-        streams_per_prompt = len(self.streams) // len(sizes)
         measured = [
             stream.measure(
                 attempt,
-                estimated_input_tokens=sizes[place // streams_per_prompt] + self._growth_tokens,
-                output_tokens_max=trace.output_tokens_max,
-                echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
+                estimated_input_tokens=prompt.estimate + self._growth_tokens,
+                prompt_tokens_max=self._prompt_tokens_max(attempt, prompt),
+                output_tokens_max=self._output_tokens_max(attempt),
+                echoed_bytes=echoed_bytes,
                 inputs=self._input_bound(attempt),
             )
-            for place, stream in enumerate(self.streams)
+            for stream, prompt, echoed_bytes in self._streams_of_prompts()
         ]
         usages = [self._within_searches(usage) for usage, _ in measured]
         return usages, weakest_source(source for _, source in measured)
 
+    @property
+    def passes_limit(self) -> bool:
+        """True if a stream has delivered more than the caller's output limit allows."""
+        attempt = self._serving
+        if attempt is None or (limit := self._output_tokens_max(attempt)) is None:
+            return False
+        return any(
+            stream.passes(limit, echoed_bytes)
+            for stream, _, echoed_bytes in self._streams_of_prompts()
+        )
+
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the bill, at rates for each stream's prompt size, with one price per request."""
+        """Return the bill: each stream at the rates for its prompt size, and the price per request
+        once.
+        """
         if self._serving is None:
             return ()
         by_price: dict[Price, Usage] = {}
@@ -96,10 +114,12 @@ class RoundAccount:
 
     def bound(self, usage: Usage, attempt: Attempt) -> Usage:
         """Return the usage of an attempt that delivered nothing, cut to plausible values."""
+        largest = max(self._prompts, key=lambda prompt: prompt.most)
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
-            output_tokens_max=self._plan.trace.output_tokens_max,
+            prompt_tokens_max=self._prompt_tokens_max(attempt, largest),
+            output_tokens_max=self._output_tokens_max(attempt),
             shown_bytes=0,
             reasons=True,
             inputs=self._input_bound(attempt),
@@ -110,6 +130,33 @@ class RoundAccount:
         """Return the rates at the time of the record, so that its bill can be recalculated."""
         picture = self._plan.trace.picture
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
+
+    def _streams_of_prompts(self) -> Iterator[tuple[StreamUsage, PromptTokens, int]]:
+        """Yield each stream with its prompt, and the bytes of the prompt that it repeats."""
+        streams_per_prompt = len(self.streams) // len(self._prompts)
+        for place, stream in enumerate(self.streams):
+            prompt = place // streams_per_prompt
+            yield stream, self._prompts[prompt], self._echoed[prompt]
+
+    def _prompt_tokens_max(self, attempt: Attempt, prompt: PromptTokens) -> int:
+        work = self._work
+        if isinstance(work, InputWork):
+            # The bound of inputs applies.
+            return attempt.context_tokens
+        return prompt_tokens_max(
+            attempt,
+            work,
+            self._plan.trace,
+            largest_tokens=prompt.most,
+            growth_tokens=self._growth_tokens,
+        )
+
+    def _output_tokens_max(self, attempt: Attempt) -> int | None:
+        """Return the tokens left of the caller's limit, or of the model's if that is lower."""
+        limit = self._plan.trace.output_tokens_max
+        if limit is None or isinstance(self._work, InputWork):
+            return None
+        return attempt.target.limited(max(0, limit - self._output_before))
 
     def _within_searches(self, usage: Usage) -> Usage:
         """Return the usage with at most the allowed searches, since some providers exceed these."""

@@ -22,11 +22,14 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import UsageSource
 from tollgate.core.usage import Usage
 from tollgate.engine.usage.usage_bound import InputBound, UsageBound
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
-# Typical for English text and code; used only if a provider reports nothing.
+# This ratio is typical for English text and code; it is used only if a provider reports nothing.
 _BYTES_PER_TOKEN: Final = 4
+# More than the average of any answer; single tokens, such as rows of spaces, are longer.
+_BYTES_PER_TOKEN_MAX: Final = 16
 # Tokens of an image with 1024 x 1024 pixels.
 _TOKENS_PER_IMAGE: Final = 1_290
 
@@ -77,6 +80,11 @@ class StreamUsage:
             case _:
                 assert_never(event)
 
+    def passes(self, output_tokens_max: int, echoed_bytes: int) -> bool:
+        """Return whether more text was delivered than answers of this many tokens have."""
+        most = with_slack(output_tokens_max) * _BYTES_PER_TOKEN_MAX + echoed_bytes
+        return self._delivered_bytes > most * self._choices
+
     @property
     def ended(self) -> bool:
         """True once every choice is complete."""
@@ -87,14 +95,16 @@ class StreamUsage:
         attempt: Attempt,
         *,
         estimated_input_tokens: int,
+        prompt_tokens_max: int,
         output_tokens_max: int | None,
         echoed_bytes: int = 0,
         inputs: InputBound | None = None,
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        `echoed_bytes` is the size of the prompt that each choice repeats. `inputs` are the limits
-        for work on inputs; None for a conversation.
+        `prompt_tokens_max` and `output_tokens_max` limit a choice. `echoed_bytes` is the size of
+        the prompt that each choice repeats. `inputs` are the limits for work on inputs; None for a
+        conversation.
 
         Missing counts are estimated once text was delivered, unless the provider blocked the
         prompt. Counts above the attempt's limit are cut.
@@ -115,6 +125,7 @@ class StreamUsage:
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
+            prompt_tokens_max=prompt_tokens_max,
             output_tokens_max=output_tokens_max,
             shown_bytes=shown_bytes,
             images=self._images,
@@ -175,7 +186,7 @@ class StreamUsage:
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage without the audio and image parts of reported totals."""
+    """Return likely usage, taking the reported totals without their audio and image parts."""
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

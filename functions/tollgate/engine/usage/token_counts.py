@@ -1,4 +1,6 @@
-"""Counts the tokens in a prompt: by the provider if possible, else by an estimate."""
+"""Counts the tokens in a prompt: asks the provider if possible, and estimates the count
+otherwise.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,9 +12,11 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import InputWork
+from tollgate.engine.admission import admit
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
 from tollgate.engine.documents.document_reading import reads_itself
 from tollgate.engine.files.media import RequestMedia
@@ -68,6 +72,7 @@ async def count_tokens(
     request: GenerationRequest,
     *,
     principal: Principal,
+    reach: OwnerScope = UNOWNED,
     request_id: str,
     pace: CountPace,
 ) -> TokenCount:
@@ -77,7 +82,7 @@ async def count_tokens(
     provider fails or is slow, the estimate is returned.
     """
     if request.names_files:
-        request = await find_named_files(gateway.files, principal.workspace_id, request)
+        request = await find_named_files(gateway.files, principal.workspace_id, reach, request)
     estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
     try:
         attempt = _find_counting(gateway, request, principal=principal, request_id=request_id)
@@ -91,7 +96,10 @@ async def count_tokens(
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            tokens = await _ask(gateway, request, attempt)
+            media = RequestMedia(gateway.media, request, gateway.files)
+            if not media.is_whole_for(attempt.target):
+                await admit(gateway, principal, request_id)
+            tokens = await _ask(gateway, media, attempt)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:
@@ -122,7 +130,9 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return True if the gateway would read a document for the endpoint, which a count omits."""
+    """Return True if the gateway would read a document for the endpoint; a count omits such
+    documents.
+    """
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)
@@ -134,13 +144,12 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
     return counter() if counter is not None else None
 
 
-async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
+async def _ask(gateway: Gateway, media: RequestMedia, attempt: Attempt) -> int | None:
     """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None
     provider = gateway.providers.provider(attempt.target.provider)
-    media = RequestMedia(gateway.media, request, gateway.files)
     inlined = await media.inline(attempt.target)
     if isinstance(inlined, InputWork):
         return None

@@ -7,19 +7,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.usage import PIECES, Units, Usage
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 
 # Dense text has a token for every one or two bytes, and a tool call has further tokens.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
-# Some servers do not count reasoning toward the caller's limit, and none enforces the limit
-# exactly.
-_LIMIT_FACTOR: Final = 2
-_REASONING_BESIDE_LIMIT: Final = 65_536
 _SEARCHES_PER_CHOICE: Final = 1_000
 # Number of images per choice if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
-# More than any model counts for its largest image.
+# This is more than any model counts for its largest image.
 _TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",
@@ -59,6 +56,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         attempt: Attempt,
         *,
         choices: int,
+        prompt_tokens_max: int,
         output_tokens_max: int | None,
         shown_bytes: int,
         reasons: bool,
@@ -67,10 +65,11 @@ class UsageBound(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Return the limits for a stream with this many choices.
 
-        `output_tokens_max` is the caller's limit, `shown_bytes` the size of the delivered text,
-        reasoning and arguments, and `images` the number of delivered images. `reasons` is True if
-        the answer may have hidden reasoning. `inputs` are the limits for work on inputs; None for a
-        conversation, to which servers add tokens of their own.
+        `prompt_tokens_max` limits the prompt, which each choice may have read. `output_tokens_max`
+        is the caller's limit on shown and hidden output, which `with_slack` extends. `shown_bytes`
+        is the size of the delivered text, reasoning and arguments, `images` the number of delivered
+        images. `reasons` is True if the answer may have hidden reasoning. `inputs` are the limits
+        for work on inputs; None for a conversation, to which servers add tokens of their own.
         """
         if inputs is not None:
             return cls(
@@ -79,11 +78,14 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 web_searches=0,
                 units=inputs.units_max,
             )
-        shown_tokens = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
-        hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
+        output = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
+        if reasons:
+            output += (attempt.target.output_tokens_max or attempt.context_tokens) * choices
+        if output_tokens_max is not None:
+            output = min(output, with_slack(output_tokens_max) * choices)
         return cls(
-            input_tokens=attempt.context_tokens * choices,
-            output_tokens=shown_tokens + hidden + _TOKENS_PER_IMAGE * images,
+            input_tokens=prompt_tokens_max * choices,
+            output_tokens=output + _TOKENS_PER_IMAGE * images,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             units=Units(images=max(images, _IMAGES_PER_CHOICE * choices)),
         )
@@ -115,16 +117,6 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 cut[name] = counts[name] - removed
             excess -= removed
         return cut
-
-
-def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
-    """Return the maximum number of hidden reasoning tokens in a choice."""
-    tokens_max = attempt.target.output_tokens_max or attempt.context_tokens
-    return (
-        tokens_max
-        if limit is None
-        else min(tokens_max, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
-    )
 
 
 def _cut(count: int | None, bound: int) -> int | None:

@@ -1,4 +1,5 @@
-"""Runs work on inputs at one endpoint, in batches that the provider accepts or as one stream.
+"""Runs work on inputs at one endpoint, either in batches of a size that the provider accepts or as
+one stream.
 
 An attempt with batches commits only once every batch is answered, so that a failure of any batch
 can be retried or served elsewhere. On a failure, the usage of the answered batches is reported as

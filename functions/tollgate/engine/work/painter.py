@@ -1,4 +1,6 @@
-"""Generates images for the tool `image`, with plan, retries and bill of an image request."""
+"""Generates images for the tool `image`; each is planned, retried and billed like an image
+request.
+"""
 
 import asyncio
 from decimal import Decimal
@@ -39,7 +41,7 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
     """Unix time of the request, in seconds."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the maximum cost of the work; raise GatewayError if no model may do it."""
+        """Return the maximum cost of the work; raise GatewayError if no model may do the work."""
         return self._plan(work, principal).cost_max_nano_usd
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
@@ -106,7 +108,7 @@ def _made_image(piece: bytes) -> MadeImage:
 
 
 def _fee(line: BillLine) -> Fee:
-    """Convert a line in the image model's bill to a fee of the tool, at the same cost."""
+    """Convert a line in the image model's bill to a fee of the tool with the same cost."""
     return Fee(
         item=f"image_model_{line.item}",
         quantity=line.quantity,

@@ -15,8 +15,8 @@ def render_reasoning_detail(
     """Render an entry for `reasoning_details`, with its position in the answer.
 
     The format has separate lists for reasoning, calls and server tool runs, but signers check the
-    position of reasoning. So `after` counts the text, calls and runs before the reasoning; it is
-    omitted if the reasoning came first.
+    position of reasoning. Therefore `after` counts the text, calls and runs that precede the
+    reasoning; it is omitted if nothing precedes it.
     """
     detail = write_detail(reasoning, index)
     if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:

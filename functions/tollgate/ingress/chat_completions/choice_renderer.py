@@ -37,7 +37,8 @@ _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 # The fields of a reasoning detail that are sent only in its last piece, because some clients
 # concatenate the strings of all pieces and others keep the last one.
 _AT_THE_END: Final = ("format", "signature", "data")
-# The fields of a reasoning detail that are sent once, in the first piece if known by then.
+# The fields of a reasoning detail that are sent once; in the first piece, if they are known by
+# then.
 _STATED_ONCE: Final = ("id", "model")
 
 

@@ -1,7 +1,8 @@
 """Rendering of chat completions, as a stream of frames or as one body.
 
-A stream consists of a role frame, deltas, a finish frame, a frame with the accounts, and `[DONE]`.
-In a failed stream, an error frame replaces the finish frame and the accounts.
+A stream consists of a role frame, deltas, a finish frame, a frame with usage and cost (the
+accounts), and `[DONE]`. In a failed stream, an error frame replaces the finish frame and the
+accounts.
 """
 
 from collections.abc import Sequence

@@ -62,7 +62,9 @@ def _reasoning(detail: Detail) -> Reasoning:
 
 
 def _unpacked(proof: str | None) -> Iterator[Packed | None]:
-    """Yield the data in a packed signature (None if damaged); nothing for other signatures."""
+    """Yield the data in a packed signature, or None if it is damaged; yield nothing for other
+    signatures.
+    """
     if not proof:
         return
     if is_packed(proof):

@@ -67,7 +67,7 @@ def _check(params: CompletionRequest) -> None:
     prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
         raise field_refusal(
-            "prompt", f"must need at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
+            "prompt", f"must ask for at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
 

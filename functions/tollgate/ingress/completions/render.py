@@ -73,7 +73,7 @@ class TextRenderer:
         self._choice_head = head + b',"choices":[{"index":%d,"text":' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the prompt if the answer repeats it."""
+        """Render the prompt, if the answer must repeat it."""
         self.set_head(head)
         return self._frame(self._prompt) if self._prompt else b""
 

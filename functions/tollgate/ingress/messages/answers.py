@@ -1,4 +1,6 @@
-"""Parsing of earlier answers in a Messages request; an answer with server tool runs is split."""
+"""Parsing of earlier answers in a Messages request; an answer with server tool runs is split into
+rounds.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -70,7 +72,7 @@ class AnswerRounds:
         for part in parts:
             is_call = isinstance(part, ToolCall)
             # Answers with a call of the caller's tools are not split, because the result of the
-            # call must directly follow.
+            # call must follow directly.
             if self._runs and not (is_call or self._has_call):
                 self._end()
             self._content.append(part)
@@ -178,7 +180,9 @@ def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
 
 
 def _listed(results: list[Any]) -> str:
-    """Return the titles and URLs of search results, for clients that kept nothing else."""
+    """Return the titles and URLs of search results, for clients that have kept nothing else of the
+    results.
+    """
     lines = [
         f"{entry.get('title') or ''} {entry['url']}".strip()
         for entry in results

@@ -42,8 +42,8 @@ _FIELDS: Final = {
 }
 # If the message contains these words, Claude Code compacts the conversation and goes on.
 _TOO_LONG: Final = "prompt is too long"
-# `details` by refused field. After this error, the tool runner in Anthropic's SDKs retries without
-# `thread`, and sends the whole conversation from then on.
+# `details` by refused field. When it sees these details, the tool runner in Anthropic's SDKs
+# retries without `thread`, and sends the whole conversation from then on.
 _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
     "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
 }

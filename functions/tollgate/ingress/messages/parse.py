@@ -39,7 +39,8 @@ from tollgate.ingress.validation import validate_body
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
-# Claude Code sends a session id, which keeps the session on one endpoint and its prompt cache.
+# Claude Code sends a session id, by which all requests of the session go to one endpoint and its
+# prompt cache.
 _SESSION: Final = "x-claude-code-session-id"
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}

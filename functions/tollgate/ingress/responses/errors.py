@@ -14,7 +14,8 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 
-# With these codes of OpenAI, Codex waits or stops with its own message; Codex retries other codes.
+# When Codex gets one of these codes of OpenAI, it waits, or stops with its own message; it retries
+# all other codes.
 _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CONTENT_FILTER: "invalid_prompt",
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: "context_length_exceeded",

@@ -115,7 +115,7 @@ class _Conversation:
         """Add text or reasoning; content after runs starts the next round."""
         parts = [*content]
         # Answers with a call of the caller's tools are not split, because the result of the call
-        # must directly follow.
+        # must follow directly.
         if parts and self._results and not self._has_call:
             self._end_answer()
         self._answer += parts
@@ -234,7 +234,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # Only OpenAI has the detail `original`; `high` is the highest detail that all formats have.
+    # Only OpenAI knows the detail `original`; `high` is the highest detail that all formats know.
     detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
         if part.image_url is not None:

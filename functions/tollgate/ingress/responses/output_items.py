@@ -105,7 +105,8 @@ class MessageItem(OutputItem):
         super().__init__(index, id_)
         self._pieces: list[_Piece] = []
         self._places: dict[int, tuple[int, int]] = {}
-        """The index of each part's piece, and the length of that piece before the part."""
+        """For each part, the index of its piece and the length of that piece before the part began.
+        """
 
     @override
     def takes(self, part: Part) -> bool:

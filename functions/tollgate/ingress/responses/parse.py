@@ -38,7 +38,8 @@ from tollgate.ingress.shared.fields import (
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends a session id, which keeps the session on one endpoint and its prompt cache.
+# Codex sends a session id, by which all requests of the session go to one endpoint and its prompt
+# cache.
 _SESSION: Final = "session-id"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
@@ -55,7 +56,7 @@ _HINTS: Final = {
 def parse_response_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
     """Parse a request without reading stored responses.
 
-    Raises RequestError with the field at fault, also if the request needs a stored response.
+    Raises RequestError with the field at fault, and for a request that needs a stored response.
     """
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
 
@@ -166,7 +167,7 @@ def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
         fields["text.verbosity"] = params.text.verbosity
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
-    # With an effort, all providers return summaries, so `auto` does not need a native option.
+    # If an effort is set, all providers return summaries, so `auto` does not need a native option.
     is_usual = reasoning is not None and reasoning.effort is not None and summary == "auto"
     if summary not in (None, "none") and not is_usual:
         fields["reasoning.summary"] = summary

@@ -1,4 +1,6 @@
-"""Output items for reasoning; OpenAI's reasoning is unchanged, other signers' data is packed."""
+"""Output items for reasoning; OpenAI's reasoning is left unchanged, and other signers' data is
+packed.
+"""
 
 from collections.abc import Iterator
 
@@ -123,7 +125,9 @@ class ReasoningItem(OutputItem):
             self._has_data = provenance.data is not None
 
     def _seal(self, provenance: Provenance) -> str:
-        """Return the encrypted content: unchanged from OpenAI, or another signer's data packed."""
+        """Return the encrypted content: OpenAI's unchanged content, or the packed data of another
+        signer.
+        """
         if provenance.data and provenance == Provenance(
             signer=OPENAI, id=self.id, data=provenance.data
         ):

@@ -11,7 +11,9 @@ _Json = dict[str, Any]
 
 
 def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
-    """Return the fields that the response repeats; the tools are those that the caller runs."""
+    """Return the fields that the response repeats; `tools` has only the tools that the caller
+    runs.
+    """
     text = params.text
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Self
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 from pydantic import RootModel
 from pydantic_core import ValidationError, from_json, to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id
 from tollgate.core.json_value import JsonValue
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.request import JsonObject
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.input_items import Item, ItemReference
@@ -50,6 +51,9 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
     response: bytes
     input: Sequence[JsonObject]
     output: Sequence[JsonObject]
+    owner: str | UnsetType | None = UNSET
+    """`Principal.owner` of the key that created the response; unset if an older version stored the
+    response."""
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -60,7 +64,15 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
             response=bytes(pieces.response),
             input=_read_items(pieces.input),
             output=_read_items(answer.output),
+            owner=pieces.owner,
         )
+
+    def is_reached(self, reach: OwnerScope) -> bool:
+        """Return whether a caller may continue the response.
+
+        The whole workspace continues responses of older versions until they expire.
+        """
+        return self.owner is UNSET or reach.has(self.owner)
 
     @property
     def conversation(self) -> tuple[JsonObject, ...]:
@@ -71,15 +83,19 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
 class _Pieces(Struct, frozen=True):
     response: Raw
     input: list[Raw]
+    owner: str | UnsetType | None = UNSET
 
 
 class _Answer(Struct, frozen=True):
     output: list[Raw]
 
 
-def encode_stored(response: bytes, input_: Sequence[JsonObject]) -> bytes:
-    """Encode a response as sent, with the items in its input."""
-    return b'{"response":%b,"input":%b}' % (response, to_json(input_))
+def encode_stored(
+    response: bytes, input_: Sequence[JsonObject], *, owner: str | None = None
+) -> bytes:
+    """Encode a response as sent, with the items in its input and its owner."""
+    pieces = (response, to_json(input_), to_json(owner))
+    return b'{"response":%b,"input":%b,"owner":%b}' % pieces
 
 
 def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
@@ -138,8 +154,8 @@ def take_items(
 ) -> TakenItems:
     """Return the earlier turns and the input, with references replaced by stored items.
 
-    `turns` is None if stored responses are not read: for a key without storage, and when a route is
-    only explained. Raises RequestError with the field at fault.
+    `turns` is None if stored responses are not read, that is, for a key without storage and when a
+    route is only explained. Raises RequestError with the field at fault.
     """
     if turns is None and params.previous_response_id is not None:
         raise _not_stored(PREVIOUS)

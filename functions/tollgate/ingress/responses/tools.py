@@ -33,7 +33,7 @@ from tollgate.ingress.shared.server_tool_options import (
 )
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
-# OpenAI's limit, which compatible servers have, too.
+# This is OpenAI's limit, which compatible servers share.
 _NAME_LENGTH_MAX: Final = 64
 _DIGEST_LENGTH: Final = 8
 _BETWEEN: Final = "__"
@@ -74,7 +74,7 @@ def parse_tools(
     """Return the tools that the caller runs, their names, and the names of ignored fields.
 
     `declared` has each tool and the path of its type. Raises RequestError for an unsupported tool
-    without which the answer would be wrong.
+    if the answer would be wrong without it.
     """
     names = ToolNames(
         [

@@ -1,4 +1,4 @@
-"""Rendering of a reply's accounts (usage, cost, model, provider and routing) in all formats."""
+"""Rendering, for all formats, of a reply's accounts: usage, cost, model, provider and routing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class ReplyAccounts(Struct, frozen=True):
 
 
 class CompletionFrames(ABC):
-    """The base class of the renderers for chat completions and legacy completions."""
+    """The base class of the renderers of chat completions and legacy completions."""
 
     def __init__(
         self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal

@@ -21,7 +21,9 @@ _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 def parse_sampling(
     fields: SamplingFields, *, logprobs: bool | None, top_logprobs: int | None
 ) -> Sampling:
-    """Return the sampling parameters; formats name only the log probability fields differently."""
+    """Return the sampling parameters. Only the fields for log probabilities have different names in
+    different formats.
+    """
     stop = fields.stop or ()
     params = {
         name: value

@@ -27,7 +27,7 @@ WORDS: Final[dict[MediaKind, str]] = {
 
 
 def parse_cache_mark(mark: CacheControl | None) -> CacheMark | None:
-    """Return the mark up to which the caller wants the prompt cached."""
+    """Return the mark of a part up to which the caller wants the prompt to be cached."""
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
@@ -63,7 +63,8 @@ def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
 def base64_of(data: str) -> str:
     """Return the base64 in a data URL; return any other text unchanged.
 
-    The pattern is matched only at the start, because searching megabytes of text takes minutes.
+    The pattern is matched only at the start, because a search through megabytes of text would take
+    minutes.
     """
     head = DATA_URL.match(data)
     return data[head.end() :] if head else data

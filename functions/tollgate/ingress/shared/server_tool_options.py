@@ -12,7 +12,8 @@ from tollgate.ingress.shared.wire.server_tool_fields import (
     SearchContextSize,
 )
 
-# The number of search results for OpenAI's context sizes; routing.yaml sets it for other sizes.
+# The number of search results for each of OpenAI's context sizes; for any other size, routing.yaml
+# sets the number.
 _RESULTS: Final[Mapping[SearchContextSize, int]] = {"low": 3, "high": 10}
 
 

@@ -1,4 +1,6 @@
-"""Protocols for the two halves of a provider: a codec without I/O, and a transport for the I/O."""
+"""Protocols for the two halves of a provider: a codec, which does no I/O, and a transport, which
+does the I/O.
+"""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -36,7 +38,9 @@ class NativeSearch(Struct, frozen=True, kw_only=True):
     allows_domains: bool = False
     """True if a request may limit the search to a list of domains."""
     blocks_domains: bool = False
-    """True if a request may exclude domains, instead of limiting the search to domains."""
+    """True if a request may exclude domains from the search (as an alternative to limiting the
+    search to some domains).
+    """
     beside_functions: bool = True
     """True if a request may offer both this search and functions."""
 
@@ -61,7 +65,7 @@ class Target(Struct, frozen=True, kw_only=True):
     dimensions: int | None = None
     """The default number of dimensions in the model's vectors; None for other models."""
     takes: frozenset[Need] = frozenset({"conversation"})
-    """The needs, besides a single text, that both the format and its server can satisfy."""
+    """The needs that both the format and its server can satisfy, besides a single text."""
     guardrail: Guardrail | None = None
     """The guardrail to apply; a codec without support for guardrails refuses the request."""
     project: str | None = None
@@ -159,7 +163,7 @@ class UpstreamRefused(Exception):
 
 
 class Decoder(Protocol):
-    """Turns the frames of one attempt into events, and owns all state of that stream."""
+    """Turns the frames of one attempt into events, and holds all state of that stream."""
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Yield the events of one frame; raise UpstreamError for an error or unreadable data."""
@@ -177,7 +181,7 @@ class ReadDecoder(Decoder):
 
 
 class Demultiplexer(Protocol):
-    """Splits one stream into a stream for each choice, and owns all state for the split."""
+    """Splits one stream into a stream for each choice, and holds all state for the split."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
         """Yield pairs of choice index and frame; raise UpstreamError for an unrequested choice.
@@ -207,9 +211,11 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    """Turn a request for an answer into a request for its token count; None if impossible."""
+    """Turn a request for an answer into a request that counts the prompt's tokens; None if that is
+    impossible.
+    """
     fields: tuple[str, ...]
-    """The fields of the reply that may have the count."""
+    """The fields of the reply that may contain the count."""
 
 
 _Work = TypeVar("_Work", bound=InputWork)
@@ -248,7 +254,7 @@ class ReadyRequest(Struct, frozen=True):
     open: Callable[[], Frames]
     """Send the request as `Transport.open` does; may be called once."""
     release: Callable[[], None]
-    """Return the reserved connection to the pool, in place of a call of `open`."""
+    """Return the reserved connection to the pool; this is called instead of `open`."""
 
 
 class Transport(Protocol):
@@ -261,13 +267,13 @@ class Transport(Protocol):
         """Send a request, and yield the frames of each read together.
 
         Raises UpstreamRefused for an error status, and UpstreamError for network failures and
-        missing credentials. The transport applies only the timeout `connect_s`, and the engine the
-        others. Leaving the context closes the connection.
+        missing credentials. The transport applies only the timeout `connect_s`; the engine applies
+        the others. Leaving the context closes the connection.
         """
 
 
 # The header for a row's key: `authorization` as a bearer token, or a header with this name. With
-# `google` the key is an account's, for which Google issues access tokens.
+# `google`, the key belongs to an account for which Google issues access tokens.
 Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
 
 

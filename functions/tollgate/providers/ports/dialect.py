@@ -57,8 +57,8 @@ class ClaudeDialect(DialectSection):
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
-        description="How a request turns thinking off: without the field `thinking` (`absent`), "
-        "with this type of `thinking`, or not at all (`never`).",
+        description="How a request turns thinking off: by leaving out the field `thinking` "
+        "(`absent`), by this type of `thinking`, or not at all (`never`).",
     )
     forced_calls_while_thinking: bool = Field(
         default=False, description="Whether a tool call may be forced while the model thinks."
@@ -136,7 +136,7 @@ class Dialect(WorkDialects):
     )
     reasoning_field: _ReasoningField | None = Field(
         default=None,
-        description="Where assistant messages have earlier reasoning: in the field with this "
+        description="The place of earlier reasoning in assistant messages: in the field with this "
         "name, in `<think>` tags in the text, or in Mistral's content lists.",
     )
     reasoning: _Reasoning | None = Field(

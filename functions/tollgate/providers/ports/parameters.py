@@ -43,7 +43,7 @@ else:
     Parameter = Literal[PARAMETERS]
 
 _NO_SAMPLING: Final = Sampling()
-# Values that are the default of every provider, so that leaving them out changes nothing.
+# Values that are the default at every provider, so leaving them out changes nothing.
 _WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
     "logprobs": False,
     "parallel_tool_calls": True,
@@ -56,7 +56,7 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
     values: dict[str, JsonValue] = {}
     if request.sampling != _NO_SAMPLING:
         for name, value in asdict(request.sampling).items():
-            # 0 and False count as set; None and empty lists and mappings do not.
+            # 0 and False count as set, while None, empty lists and empty mappings do not.
             if value or value == 0:
                 values[name] = list(value) if isinstance(value, tuple) else value
     for name in _OF_THE_REQUEST:

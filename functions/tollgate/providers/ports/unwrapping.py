@@ -1,4 +1,4 @@
-"""Encodes requests with emulation, and undoes the emulation in their answers.
+"""Encodes requests that need emulation, and undoes the emulation in their answers.
 
 `shared/emulation.py` makes the emulated requests.
 """
@@ -99,15 +99,16 @@ class _Stage(Protocol):
 class _ToolUnwrapping:
     """Replaces the call of OUTPUT_TOOL by a text.
 
-    No text may precede the JSON in the call, so other text is withheld while a call may still come.
-    Without a call, the withheld text is emitted at the end.
+    The caller must get no text before the JSON in the call, so other text is withheld while a call
+    may still come. Without a call, the withheld text is emitted at the end.
     """
 
     def __init__(self) -> None:
         self._parts = 0
         self._calls = False
         self._answer: int | None = None
-        # The index for the caller of each emitted part, by its index in the emulated answer.
+        # The index that the caller sees for each emitted part, by the part's index in the emulated
+        # answer.
         self._places: dict[int, int] = {}
         self._withheld: dict[int, list[str]] = {}
 
@@ -180,7 +181,8 @@ class _ChoiceUnwrapping:
             case PartDelta(index=index, text=text) if index in self._texts:
                 self._texts[index].append(text)
             case PartNote(index=index) if index in self._texts:
-                # Citations and log probabilities of the object do not apply to the choice.
+                # Citations and log probabilities of the object are dropped, because they do not
+                # apply to the choice.
                 pass
             case PartEnd(index=index) if index in self._texts:
                 yield PartDelta(index=index, text=_choice("".join(self._texts[index])))

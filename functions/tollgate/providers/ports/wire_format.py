@@ -56,19 +56,22 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     transports: tuple[TransportName, ...]
     """The transports that can carry the format; the first is the default."""
     parameters: frozenset[str]
-    """The optional parameters for which the format has a field; a server may refuse some."""
+    """The optional parameters for which the format has a field; a server may refuse some of them.
+    """
     signer: str | None = None
     """The signer of the reasoning in answers, unless the dialect states another."""
     other_signers: frozenset[str] = frozenset()
     """Other signers whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
-    """The unsigned reasoning that can be sent back: none, or reasoning by the format's signer."""
+    """The unsigned reasoning that can be sent back: either none, or the reasoning of the format's
+    signer.
+    """
     call_signers: frozenset[str] = frozenset()
     """The signers whose signed tool calls can be sent back."""
     takes_images_back: bool = False
     """True if assistant turns can contain the images of earlier answers."""
     carries: frozenset[Need] = frozenset({"conversation"})
-    """The needs that the format can express besides a single text; servers may satisfy fewer."""
+    """The needs that the format can express, besides a single text; a server may satisfy fewer."""
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
     """Codecs for other kinds of work with whole results."""
     stream_codecs: Mapping[WorkKind, DottedName[StreamedWorkCodec[Any]]] = field(

@@ -1,6 +1,6 @@
 """The sections of a dialect for work other than chat, one section for each kind of work.
 
-A new kind of work with different servers needs a class and a field of `WorkDialects` here.
+A new kind of work whose servers differ needs a class here, and a field of `WorkDialects`.
 """
 
 from typing import Annotated, Literal, TypeVar, get_args
@@ -39,7 +39,7 @@ class InputTypeNames(DialectSection):
     clustering: _InputTypeName = Field(default=None, description="The name for inputs to cluster.")
 
     def name_of(self, use: InputType) -> str | None:
-        """Return the server's name for a use, None if the server has no name for it."""
+        """Return the server's name for a use; None if the server has no name for it."""
         name: str | None = getattr(self, use)
         return name
 
@@ -52,7 +52,8 @@ class EmbeddingsDialect(DialectSection):
     """The differences between a server and OpenAI's embeddings."""
 
     family: EmbeddingFamily = Field(
-        default="titan", description="The model family, for its bodies in the format bedrock."
+        default="titan",
+        description="The model family, which determines the bodies in the format bedrock.",
     )
     path: RequestPath = None
     inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
@@ -176,9 +177,9 @@ class SpeechDialect(DialectSection):
     )
     usage: Literal["characters", "events", "none"] = Field(
         default="characters",
-        description="The source of the usage. With `characters` the gateway counts the text, with "
-        "`events` the gateway reads tokens from the stream's events (OpenAI's, with "
-        "`stream_format: sse`), with `none` the gateway estimates tokens.",
+        description="The source of the usage. With `characters` the gateway counts the text, "
+        "with `events` it reads tokens from the stream's events (OpenAI's, with "
+        "`stream_format: sse`), and with `none` it estimates tokens.",
     )
 
 

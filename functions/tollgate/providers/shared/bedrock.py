@@ -46,7 +46,8 @@ _STATUS: Final = {
     "validationexception": 400,
 }
 
-# Error codes for exception classes whose status, often 400, does not tell the kind of error.
+# Error codes for exception classes whose status (often 400) does not show what kind of error
+# occurred.
 _CODE: Final = {
     "expiredtokenexception": "invalid_api_key",
     "incompletesignatureexception": "invalid_api_key",
@@ -64,7 +65,9 @@ def aws_class(name: str) -> str:
 
 
 def code_of(class_: str) -> str:
-    """Return the error code for a class, from which `refusals` decides who is at fault."""
+    """Return the error code for an exception class; `refusals` decides by this code who is at
+    fault.
+    """
     return _CODE.get(class_, class_)
 
 

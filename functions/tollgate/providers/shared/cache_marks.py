@@ -1,4 +1,6 @@
-"""Finds and limits the cache marks in a request; a provider caches the prompt up to each mark."""
+"""Finds the cache marks in a request and limits their number; a provider caches the prompt up to
+each mark.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -14,8 +16,8 @@ _Marked = TypeVar("_Marked", bound=Tool | Text | Image | Document | ToolCall)
 def keep_last_marks(request: GenerationRequest, marks_max: int) -> tuple[GenerationRequest, bool]:
     """Return the request with at most `most` cache marks, and whether it had more.
 
-    The last marks stay, because the prompt up to a later mark includes all earlier prefixes. Tools
-    precede messages.
+    The last marks are kept, because the prompt up to a later mark includes all earlier prefixes.
+    Tools count as earlier than messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - marks_max
     if excess <= 0:
@@ -27,7 +29,7 @@ def keep_last_marks(request: GenerationRequest, marks_max: int) -> tuple[Generat
 
 
 def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    """Yield the cache mark of each tool and part that can have a mark, None without a mark."""
+    """Yield the cache mark of each tool and part that can have one; None if it has none."""
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:

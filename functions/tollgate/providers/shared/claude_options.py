@@ -43,7 +43,7 @@ def taken_options(native: NativeOptions | None, betas: tuple[str, ...] | None) -
     """Return the native options that a host accepts.
 
     `betas` has the prefixes of the beta features that the host accepts; None if the host accepts
-    all. With a list, a field is sent only together with its feature.
+    all. If `betas` is a list, a field is sent only together with its feature.
     """
     if native is None or native.wire_format != _NOTHING.wire_format:
         return _NOTHING

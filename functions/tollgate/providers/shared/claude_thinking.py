@@ -30,7 +30,8 @@ def turn_thinking_off(
 ) -> ClaudeThinking:
     """Return the settings for no thinking, or for the least that the model generation allows.
 
-    `declined`: the caller wants no thinking. `must`: another part of the request excludes thinking.
+    `declined` means that the caller wants no thinking. `must` means that another part of the
+    request excludes thinking.
     """
     if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
         # Only Claude models have these settings.
@@ -50,7 +51,8 @@ def turn_thinking_off(
 def add_effort(
     plain: ClaudeThinking, options: ReasoningOptions, dialect: Dialect
 ) -> ClaudeThinking:
-    """Return `plain`, which turns thinking off, with the requested effort for the answer.
+    """Return the settings `plain`, which turn thinking off, with the requested effort for the
+    answer.
 
     Claude accepts no effort above `high` while its thinking is turned off. Generations that think
     with a token budget have no effort setting.

@@ -58,7 +58,9 @@ def count_of(reported: object) -> int | None:
 
 
 def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
-    """Return the rest of `whole` after subtracting the parts, and the parts, capped to fit."""
+    """Return what is left of `whole` after subtracting the parts, and the parts themselves, which
+    are capped so that they fit.
+    """
     rest = whole
     cut: list[int | None] = []
     for part in parts:
@@ -73,7 +75,7 @@ def sum_counts(*counts: int | None) -> int:
 
 
 def rest_of_total(total: int | None, *parts: int | None) -> int | None:
-    """Return the part of a total that is in no other count; None for an impossible number."""
+    """Return the part of a total that no other count includes; None for an impossible number."""
     if total is None:
         return None
     rest = total - sum(part or 0 for part in parts)

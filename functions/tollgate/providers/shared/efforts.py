@@ -42,7 +42,8 @@ def effort_wanted(options: ReasoningOptions) -> Effort | None:
 
 
 def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """Return the strongest known effort up to the requested effort, or else the weakest.
+    """Return the strongest known effort that does not exceed the requested effort, or else the
+    weakest known effort.
 
     `none` is returned only if `none` is requested.
     """

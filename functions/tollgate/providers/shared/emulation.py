@@ -1,4 +1,5 @@
-"""Emulates structured output, guided decoding and free-text tools for servers without them.
+"""Emulates structured output, guided decoding and free-text tools for servers that lack these
+features.
 
 An output schema becomes a tool that the model must call. `unwrapping` moves the arguments of this
 call into the content of the answer, so the caller sees no tool. Guided decoding, which only servers

@@ -9,7 +9,7 @@ from tollgate.core.server_tools import ServerTool
 
 
 def user_location(tool: ServerTool) -> dict[str, JsonValue]:
-    """Return the field with the user's location, no field for an unknown location."""
+    """Return the field with the user's location; no field if the location is unknown."""
     place = tool.location
     if place is None:
         return {}

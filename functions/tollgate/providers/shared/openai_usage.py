@@ -1,11 +1,11 @@
 """Converts the token counts of OpenAI-like servers to classes that do not overlap.
 
 `prompt_tokens` includes tokens read from and written to a cache, and `completion_tokens` includes
-reasoning. xAI reports reasoning outside the completion, and Gemini's OpenAI-compatible API only in
-the total; the numbers tell these cases apart, not the provider's name. DeepSeek, Mistral and
-Moonshot report cache hits at the top level, OpenRouter and OpenAI image tokens in the details
-(openrouter.ai/docs, CompletionTokensDetails, 2026-11-22). The number of searches is the number of
-Perplexity's queries, of xAI's sources, or of calls of OpenRouter's tools.
+reasoning. xAI reports reasoning outside the completion, and Gemini's OpenAI-compatible API includes
+it only in the total. The numbers, not the provider's name, distinguish these cases. DeepSeek,
+Mistral and Moonshot report cache hits at the top level; OpenRouter and OpenAI report image tokens
+in the details (openrouter.ai/docs, CompletionTokensDetails, 2026-11-22). The number of searches is
+the number of Perplexity's queries, of xAI's sources, or of calls of OpenRouter's tools.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_to
 
 
 def openai_usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class, None for a class that is not reported."""
+    """Return the tokens of each class; None for a class that is not reported."""
     report = Counts(raw)
     prompt_details = report.inside("prompt_tokens_details")
     details = report.inside("completion_tokens_details")
@@ -52,7 +52,7 @@ def openai_usage_of(raw: JsonValue) -> Usage:
 
 
 def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
-    """Return the number of reasoning tokens that only the total includes."""
+    """Return the number of reasoning tokens that are counted only in the total."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
     if prompt is None or completion is None:
         return 0

@@ -80,14 +80,16 @@ class Parts(Generic[_Key, _Open]):
         self.count = 0
         self.has_calls = False
         self._open: dict[_Key, _Open] = {}
-        # The dictionary's own method, which is fastest, because every event calls it.
+        # This is the dictionary's own method, because every event calls it and a wrapper would be
+        # slower.
         self.get: Callable[[_Key], _Open | None] = self._open.get
-        """Return the open part with a key, None if no part with the key is open."""
+        """Return the open part with a key; None if no part with the key is open."""
 
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
         """Store a part that begins later, if at all.
 
-        Only one text, one reasoning and one refusal may be open: an open part of the kind ends.
+        Only one text, one reasoning and one refusal may be open at a time, so an open part of the
+        same kind is ended.
         """
         kind = type(opened.part)
         if kind is not ToolCall:
@@ -121,7 +123,7 @@ class Parts(Generic[_Key, _Open]):
             yield from self.close(key)
 
     def finish_of(self, stated: Finish) -> Finish:
-        """Return the finish reason, with `tool_calls` in place of `stop` if there are calls."""
+        """Return the finish reason; if there are calls, `tool_calls` replaces `stop`."""
         return "tool_calls" if stated == "stop" and self.has_calls else stated
 
     def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:

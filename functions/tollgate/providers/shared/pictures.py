@@ -20,8 +20,8 @@ from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.refusals import malformed_error
 
-# A PNG of 3840x2160 pixels of noise has 33 MB in base64. All previews of one image together have
-# about the same size.
+# A PNG of 3840x2160 pixels of noise takes up 33 MB in base64. All previews of one image together
+# have about the same size.
 _BYTES_PER_IMAGE_MAX: Final = 48 * 1024 * 1024
 _BYTES_MAX: Final = 160 * 1024 * 1024
 _OTHER_BYTES_MAX: Final = 1024 * 1024
@@ -72,7 +72,7 @@ def stated_options(work: ImageRequest) -> dict[ImageOption, JsonValue]:
 
 
 def refuse_urls(work: ImageRequest, target: Target) -> None:
-    """Raise RequestError if the caller wants URLs and the provider returns no URLs."""
+    """Raise RequestError if the caller wants URLs but the provider does not return URLs."""
     if work.delivery == "url" and not target.dialect.images.urls:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -142,7 +142,9 @@ def check_shown(source: SentMedia, provider: str) -> SentMedia:
 def encode_images(
     images: Sequence[ImagePiece], work: ImageRequest, target: Target
 ) -> tuple[bytes, ...]:
-    """Return images as checked pieces; raise UpstreamError for a wrong number or delivery."""
+    """Return images as checked pieces; raise UpstreamError if their number is wrong, or if URLs
+    were sent in place of bytes (or bytes in place of URLs).
+    """
     if not images:
         raise no_image_error(target)
     if len(images) > work.count:
@@ -179,7 +181,7 @@ def image_result(
 
 
 def no_image_error(target: Target) -> UpstreamError:
-    """Return the error for an answer without images, all withheld by a filter."""
+    """Return the error for an answer that has no images because a filter withheld all of them."""
     return UpstreamError(
         ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
     )

@@ -31,7 +31,9 @@ class Readership(Struct, frozen=True, kw_only=True):
     """True if assistant turns may contain the images that a model made."""
 
     def reads(self, provenance: Provenance) -> bool:
-        """Return whether the endpoint accepts reasoning of this signer and, if bound, model."""
+        """Return whether the endpoint accepts reasoning of this signer and (if the signer binds
+        reasoning to a model) of this model.
+        """
         if provenance.signer in BOUND_TO_MODEL and provenance.model not in (None, self.model):
             return False
         return self.signers is None or provenance.signer in self.signers
@@ -42,7 +44,8 @@ def keep_readable(
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
     """Return the request without unreadable parts, and the names of the parts left out.
 
-    An endpoint that accepts any unsigned reasoning gets other signers' text without a signature.
+    An endpoint that accepts any unsigned reasoning gets the text of other signers' reasoning
+    without the signature.
     """
     lost: set[str] = set()
     messages = tuple(

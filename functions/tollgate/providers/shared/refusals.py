@@ -1,10 +1,11 @@
-"""Turns the refusals of providers into public errors, by status first and then by code.
+"""Turns the refusals of providers into public errors, first by their status and then by their code.
 
 The operator is at fault for a key, an account, a model name or a path that the provider refuses.
 Then 401, 402 and 403 become `provider_auth`, 404 and similar statuses `provider_unavailable`, the
 next endpoint of a chain may serve, and the caller does not see the provider's message. For another
 4xx the caller is at fault. The error is `invalid_request`, with the provider's message after
-redaction of everything that may be a key, an address or a piece of the prompt.
+redaction of everything that may be a key, an address or a piece of the prompt. The engine has
+the request, and withholds whatever else repeats the prompt (`engine/withheld.py`).
 """
 
 import re
@@ -33,12 +34,12 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
-# A hint for models to which the account may lack access, because AWS has no separate code for this
-# case. Bedrock user guide, "Request access to models" (2026-11-22).
+# A hint that the account may lack access to a model, because AWS has no separate error code for
+# this case. Bedrock user guide, "Request access to models" (2026-11-22).
 _BEDROCK_ACCESS: Final = (
-    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription,"
-    " which the first use in Bedrock's playground creates, or the first-use form for Anthropic's"
-    " models; see `tollgate doctor`."
+    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription "
+    "(created by the first use in Bedrock's playground) or the first-use form for Anthropic's "
+    "models; see `tollgate doctor`."
 )
 _HINTS: Final = {
     "accessdeniedexception": _BEDROCK_ACCESS,
@@ -54,7 +55,8 @@ _FILTER_CODES: Final = frozenset(
         "content_policy_violation",
         "data_inspection_failed",
         "invalid_prompt",
-        # For OpenAI's images: https://github.com/Wei-Shaw/sub2api/pull/2399 (2026-11-22).
+        # This code is for OpenAI's images: https://github.com/Wei-Shaw/sub2api/pull/2399
+        # (2026-11-22).
         "moderation_blocked",
     }
 )
@@ -63,9 +65,9 @@ _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
 # Several providers answer an oversized prompt with status 400 and a code that says only "invalid".
 # The `_WORDING` patterns therefore match the provider's message, if status and code do not decide.
-# From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and
-# Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer together;
-# Responses; xAI; Groq.
+# The first patterns are from recorded replies of, in this order: Anthropic; Bedrock Nova; Vertex;
+# DeepSeek, OpenRouter, OpenAI and Ollama. The others are from public reports (seen 2026-11-21)
+# about Anthropic, for prompt and answer together; Responses; xAI; Groq.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
@@ -74,9 +76,9 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns for the prompt's length and the limit in these messages. Callers can shorten their
-# prompts by these numbers. In order: Anthropic and its hosts; Gemini; OpenAI and its imitators,
-# whose messages name the limit first.
+# Patterns for the prompt's length and the limit in these messages. These numbers tell callers by
+# how much to shorten their prompts. The patterns are, in order, for Anthropic and its hosts;
+# Gemini; OpenAI and its imitators, whose messages name the limit first.
 _LENGTHS: Final = (
     re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
     re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
@@ -100,7 +102,7 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
-# Patterns redact the provider's message, because the request is not available here.
+# The provider's message is redacted by patterns, because the request is not available here.
 MESSAGE_LENGTH_MAX: Final = 300
 # The length limit for the provider's message in the record, which is redacted a second time by code
 # with access to the request.
@@ -161,7 +163,7 @@ UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class ProviderRefusal(Struct, frozen=True, kw_only=True):
-    """A refusal as read by a codec, with the provider's code in lower case."""
+    """A refusal that a codec has read; the provider's code is in lower case."""
 
     provider: str
     status: int | None
@@ -173,6 +175,8 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
 def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
     """Return the public error for a refusal."""
     code, words = _meaning(refusal)
+    quoted = redact(refusal.message).rstrip(".") if code is ErrorCode.INVALID_REQUEST else ""
+    words = f"{words}: {quoted}" if quoted else words
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     error = UpstreamError(
         code,
@@ -182,6 +186,7 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
         provider_words=redact(
             ": ".join(filter(None, (refusal.code, refusal.message))), _KEPT_LENGTH_MAX
         ),
+        quoted=quoted,
     )
     if code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         error.overlength = _overlength(refusal.message[:_INPUT_LENGTH_MAX])
@@ -215,11 +220,7 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
-    redacted = redact(refusal.message).rstrip(".")
-    return (
-        ErrorCode.INVALID_REQUEST,
-        f"refused the request: {redacted}" if redacted else "refused the request",
-    )
+    return ErrorCode.INVALID_REQUEST, "refused the request"
 
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
@@ -251,7 +252,7 @@ def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -
 
 
 def _retry_delay_s(details: JsonValue) -> float | None:
-    """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds, None without one."""
+    """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds; None without one."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         seconds = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None

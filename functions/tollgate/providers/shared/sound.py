@@ -24,7 +24,7 @@ _CHANNELS: Final = 1
 
 
 def wav_header(size: int | None = None) -> bytes:
-    """Return the WAV header for this number of sample bytes, None for an unknown number."""
+    """Return the WAV header for this number of sample bytes; None for an unknown number."""
     return struct.pack(
         "<4sI4s4sIHHIIHH4sI",
         b"RIFF",
@@ -67,7 +67,9 @@ def decode_sound(base64: str, target: Target) -> bytes:
 
 
 def usage_by_characters(work: SpeechRequest, target: Target) -> Usage:
-    """Return the characters of the text; if the provider charges for them, tokens are 0."""
+    """Return the usage in characters of the text; if the provider charges for characters, the
+    tokens are 0.
+    """
     characters = len(work.text)
     if target.dialect.speech.usage == "characters":
         return Usage(uncached_input_tokens=0, output_tokens=0, characters=characters)

@@ -52,7 +52,9 @@ def arguments_object(call: ToolCall) -> JsonValue:
 
 
 def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
-    """Return the id, or an allowed id derived from it, equal for call and result."""
+    """Return the id, or else an allowed id that is derived from it; a call and its result get the
+    same id.
+    """
     if allowed.fullmatch(id_):
         return id_
     return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"

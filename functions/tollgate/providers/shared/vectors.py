@@ -42,7 +42,9 @@ def split_inputs(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRe
 
 
 def sent_dimensions(work: EmbeddingRequest, target: Target) -> int | None:
-    """Return the dimensions to send, None for the model's default, which some servers refuse."""
+    """Return the dimensions to send; None if they are the model's default, because some servers
+    refuse the field.
+    """
     return None if work.dimensions == target.dimensions else work.dimensions
 
 
@@ -57,8 +59,9 @@ def checked_vectors(
 ) -> tuple[bytes, ...]:
     """Return the vectors in the encoding that the caller wants.
 
-    Raises UpstreamError, which fails the attempt without a bill, unless each input has one vector,
-    all have the expected dimensions, and vectors to convert have 32-bit floats.
+    Raises UpstreamError, so that the attempt fails without a bill, unless each input has one
+    vector, all vectors have the expected dimensions, and all vectors that must be converted consist
+    of 32-bit floats.
     """
     if len(vectors) != work.inputs:
         raise malformed_error(
@@ -86,7 +89,9 @@ class VectorsByType(Struct, frozen=True):
 
 
 def cohere_fields(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the body of a request without the model; too long inputs fail instead of being cut."""
+    """Return the body of a request, without the model; it makes the server refuse inputs that are
+    too long instead of cutting them.
+    """
     use = work.input_type
     fields: dict[str, JsonValue] = {
         "texts": list(work.texts),

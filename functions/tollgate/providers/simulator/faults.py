@@ -31,9 +31,9 @@ class Faults:
         self._failed_once: OrderedDict[str, None] = OrderedDict()
 
     async def fail_at_once(self, fault: str, digest: str) -> None:
-        """Raise the refusal that `fault` names, or never return for a timeout.
+        """Raise the refusal that `fault` names; for a timeout, never return.
 
-        `digest` identifies the body of the request, as `500-once` fails each body only once.
+        `digest` identifies the body of the request, because `500-once` fails each body only once.
         """
         if fault in _REFUSALS:
             raise simulated_refusal(*_REFUSALS[fault])

@@ -21,7 +21,8 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
 _CALLS_MAX: Final = 2
 # The depth limit for values, because a schema may refer to itself.
 _DEPTH_MAX: Final = 16
-# Without a limit, schemas that refer to one another have exponentially many values.
+# The limit on values; without it, schemas that refer to one another would have exponentially many
+# values.
 _FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
@@ -147,8 +148,8 @@ def _spoken(request: SimulatedRequest) -> str:
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
     """Return the tools to call: the tool that `tool_choice` names, or else the first two.
 
-    After a tool result, return the last tool if a call is required, else none. The gateway puts the
-    tool that emulates a JSON schema after the caller's tools.
+    After a tool result, return the last tool if a call is required, and otherwise no tool. The
+    gateway puts the tool that emulates a JSON schema after the caller's tools.
     """
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if request.tool_choice == "auto" and (answered or not calls_unforced):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wav_header
 
 _SECONDS_PER_CHARACTER: Final = 0.06
-# A tenth of a second.
+# The length of a chunk is a tenth of a second.
 _SAMPLES_PER_CHUNK: Final = SAMPLES_PER_SECOND // 10
 # The tone has 400 periods per second, and each chunk has whole periods, so all chunks are equal.
 _SAMPLES_PER_PERIOD: Final = 60
@@ -49,7 +49,9 @@ def _whole(number: float) -> int:
 
 
 def _chunks(repeated: bytes, size: int, header: bytes = b"") -> Iterator[bytes]:
-    """Yield `header` and `size` bytes, in chunks that are each `repeated`, cut at the end."""
+    """Yield `header` and then `size` bytes, in chunks that are equal to `repeated`; the last chunk
+    is cut to fit.
+    """
     for start in range(0, size, len(repeated)):
         yield header + repeated[: size - start]
         header = b""

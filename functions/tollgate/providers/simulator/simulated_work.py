@@ -22,7 +22,7 @@ class SimulatedWork(Struct, frozen=True, kw_only=True):
     models: frozenset[str]
     """The upstream models for the kind of work."""
     answer: Callable[[WireRequest, bytes], Iterator[bytes]]
-    """Return the pieces of the answer to a request, given with its JSON body.
+    """Return the pieces of the answer to a request and its JSON body.
 
     Raises ValidationError for an unreadable body, and UpstreamRefused for a simulated refusal.
     """

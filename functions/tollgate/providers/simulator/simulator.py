@@ -1,10 +1,10 @@
 """A simulated provider, which answers chat and legacy completions by fixed rules.
 
-The upstream model names the rule for a generation. `echo` repeats the last user text up to a stop
-sequence, inside an object if JSON is requested, and calls a tool only if the request forces a call.
-`tools` calls the first tools of the request, `slow` echoes with pauses, and `read` is like `echo`.
-`SIMULATED_WORK` has the models for other kinds of work. A suffix of the model names a fault to
-simulate (`simulator.faults`). The simulator must never replace a real provider.
+The name of the upstream model selects the rule for a generation. `echo` repeats the last user text
+up to a stop sequence, inside an object if JSON is requested, and calls a tool only if the request
+forces a call. `tools` calls the first tools of the request, `slow` echoes with pauses, and `read`
+is like `echo`. `SIMULATED_WORK` has the models for other kinds of work. A suffix of the model names
+a fault to simulate (`simulator.faults`). The simulator must never replace a real provider.
 """
 
 import hashlib

@@ -26,7 +26,9 @@ class Authorization(Protocol):
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """Return a row's secret, None if the row names none; raise MissingCredentials if unset."""
+    """Return a row's secret; None if the row names no secret. Raise MissingCredentials if the
+    secret is not set.
+    """
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -85,9 +87,11 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     pool: HttpPool
     secrets: SecretStore
     credentials: Callable[[], Credentials | None]
-    """Returns the gateway's AWS credentials, None without any."""
+    """A function that returns the gateway's AWS credentials; None if there are none."""
     aws_region: str
     """The region of the gateway's AWS identity."""
     google_file: Path | None
-    """The file with the environment's Google credentials, which may not exist; None if not set."""
+    """The file with the environment's Google credentials, which may not exist; None if the
+    environment names no file.
+    """
     clock: Clock

@@ -1,7 +1,8 @@
-"""Makes google-auth credentials from the JSON files of Google Cloud.
+"""Creates credentials for google-auth from the JSON files of Google Cloud.
 
 google-auth's general loader imports `requests` for federated credentials, and the deployed
-functions lack this package. The loader for each kind works with the HTTP transport of the caller.
+functions lack this package. A separate loader for each kind of credentials works with the HTTP
+transport of the caller.
 """
 
 import re
@@ -33,7 +34,7 @@ Info = Mapping[str, Any]
 
 
 class UnusableCredentials(ValueError):
-    """The credentials are of an unsupported kind, which the message names."""
+    """Raised for credentials of an unsupported kind, which the message names."""
 
 
 class AwsRole:
@@ -84,8 +85,8 @@ def _check_federation(info: Info) -> None:
     """
     if info.get("subject_token_type") != _AWS_TOKEN:
         raise UnusableCredentials(
-            "a secret may federate only from AWS; put a source that is a file or a URL into the"
-            " file that GOOGLE_APPLICATION_CREDENTIALS names"
+            "a secret may federate only from AWS; for a source that is a file or a URL, use the "
+            "file that GOOGLE_APPLICATION_CREDENTIALS names"
         )
     for field, service in _SERVICES.items():
         url = urlsplit(str(info.get(field, "")))

@@ -1,7 +1,7 @@
 """Access tokens of Google Cloud.
 
-google-auth is imported with the first token, so other deployments do not spend the time. Its calls
-block, so they run in a thread.
+google-auth is imported with the first token, so deployments without Google Cloud do not spend the
+time. Its calls block, so they run in a thread.
 """
 
 import asyncio

@@ -17,8 +17,8 @@ from tollgate.providers.ports.base import FormPart, UpstreamRefused
 
 # Each stream needs a connection, and `tollgate serve` may have thousands of open streams.
 CONNECTIONS_MAX: Final = 4000
-# uvicorn, Node and Apache close a connection after 5 s of idle time, and a call that is sent at
-# that time is lost.
+# uvicorn, Node and Apache close a connection that has been idle for 5 s, and a call that is sent at
+# that moment is lost.
 _KEPT_S: Final = 4.0
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
 
@@ -65,9 +65,9 @@ class HttpPool:
         """Send a call and yield its reply, whose body is still unread.
 
         The call is sent only once, because a provider may bill a call that it has read. Raises
-        UpstreamRefused for every status except 200, even for redirects, which would send the key
-        elsewhere, and UpstreamError for network failures. Leaving the context before the end of the
-        body closes the connection.
+        UpstreamError for network failures, and UpstreamRefused for every status except 200. That
+        includes redirects, because following one would send the key elsewhere. Leaving the context
+        before the end of the body closes the connection.
         """
         call, reserved = (
             (ready, None) if isinstance(ready, HttpCall) else (ready.call, ready.reserved)
@@ -136,7 +136,8 @@ def network_error(provider: str, failure: HttpError) -> UpstreamError:
 def encode_form(parts: Iterable[FormPart]) -> tuple[str, Sequence[bytes]]:
     """Return a form's media type with its boundary, and the parts of its body.
 
-    The parts stay separate, so a recording is sent without a copy. Browsers escape names likewise:
+    The parts stay separate, so a recording is sent without being copied. Names are escaped as
+    browsers escape them:
     https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data.
     """
     boundary = new_boundary()

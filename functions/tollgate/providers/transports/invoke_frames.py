@@ -1,4 +1,4 @@
-"""Decodes answers of Bedrock's InvokeModel, whose messages contain the model's own events.
+"""Decodes answers of Bedrock's InvokeModel; each message contains one of the model's own events.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (seen
 2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides the length.

@@ -1,8 +1,8 @@
 """The decoder of server-sent events, for chunks that may split events anywhere.
 
 Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (seen
-2026-11-21). One difference: the last event may lack its blank line, because some servers omit it.
-The codec decides whether the event is complete.
+2026-11-21). There is one difference: the last event may lack its blank line, because some servers
+omit that line. The codec decides whether the event is complete.
 """
 
 from collections.abc import Iterable, Iterator

@@ -22,7 +22,9 @@ class CompiledCatalog(Struct, frozen=True):
 def compile_catalog(
     path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
 ) -> CompiledCatalog:
-    """Check and compile a file, with `dev` also its development files; raise InvalidRouting."""
+    """Check and compile a file (and its development files if `dev` is set); raise InvalidRouting if
+    it has errors.
+    """
     return compile_routing(load(path, dev=dev, variables=variables))
 
 

@@ -103,7 +103,9 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 class _Scope(Struct, frozen=True):
-    """Files and names to which one file may refer, and those that only development has."""
+    """Files and names to which one file may refer, and files and names that exist only in
+    development.
+    """
 
     visible: Sequence[LoadedFile]
     included: Sequence[LoadedFile]
@@ -166,7 +168,9 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Yield the problems of aliases: undefined names, circles, and past sunsets."""
+        """Yield the problems of aliases: undefined names, circles, and sunset dates that have
+        passed.
+        """
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)

@@ -31,7 +31,7 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# Keys whose values may be credentials, in any section, known to the schema or not.
+# Keys whose values may be credentials, in any section, even in one that the schema does not know.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
@@ -85,7 +85,7 @@ class YamlDocument(Struct):
 
     @property
     def unreadable(self) -> bool:
-        """True if the file is not valid YAML, so that its content is incomplete."""
+        """True if the file is not valid YAML, in which case its content is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:
@@ -138,7 +138,9 @@ class YamlDocument(Struct):
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
-        """Return True if a node was visited before, which happens only for an alias (`*name`)."""
+        """Return True if a node was visited before; this happens only if an alias (`*name`) refers
+        to it.
+        """
         is_repeated = id(node) in self._composed
         self._composed.add(id(node))
         return is_repeated
@@ -171,7 +173,7 @@ class YamlDocument(Struct):
 
 
 def read_document(path: Path, file: str) -> YamlDocument:
-    """Read a YAML file, called `file` in problems, which are added to the document."""
+    """Read a YAML file and add its problems to the document; `file` is its name in the problems."""
     document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:

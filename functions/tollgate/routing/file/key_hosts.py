@@ -27,7 +27,9 @@ class KeyHost(Struct, frozen=True, order=True):
 
     @property
     def pin(self) -> str:
-        """Pair as a template pins it, without spaces so that YAML writers do not wrap it."""
+        """The pair in the form in which a template pins it. It has no spaces, so YAML writers do
+        not wrap it.
+        """
         return f"{self.secret}>{self.host}"
 
 
@@ -46,7 +48,7 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
 
 
 def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
-    """Yield the pairs of a section; none for AWS hosts, which need no address."""
+    """Yield the pairs of a section. AWS hosts have no pairs, because they need no address."""
     if row.address is None or not row.sends_credentials:
         return
     host = _origin(row.address)

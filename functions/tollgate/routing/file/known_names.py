@@ -10,13 +10,13 @@ from msgspec import Struct
 from tollgate.routing.file.document import YamlDocument
 from tollgate.routing.schema import IncludedFile
 
-# Suggestions are limited, because comparing a name with 20,000 names takes a second, and one
-# removed model may break that many aliases.
+# The number of suggestions is limited, because comparing a name with 20,000 names takes a second,
+# and the removal of one model may break that many aliases.
 _SUGGESTIONS_MAX: Final = 20
 
 
 class LoadedFile(Struct, frozen=True):
-    """Routing file: its document, and its entries without errors."""
+    """Routing file: its document, and those of its entries that have no errors."""
 
     document: YamlDocument
     content: IncludedFile
@@ -54,8 +54,8 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Circles of aliases, by alphabetically first name; each list begins and ends with that
-        name.
+        """Circles of aliases, each under its alphabetically first name; each list begins and ends
+        with that name.
         """
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
@@ -63,7 +63,7 @@ class KnownNames:
 
 
 def find_circles(aliases: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return each circle by its alphabetically first name."""
+    """Return the circles, each under its alphabetically first name."""
     circles: dict[str, list[str]] = {}
     # Start of the walk that first reached each alias; no alias is followed twice.
     walk_of: dict[str, str] = {}

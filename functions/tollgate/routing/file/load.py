@@ -24,13 +24,13 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
     problems: tuple[Problem, ...]
     routing: Routing | None
-    """Routing of all files; None if there are errors, except errors that `dev` allows."""
+    """Routing of all files; None if there are errors other than those that `dev` allows."""
     production: Routing | None
     """Routing without the files for development; None if there is any error."""
     files: tuple[Path, ...]
     """Files that were read."""
     globs: tuple[str, ...] = ()
-    """Globs in the main file's `include`, without those outside the repository."""
+    """Globs in the main file's `include`, except globs that lead outside the repository."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:

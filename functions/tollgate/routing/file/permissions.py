@@ -42,7 +42,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
-    """Actions that IAM cannot limit to a resource."""
+    """Actions that IAM cannot limit to particular resources."""
     key_hosts: tuple[str, ...] = ()
     """Pinned pairs of a secret and a host, which no IAM policy enforces."""
 
@@ -89,7 +89,7 @@ def _is_judged_by_guardrail(model: ModelSection) -> bool:
 
 
 def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
-    """Yield the ARNs of chat models (`streams`), or of models of other kinds."""
+    """Yield the ARNs of chat models (if `streams` is set), or of models of other kinds."""
     for model in routing.models.values():
         if (model.kind == "chat") != streams or _is_judged_by_guardrail(model):
             continue
@@ -149,7 +149,7 @@ def _guardrails(routing: Routing) -> Iterator[str]:
 def _guardrail_arns(
     routing: Routing, model: ModelSection, of_route: GuardrailSection | None
 ) -> Iterator[str]:
-    """Yield the guardrail ARN for each endpoint of a model; plain ids become ARNs.
+    """Yield the guardrail ARN for each endpoint of a model; an id that is not an ARN becomes one.
 
     Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` applies to a guardrail's ARN.
     """

@@ -32,7 +32,9 @@ def check_route_policy(
     models: Mapping[str, PlacedModel],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem for each model in a chain with another data policy than the first one."""
+    """Yield a problem for each model in a chain whose data policy differs from the first
+    model's.
+    """
     for where, steps in place_chains(route, ("routes", name)):
         tried = [
             ((*where, index, slug) if len(step) > 1 else (*where, index), slug)

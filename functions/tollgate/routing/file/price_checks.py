@@ -1,4 +1,4 @@
-"""Find prices with a wrong order of magnitude, expensive cache reads, and old prices."""
+"""Find prices of the wrong order of magnitude, expensive cache reads, and outdated prices."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -15,13 +15,14 @@ _PER_MILLION_TOKENS: Final = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h", "audio_input"),
     *("audio_output", "cache_read_audio", "image_input", "image_output", "characters"),
 )
-# Below this, a price is per token: the lowest real price per million tokens is about 0.01 dollars,
-# while the highest price per token is 500 dollars per million.
+# A price below this is taken to be per token: the lowest real price per million tokens is about
+# 0.01 dollars, while the highest real price of a single token is 0.0005 dollars (500 per million).
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
-# From this, a price is per thousand: the most expensive single search, run or page costs a few
-# cents.
+# A price from this value up is taken to be per thousand: the most expensive single search, run or
+# page costs a few cents.
 _PER_THOUSAND_FROM: Final = Decimal(1)
-# Below this, a price is per unit: the cheapest policy costs 0.10 dollars per thousand units.
+# A price below this is taken to be per unit: the cheapest policy costs 0.10 dollars per thousand
+# units.
 _PER_UNIT_BELOW: Final = Decimal("0.005")
 
 

@@ -19,7 +19,8 @@ _SECRET_LOOKING: Final = re.compile(
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
 _SHOWN_CHARACTERS: Final = 4
 _HIDDEN_WHOLE_BELOW: Final = 16
-# Literal key, variable that is not for provider keys, forbidden host, and new host for a key.
+# The codes for a key written into the file, a variable that is not for provider keys, a forbidden
+# host, and a new host for a key.
 _SECURITY_CODES: Final = frozenset({"R040", "R044", "R045", "R046"})
 
 

@@ -180,13 +180,13 @@ def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, 
 
 
 def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
-    """Return the highest possible rate on a day; without a day, ignore dated rates."""
+    """Return the highest possible rate on a day; if no day is passed, ignore dated rates."""
     rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
     for override in endpoint.overrides:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        # An override without other conditions than days always replaces the rate.
+        # An override whose only conditions are days always replaces the rate.
         conditions = override.when.model_dump(exclude_none=True)
         certain = conditions.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]

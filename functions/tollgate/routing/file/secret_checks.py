@@ -100,7 +100,9 @@ def check_pins(
 def _plain_text(
     document: YamlDocument, where: Where, row: KeyedRow, host: str
 ) -> Iterator[Problem]:
-    """Yield a problem for a key over http, unless the host is private and declared as such."""
+    """Yield a problem for a key that is sent over http, unless the host is private and declared as
+    private.
+    """
     if not row.private:
         message = f"a key would reach {host} in plain text"
         hint = "write https, or private: true for your own network"

@@ -56,10 +56,10 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
 
 
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
-    """Return the content as an instance of `schema`, and its problems.
+    """Return the content as an instance of `schema`, and the problems of the content.
 
     Entries with problems are left out, so that the others can be checked further. The instance is
-    None if the rest is not valid, either.
+    None if the remaining content is not valid either.
     """
     content = document.content
     if document.unreadable:

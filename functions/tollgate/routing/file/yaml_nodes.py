@@ -30,7 +30,7 @@ class NotYaml(Exception):
 
 
 def compose_yaml(source: str) -> yaml.Node | None:
-    """Return the root node of a text, None for an empty text; raise NotYaml for invalid YAML.
+    """Return the root node of a text; None for an empty text; raise NotYaml for invalid YAML.
 
     libyaml, if installed, takes a tenth of the time. A text that libyaml refuses is parsed again by
     PyYAML, so that error messages are the same on every machine.

@@ -23,7 +23,8 @@ from tollgate.routing.schema import (
 if TYPE_CHECKING:
     from tollgate.routing.plugin_sections import PdfSection
 
-# Only the beginning of a longer name is compared, so that callers cannot waste CPU time.
+# Only this many characters of a name are compared, so that callers cannot waste CPU time with long
+# names.
 _COMPARED_CHARACTERS_MAX: Final = 128
 _EMPTY: Final = Raw(b"{}")
 _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
@@ -48,7 +49,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; raise ValueError if its version is not supported."""
         catalog = cls.from_build(compiled)
-        # All parts are read now, so that an invalid part does not fail later at a request.
+        # All parts are read now, so that an invalid part fails here and not during a request.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
         return catalog
 
@@ -80,7 +81,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Return the model or route to which a name leads; return any other name unchanged."""
+        """Return the model or route that an alias stands for; return any other name unchanged."""
         # A chain of aliases is at most as long as the number of aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)

@@ -39,7 +39,9 @@ def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -
 def page_fees(
     section: PdfSection, *, text: int, pictured: int, recognized: int = 0
 ) -> tuple[Fee, ...]:
-    """Return the fees for pages sent as text, pages sent with an image, and pages of OCR."""
+    """Return the fees for pages sent as text, for pages sent with an image, and for pages read by
+    OCR.
+    """
     rates: tuple[tuple[str, int, Decimal], ...] = (
         (PAGE_ITEM, text, section.price.text),
         (PAGE_ITEM, pictured, section.price.images),

@@ -68,7 +68,7 @@ class Check(IntEnum):
 
 
 class AllowedModels(Struct, frozen=True):
-    """Globs of the models that a key and the levels above it allow."""
+    """Globs of the models that a key, and the levels above the key, allow."""
 
     by_key: tuple[str, ...] | None = None
     """Globs of the key; None allows every model."""
@@ -105,7 +105,7 @@ class Cause(Enum):
         self.words = words
 
 
-# Subject of the error, whose allowed models an administrator can change.
+# Subject of the error message: an administrator can change the models that this subject allows.
 _WHO_MAY_NOT: Final = {
     Cause.KEY_MODELS: "This key",
     Cause.LEVEL_MODELS: "The member or team of this key",
@@ -191,7 +191,7 @@ def find_forbidden(
 
 
 def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
-    """Return a key's tier; raise AccessError if only other tiers are defined."""
+    """Return a key's tier; raise AccessError if tiers are defined, but not this one."""
     if name is None:
         return None
     tier = catalog.key_tiers.get(name)

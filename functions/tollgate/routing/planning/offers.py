@@ -26,7 +26,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
-# One bit fewer than a float's mantissa of 53, so that (2**52 - 0.5) / 2**52 is below one.
+# One bit fewer than the 53 of a float's mantissa, so that (2**52 - 0.5) / 2**52 is below one.
 _BITS: Final = 52
 
 
@@ -190,7 +190,9 @@ def _met_needs(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
 
 
 class SkippedRule(Struct, frozen=True):
-    """Rule that does not apply: number from 1, and the first failed condition in words."""
+    """Rule that does not apply: its number, counted from 1, and its first failed condition in
+    words.
+    """
 
     number: int
     reason: str
@@ -230,7 +232,8 @@ def _failed_condition(condition: ConditionSection, request: PlanningRequest) -> 
 
 
 def score(scope: str, key_hash: str, name: str, weight: int) -> float:
-    """Return a name's score in a draw, at least 0; the probability to win is the weight's share.
+    """Return a name's score in a draw, at least 0. The chance of the highest score is the weight's
+    share of all weights.
 
     This is rendezvous hashing: all machines get the same result, and a changed weight moves only
     requests of that name's share (Thaler and Ravishankar 1998; with weights as -w/ln(u):

@@ -25,6 +25,7 @@ from tollgate.routing.planning.exclusions import (
     shorten,
 )
 from tollgate.routing.planning.offers import Chain, Chains, Offer, SkippedRule, rank, select_rule
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
@@ -112,7 +113,9 @@ class Planner:
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route to which a requested name leads; None if it does not lead to a route."""
+        """Return the route that a requested name stands for; None if the name does not stand for a
+        route.
+        """
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
@@ -188,15 +191,13 @@ class Planner:
 
     def _tokens_max(self, usable: Sequence[Candidate], request: PlanningRequest) -> int:
         """Return the tokens that count toward limits: all prompts and their longest outputs."""
-        held = self._held_output_tokens(request.output_tokens_max)
+        limit = request.output_tokens_max
+        held = self.catalog.defaults.hold_output_tokens if limit is None else limit
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in usable)
         # Most requests with server tools run one tool, after which the model reads the prompt
         # again.
         reads = 2 if request.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
-
-    def _held_output_tokens(self, limit: int | None) -> int:
-        return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = _without_prefix(name)
@@ -270,7 +271,8 @@ class Planner:
     def _cost_max_nano_usd(self, offer: Offer, request: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
-        held = self._held_output_tokens(request.output_tokens_max)
+        limit = request.output_tokens_max
+        held = self.catalog.defaults.hold_output_tokens if limit is None else with_slack(limit)
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (request.inputs or 1)
         fees = self._fee_max_nano_usd(attempt, request)
@@ -293,7 +295,9 @@ class Planner:
 def _rank_models(
     name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield a rule's models in drawn order; successors replace retired models after the draw."""
+    """Yield a rule's models in the order of the draw; successors replace retired models after the
+    draw.
+    """
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             slug = chain.model_at(next(iter(step)), now_s)
@@ -318,7 +322,9 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers as drawn; without weights, in the order of the file."""
+    """Return a model's offers in the order of the draw; offers without weights keep the order of
+    the file.
+    """
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
@@ -337,7 +343,8 @@ def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> lis
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
-        # In reverse, so that the first position is used for a provider that is listed twice.
+        # The list is read in reverse, so that the first position counts for a provider that is
+        # listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)

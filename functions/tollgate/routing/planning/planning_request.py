@@ -21,7 +21,7 @@ _KEY_LENGTH: Final = 16
 
 
 def draw_key_hash(draw_key: str) -> str:
-    """Return the hash of a session's or request's id, which is the key of all its draws."""
+    """Return the hash of a session's or request's id, on which all of its draws are based."""
     return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 
@@ -51,7 +51,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     choices: int = 1
     """Number of choices for each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """Size of each prompt if there are several; other fields then have the largest size."""
+    """Size of each prompt if there are several; the other fields then describe the largest prompt.
+    """
     parameters: frozenset[str] = frozenset()
     """Parameters that every endpoint must support (`require_parameters`); otherwise empty."""
     kind: WorkKind = "chat"

@@ -81,8 +81,8 @@ class PromptSize(Struct, frozen=True, kw_only=True):
     def of_inputs(cls, work: InputWork) -> Self:
         """Measure inputs that are processed separately.
 
-        `least` is for the largest input; the other sizes are sums. A text has at most as many
-        tokens as bytes, plus some delimiters.
+        `least` applies to the largest input; the other sizes are sums over all inputs. A text has
+        at most one token per byte, plus a few delimiters.
         """
         texts, tokens = work.bytes_per_input, work.tokens_per_input
         return cls(
@@ -98,7 +98,9 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: GenerationRequest) -> Self:
-        """Measure one conversation: bounds from the size of the body, estimate from the text."""
+        """Measure one conversation: the bounds come from the size of the body, and the estimate
+        from the text.
+        """
         parts = [part for message in request.messages for part in message.content]
         sources = [part.source for part in parts if isinstance(part, Audio | Document)]
         images = sum(isinstance(part, Image | MadeImage) for part in parts)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.generation import RoundsBound
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 
@@ -27,12 +28,13 @@ def cost_max_of_rounds(
     answer_max: int,
 ) -> int:
     """Return the maximum cost of all rounds at an endpoint, with the fees of all tool runs."""
+    limit = request.output_tokens_max
     sizes = list_round_sizes(
         rounds,
         prompt=request.input_tokens_max,
         context=context,
         answer_max=answer_max,
-        answers_max=request.output_tokens_max,
+        answers_max=None if limit is None else with_slack(limit),
         searches_at_once=attempt.target.native_search is not None
         and rounds.provider_searches_max > 0,
     )
@@ -60,9 +62,10 @@ def list_round_sizes(
     """Yield the maximum prompt and output of each round.
 
     A prompt contains the replies and results of all earlier rounds, up to the model's context.
-    `answer_max` limits each reply, `answers_max` all replies together. With `answers_max`, all
-    output counts in the last round, whose prompt and rate may be the highest. With
-    `searches_at_once`, the first prompt may also contain results, because the provider searches.
+    `answer_max` limits each reply, and `answers_max` limits all replies together. With
+    `answers_max`, all output is counted in the last round, whose prompt and rate may be the
+    highest. With `searches_at_once`, the first prompt may also contain results, because the
+    provider searches.
     """
     replies_max = rounds.rounds_max * answer_max
     total = replies_max if answers_max is None else min(replies_max, answers_max)

@@ -56,7 +56,7 @@ _Section = TypeVar("_Section")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """Value that differs between two revisions."""
+    """A value that differs between two revisions."""
 
     name: str
     before: str | None
@@ -67,7 +67,9 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Difference in one subject; a `note` concerns values for people, not requests."""
+    """Difference in one subject. A `note` is about values that only people read, and affects no
+    request.
+    """
 
     kind: DifferenceKind
     what: SubjectKind
@@ -116,7 +118,9 @@ def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
 
 
 def find_differing_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """Return up to three days with a dated price or an end that only one revision has."""
+    """Return up to three days on which a dated price begins or an end takes place in only one of
+    the revisions.
+    """
     prices = {day for day, *_ in _dated(before, today) ^ _dated(after, today)}
     ends = {day for day, *_ in _ends(before, today) ^ _ends(after, today)}
     return tuple(sorted(prices | ends))[:_DAYS_MAX]
@@ -195,7 +199,7 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:
-    """Yield one change for facts that affect requests, and one for notes."""
+    """Yield one change for facts that affect requests, and one for facts that are notes."""
     facts = tuple(_differing(before, after))
     notes = tuple(fact for fact in facts if fact.name in NOTES)
     noticed = tuple(fact for fact in facts if fact.name not in NOTES)

@@ -94,7 +94,7 @@ def list_tool_notes(tool: BaseModel) -> dict[str, str]:
 
 
 def list_rates(endpoint: EndpointSection) -> dict[str, str]:
-    """Return all rates of an endpoint; rates in overrides are named by the conditions."""
+    """Return all rates of an endpoint; rates in overrides are named after their conditions."""
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
@@ -107,7 +107,7 @@ def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
 
 
 def summarize_price(endpoint: EndpointSection) -> str:
-    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or by unit.
+    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or named by their units.
 
     With rates for other units: `image 0.02, quality high image 0.04`.
     """

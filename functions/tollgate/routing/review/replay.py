@@ -80,14 +80,15 @@ class TrafficReplay(Struct):
     admitted: dict[str, Flow] = field(default_factory=dict)
     """Requests that only the head serves, by requested name."""
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
-    """Requests without a prediction, by the metadata that a rule reads but the record lacks."""
+    """Requests that cannot be predicted, by the metadata that a rule reads but the record lacks."""
     later: dict[date, Flow] = field(default_factory=dict)
     """Requests that both revisions serve on a later day, at that day's prices."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
     """Number of requests by the endpoint that the base tries first."""
     fees: Counter[str] = field(default_factory=Counter)
-    """Number of requests by fee in the bill, such as tool runs and document pages."""
+    """Number of requests that were billed a fee, such as for tool runs or document pages, by fee.
+    """
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None

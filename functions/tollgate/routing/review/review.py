@@ -1,4 +1,4 @@
-"""Review of a routing change: differences, promises, replayed traffic and a label."""
+"""Review of a routing change: its differences, broken promises, replayed traffic and label."""
 
 from datetime import date
 from typing import Literal

@@ -1,7 +1,7 @@
 """Predict the first endpoint and the cost of a recorded request with one revision.
 
 The prediction is exact for the first attempt if no endpoint is in cooldown. Units that the record
-lacks are estimated: no price used these at the time.
+lacks are estimated: when it was written, no price depended on them.
 """
 
 from itertools import chain
@@ -121,7 +121,7 @@ class ReplayPlanner:
     def _unknown_metadata(
         self, survey: Survey, planning_request: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """Return the metadata that select the rule but are missing in the record."""
+        """Return the metadata that the choice of a rule depends on, but that the record lacks."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
@@ -138,7 +138,7 @@ class ReplayPlanner:
 def _applies_without(
     rule: RuleSection, planning_request: PlanningRequest, unknown: set[str]
 ) -> bool:
-    """Return True if all conditions of a rule hold, apart from those on unknown metadata."""
+    """Return True if all conditions of a rule hold, apart from conditions on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True

@@ -1,4 +1,5 @@
-"""Every expression that is sent to DynamoDB, in one file so that a test can parse them all.
+"""Every expression that is sent to DynamoDB. They are in one file, so that a test can parse all of
+them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
@@ -112,7 +113,7 @@ def key_hold(
     If the key's tier limits the rate or the spending in a period, the writer guesses whether the
     tier's limit or the key's own limit is narrower, and the condition checks the guess. `:ti` and
     `:ts` are the tier's interval and slack, `:tb` is the tier's budget, `:tl` is the key's own
-    limit, and `:tn` is the amount that must remain of the key's own limit.
+    limit, and `:tn` is the amount of the key's own limit that must remain.
 
     GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
     full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of the two
@@ -149,7 +150,9 @@ def _within_budget(period_index: int, whose: TierForm) -> str:
 
 
 def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that increases a key's hold; `budget` and its values are as in `key_hold`."""
+    """Build the write that increases a key's hold; `budget` and its values have the same meaning as
+    in `key_hold`.
+    """
     tier = "" if budget is None else _within_budget(*budget)
     return ConditionalUpdate(
         "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
@@ -183,7 +186,7 @@ FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
 FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
-# `FILE_PART` also counts parts that a client sent twice and that are never joined.
+# `FILE_PART` also counts repeated parts, which a client sent twice and which are never joined.
 FILE_PART: Final = ConditionalUpdate(
     "SET h.#h = :x, sb = sb + :x",
     "attribute_exists(aw) AND attribute_not_exists(jn) AND size(h) < :max AND sb <= :room",
@@ -196,8 +199,13 @@ FILE_JOINED: Final = ConditionalUpdate(
     "SET mt = :mt REMOVE aw, h, sb",
     "attribute_exists(h) AND jn = :jn AND attribute_not_exists(going)",
 )
-FILE_PARTS_DELETING: Final = ConditionalUpdate("SET going = :now", "attribute_exists(h)")
-FILE_DELETING: Final = ConditionalUpdate("SET going = :now", IF_PRESENT)
+# Of several deletions at once, one succeeds.
+FILE_PARTS_DELETING: Final = ConditionalUpdate(
+    "SET going = :now", "attribute_exists(h) AND attribute_not_exists(going)"
+)
+FILE_DELETING: Final = ConditionalUpdate(
+    "SET going = :now", f"{IF_PRESENT} AND attribute_not_exists(going)"
+)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(
     "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
@@ -225,7 +233,7 @@ def key_change(
     """Build the write that sets the attributes `plain` and new limits.
 
     `limits` maps a limit's attribute to two counts of live buckets: the existing ones (`#ld0`,
-    `#ld1`…), which are raised or lowered together with the limit, and the absent ones (`#nold0`…),
+    `#ld1`…), which are raised or lowered together with the limit, and the missing ones (`#nold0`…),
     which must stay absent: a bucket created in the meantime would start from the old limit.
     """
     sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
@@ -298,7 +306,8 @@ _NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
 UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
 SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
-# The team or member exists. A removed team or member leaves a permanent tombstone with `gone`.
+# The condition that the team or member exists. A removed team or member leaves a permanent
+# tombstone with `gone`.
 LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
 SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
 # `jo` counts joins: after its members and keys were counted, a team is deleted only if no other
@@ -330,10 +339,14 @@ LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl
 # Re-seed an existing state only if its spending and holds are unchanged, so that a settlement in
 # the meantime makes the write fail.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
+# Sessions of an earlier round are over, however many there are.
+MEMBER_END_SESSIONS: Final = ConditionalUpdate(
+    "SET rd = if_not_exists(rd, :zero) + :one", LEVEL_THERE
+)
+SIGN_IN_RENEW: Final = ConditionalUpdate(
+    "SET rn = :now, ex = :ex, #ttl = :ex, oa = :oa", IF_PRESENT
+)
 SESSION_THERE: Final = "attribute_exists(kh)"
-# If the workspace gets more shards while a key is created, the key's item has too few, so the
-# creation fails.
-SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
@@ -343,8 +356,9 @@ WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
     "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
 )
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm, wrd = :wrd", IF_PRESENT)
-SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n, wrd = :wrd REMOVE adm", IF_PRESENT)
+_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd"
+SECRET_COPY_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE}, adm = :adm", IF_PRESENT)
+SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE} REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(
     "SET #lease = :until",
     "attribute_not_exists(#at) AND (attribute_not_exists(#lease) OR #lease < :now)",

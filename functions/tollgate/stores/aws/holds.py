@@ -1,6 +1,5 @@
 """Holds in wallets and key states, stored as a map from hold id to amount, and their settlement."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
@@ -65,15 +64,8 @@ def hold_count(item: Item) -> int:
 
 
 async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """Return the result for a side, or the failure as a value."""
+    """Return the result for a side; if the settlement failed, return the exception."""
     try:
         return await holding
     except (HoldUnknown, StoreUnavailable) as failed:
         return failed
-
-
-async def settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
-    """Settle sides in parallel; log unreachable sides, which are left to the sweeper."""
-    for outcome in await asyncio.gather(*map(outcome_of, settling)):
-        if outcome is not None:
-            _LOGGER.warning("hold %s is left to the sweeper: %s", hold_id, outcome)

@@ -1,9 +1,9 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. The comment at each attribute states the DynamoDB type (`S` text, `N`
-exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack optional attributes.
-Stored names are short because DynamoDB bills them together with the values. A stored name never
-changes, because existing items have it.
+Each kind of item has a class. The comment or docstring of each attribute states the DynamoDB type
+(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack
+optional attributes. Stored names are short because DynamoDB bills them together with the values. A
+stored name never changes, because existing items have it.
 
 `tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
 names literally; a test checks that each of them is defined here.
@@ -33,14 +33,14 @@ class WalletItem(HoldingItem):
     SPENT: Final = "sp"  # N: nano-dollars spent in total
     GRANTED: Final = "gr"  # N: nano-dollars granted by credit entries and moved from other shards
     LOCKED: Final = "lk"  # N: the workspace's LOCK; holds are written only if it is 0
-    CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes (optional)
+    CROWDED: Final = "cr"  # N: 1 once the shard had too many holds or throttled writes (optional)
 
 
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    The state also has buckets, which store the rest of each limit: `b_<period>` in nano-dollars and
-    `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
+    The state also has buckets, which store what is left of each limit: `b_<period>` in nano-dollars
+    and `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -79,6 +79,7 @@ class KeyRow(AnyItem):
     RESPONSE_DAYS: Final = "rd"  # N: days for which responses are stored (optional)
     TEAM: Final = "tm"  # S: id of the key's team (optional)
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
+    ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
 
 
 class SecretItem(KeyRow):
@@ -88,6 +89,9 @@ class SecretItem(KeyRow):
     SHARDS: Final = "n"  # N: wallet shards of the workspace
     ADMISSION: Final = "adm"  # S: the workspace's Admission (optional, default: the catalog's)
     WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: the workspace's RESPONSE_DAYS (optional), or 0
+    WORKSPACE_IPS: Final = "wip"  # S: the workspace's ALLOWED_IPS (optional), or empty
+    WORKSPACE_KEY_DAYS: Final = "wkd"  # N: the workspace's KEY_DAYS (optional), or 0
+    MADE: Final = "md"  # N: Unix second of the secret's creation (optional, default: the key's)
     GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused (optional)
 
 
@@ -98,6 +102,19 @@ class SessionItem(AnyItem):
     WORKSPACE: Final = "ws"  # S: id of the workspace
     MEMBER: Final = "mb"  # S: id of the member
     EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
+    SIGN_IN: Final = "si"  # S: id of the SignInItem, without which the secret is refused (optional)
+    ROUND: Final = "rd"  # N: MemberItem.ROUND when the sign-in began (optional, default 0)
+
+
+class SignInItem(AnyItem):
+    """Core table: a session of a member, to which the SessionItems of its renewals belong."""
+
+    ROUND: Final = "rd"  # N: MemberItem.ROUND when the session was opened
+    OPENED: Final = "at"  # N: Unix second of the sign-in
+    RENEWED: Final = "rn"  # N: Unix second at which the latest secret was issued
+    EXPIRES: Final = "ex"  # N: Unix second at which the session ends unless it is renewed
+    RENEWABLE: Final = "rf"  # N: 1 if the program has a refresh token (optional)
+    ORIGIN: Final = "oa"  # S: network address that received the latest secret, or empty
 
 
 class LevelItem(AnyItem):
@@ -122,6 +139,7 @@ class MemberItem(LevelItem):
 
     SUBJECT: Final = "sj"  # S: issuer, a space and subject (optional)
     SESSION_KEY: Final = "skid"  # S: id of the key of the member's sessions (optional)
+    ROUND: Final = "rd"  # N: how often all sessions were ended (optional, default 0)
 
 
 class SubjectItem(AnyItem):
@@ -140,6 +158,8 @@ class KeyPointerItem(KeyRow):
     OLD_HASH: Final = "oldh"  # S: HASH of the replaced secret (optional)
     OLD_LAST: Final = "oldl"  # S: LAST of the replaced secret
     OLD_ENDS: Final = "oldx"  # N: Unix second until which the replaced secret works
+    ROTATED: Final = "rot"  # N: Unix second of the last rotation (optional)
+    REMINDED: Final = "rmd"  # N: creation of the secret that `key.rotation_due` named (optional)
     REVISION: Final = "rev"  # N: number of changes of the settings (optional)
     PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
     DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
@@ -167,12 +187,14 @@ class WorkspaceItem(AnyItem):
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace (optional)
     RESPONSE_DAYS: Final = "rd"  # N: days for which the keys' responses are stored (optional)
     FILE_DAYS: Final = "fd"  # N: days after which files expire (optional)
+    ALLOWED_IPS: Final = "ips"  # S: networks from which its keys may be used (optional)
+    KEY_DAYS: Final = "kd"  # N: days after which the secret of a key is refused (optional)
     CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of the credit that are lent (optional)
-    COPIED: Final = "told"  # S: shards, admission and days that were copied to all secrets' items
+    COPIED: Final = "told"  # S: the settings that were copied to all secrets' items
 
 
 class CreditIdItem(AnyItem):
-    """Core table: the id of a credit entry, which makes the entry unique."""
+    """Core table: an item that reserves the id of a credit entry, so that the id is used once."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 
@@ -192,7 +214,7 @@ class CreditEntryItem(AnyItem):
 
 
 class CreditLotsItem(AnyItem):
-    """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
+    """Core table: what is left of a workspace's expiring grants, as of the item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent by the last change
@@ -282,6 +304,10 @@ class AnswerClaimItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second of the creation
 
 
+class DeletedResponseItem(AnyItem):
+    """Core table: a response whose deletion has begun; the item exists for a day."""
+
+
 class LoginCodeItem(AnyItem):
     """Core table: a step of a sign-in, by the hash of the code that continues it."""
 
@@ -290,7 +316,7 @@ class LoginCodeItem(AnyItem):
 
 
 class LoginCountItem(AnyItem):
-    """Core table: number of calls from one network address in one window."""
+    """Core table: number of calls from one network address in one time window."""
 
     COUNT: Final = "n"  # N: number of calls
 

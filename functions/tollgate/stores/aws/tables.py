@@ -41,7 +41,9 @@ def secret_key(secret_hash: str) -> Item:
 
 
 def is_workspace_id(text_: str) -> bool:
-    """Return True if a text is a valid workspace id: a slug, so that `#` can separate key parts."""
+    """Return True if a text is a valid workspace id. An id is a slug, so `#` can separate the parts
+    of keys.
+    """
     return _WORKSPACE_ID.fullmatch(text_) is not None
 
 
@@ -51,7 +53,7 @@ def workspace_key(workspace_id: str) -> Item:
 
 
 def workspace_partition(workspace_id: str) -> str:
-    """Return the core table's partition of a workspace, its keys and its credit."""
+    """Return the core table's partition that has a workspace, its keys and its credit."""
     return f"W#{workspace_id}"
 
 
@@ -130,6 +132,11 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
     return _key(f"I#{workspace_id}", key_hash)
 
 
+def deleted_response_key(workspace_id: str, generation_id: str) -> Item:
+    """Return the key of the core table's item that makes the deletion of a response unique."""
+    return _key(f"X#{workspace_id}", generation_id)
+
+
 def login_code_key(kind: str, digest: str) -> Item:
     """Return the key of a sign-in step in the core table, by the hash of its code."""
     return _key(f"O#{digest}", kind)
@@ -168,7 +175,7 @@ def webhook_key(workspace_id: str, place: int) -> Item:
 def delivery_key(workspace_id: str, webhook_id: str, event_id: str, *, pending: bool) -> Item:
     """Return the key of an event's delivery in the core table; deliveries sort by time.
 
-    Pending deliveries have another key prefix, so that a round reads only pending deliveries.
+    Pending deliveries have a different key prefix, so that a round can read only these.
     """
     kind = "P" if pending else "D"
     return _key(webhook_partition(workspace_id), f"{kind}#{webhook_id}#{event_id}")
@@ -191,7 +198,7 @@ def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: i
 
 
 def state_key(owner: LimitOwner) -> Item:
-    """Return the key of the state of a key or of a level above it in the ledger table."""
+    """Return the ledger table's key for the state of an API key, or of a level above it."""
     match owner.level:
         case "key":
             return key_state_key(owner.id)
@@ -225,6 +232,16 @@ def level_row_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
 def level_rows_prefix(level: AboveKey) -> str:
     """Return the sort key prefix of a workspace's members or teams."""
     return f"{_LEVELS[level]}#"
+
+
+def sign_in_key(workspace_id: str, member_id: str, session_id: str) -> Item:
+    """Return the key of a member's session in the core table; sessions sort by time."""
+    return _key(f"W#{workspace_id}", f"{sign_ins_prefix(member_id)}{session_id}")
+
+
+def sign_ins_prefix(member_id: str) -> str:
+    """Return the sort key prefix of a member's sessions."""
+    return f"S#{member_id}#"
 
 
 def subject_key(workspace_id: str, subject_hash: str) -> Item:

@@ -6,7 +6,7 @@ deleted afterwards.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Final
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tollgate.aws.failures import StoreError
 from tollgate.aws.objects import ObjectStore
 from tollgate.aws.sigv4 import Signer
+from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentPage,
@@ -25,6 +26,7 @@ from tollgate.core.documents.reading import (
     ReadFault,
     ReadingReply,
     ReadingRequest,
+    ReadingShare,
     ReadingTask,
     UnreadableDocument,
 )
@@ -35,7 +37,7 @@ from tollgate.http1.request import Request
 # As base64 in JSON, a document of this size is smaller than 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000
 BATCH_BYTES_MAX: Final = 5_500_000
-# Longer than the function's own timeout for a batch of pages.
+# This timeout is longer than the function's own timeout for a batch of pages.
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0
@@ -45,13 +47,21 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _ATTEMPTS_MAX: Final = 2
 _PREFIX: Final = "reading/"
 _FUNCTION_ERROR: Final = "x-amz-function-error"
+# https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation-invoke.html (2026-11-27)
+_TENANT: Final = "x-amz-tenant-id"
+_THROTTLED: Final = 429
+# Pauses before an invocation that Lambda throttled is repeated: other documents end meanwhile.
+_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
 # Texts that show a timeout: the message "Task timed out after 30.00 seconds", and the error type
 # since 2023.
 _TIMED_OUT: Final = (b"Task timed out", b"Sandbox.Timedout")
 
 
 class InvokedReader:
-    """A reader that invokes a Lambda function; `new_id` names documents in the bucket."""
+    """A reader that invokes a Lambda function; `new_id` names documents in the bucket.
+
+    With `isolates_tenants`, Lambda uses an environment of the function for one workspace alone.
+    """
 
     def __init__(
         self,
@@ -61,23 +71,35 @@ class InvokedReader:
         *,
         objects: ObjectStore | None,
         new_id: Callable[[], str],
+        clock: Clock,
         endpoint_url: str | None = None,
+        isolates_tenants: bool = False,
     ) -> None:
         host = endpoint_url or f"https://lambda.{region}.amazonaws.com"
         self._url = f"{host.rstrip('/')}/2015-03-31/functions/{function}/invocations"
         self._signer = signer
         self._objects = objects
         self._new_id = new_id
+        self._isolates_tenants = isolates_tenants
+        self._clock = clock
         self._pool = Pool(_CONNECTIONS_MAX)
 
-    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+    async def read(
+        self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
+    ) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
-        request = ReadingRequest(media_type=media_type, task=task, bytes_max=BATCH_BYTES_MAX)
+        request = ReadingRequest(
+            media_type=media_type,
+            task=task,
+            bytes_max=BATCH_BYTES_MAX,
+            cpu_seconds_max=share.cpu_seconds_max,
+        )
         try:
             async with asyncio.timeout(_READ_SECONDS_MAX):
+                tenant = {_TENANT: share.workspace_id} if self._isolates_tenants else {}
                 if len(content) <= INLINE_BYTES_MAX:
-                    return await self._read_batches(replace(request, content=content))
-                return await self._read_uploaded(request, content)
+                    return await self._read_batches(replace(request, content=content), tenant)
+                return await self._read_uploaded(request, content, tenant)
         except TimeoutError as late:
             raise UnreadableDocument(DocumentFault.TOO_SLOW) from late
         except StoreError as away:
@@ -87,7 +109,9 @@ class InvokedReader:
         """Close the connections."""
         await self._pool.close()
 
-    async def _read_uploaded(self, request: ReadingRequest, content: bytes) -> ReadDocument:
+    async def _read_uploaded(
+        self, request: ReadingRequest, content: bytes, tenant: Mapping[str, str]
+    ) -> ReadDocument:
         """Upload the document under a temporary key, have it read, delete it."""
         if self._objects is None:
             raise UnreadableDocument(
@@ -96,40 +120,59 @@ class InvokedReader:
         key = f"{_PREFIX}{self._new_id()}"
         await self._objects.put(key, content)
         try:
-            return await self._read_batches(replace(request, key=key))
+            return await self._read_batches(replace(request, key=key), tenant)
         finally:
             # If the deletion fails, the bucket's lifecycle rule deletes the document after a day.
             await self._objects.delete(key)
 
-    async def _read_batches(self, request: ReadingRequest) -> ReadDocument:
+    async def _read_batches(
+        self, request: ReadingRequest, tenant: Mapping[str, str]
+    ) -> ReadDocument:
         pages: list[DocumentPage] = []
         first: int | None = request.first
-        title, pages_total = "", 0
+        title, pages_total, cpu_seconds = "", 0, 0.0
         while first is not None:
-            batch = await self._invoke(replace(request, first=first))
+            room = request.cpu_seconds_max - cpu_seconds
+            if room <= 0:
+                raise UnreadableDocument(DocumentFault.TOO_SLOW)
+            part = replace(request, first=first, cpu_seconds_max=room)
+            batch = await self._invoke(part, tenant)
             pages += batch.pages
+            cpu_seconds += batch.cpu_seconds
             title, pages_total = batch.title, batch.pages_total
             if batch.next_page is not None and batch.next_page <= first:
                 raise UnreadableDocument(DocumentFault.CRASHED)
             first = batch.next_page
-        return ReadDocument(pages=tuple(pages), pages_total=pages_total, title=title)
+        return ReadDocument(
+            pages=tuple(pages), pages_total=pages_total, title=title, cpu_seconds=cpu_seconds
+        )
 
-    async def _invoke(self, request: ReadingRequest) -> ReadBatch:
+    async def _invoke(self, request: ReadingRequest, tenant: Mapping[str, str]) -> ReadBatch:
         body = msgspec.json.encode(request)
+        for pause_s in _PAUSES_S:
+            status, failed, content = await self._send_twice(body, tenant)
+            if status != _THROTTLED:
+                break
+            await self._clock.sleep(pause_s)
+        else:
+            status, failed, content = await self._send_twice(body, tenant)
+        return _read_reply(status, content, failed=failed)
+
+    async def _send_twice(self, body: bytes, tenant: Mapping[str, str]) -> tuple[int, bool, bytes]:
+        """Send an invocation, and once more if the connection fails before a reply."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                status, failed, content = await self._send(body)
+                return await self._send(body, tenant)
             except (HttpError, TimeoutError) as away:
                 # Retry: reading is idempotent, and Lambda may have closed the reused connection.
                 if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError | ConnectTimedOut):
                     raise ReaderUnavailable(type(away).__name__) from away
-            else:
-                return _read_reply(status, content, failed=failed)
         raise AssertionError("there is at least one attempt")
 
-    async def _send(self, body: bytes) -> tuple[int, bool, bytes]:
+    async def _send(self, body: bytes, tenant: Mapping[str, str]) -> tuple[int, bool, bytes]:
         """Invoke the function; return the status, whether the function failed, and the body."""
-        headers = self._signer.sign("POST", self._url, {"content-type": "application/json"}, body)
+        stated = {"content-type": "application/json", **tenant}
+        headers = self._signer.sign("POST", self._url, stated, body)
         request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         async with asyncio.timeout(_INVOKE_SECONDS_MAX):
             with closing(await self._pool.send(request, connect_s=_CONNECT_SECONDS_MAX)) as reply:

@@ -1,31 +1,44 @@
-"""Checks of files that clients upload directly to the bucket, made when a file is first read."""
+"""Checks of files that clients upload directly to the bucket. A file is checked when it is first
+read.
+"""
 
+from contextlib import suppress
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import string
 from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreError
 from tollgate.aws.objects import ObjectHead
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
 from tollgate.core.files.stored import StoredFile
 from tollgate.stores.aws.expressions import FILE_ARRIVED
-from tollgate.stores.aws.tables import try_update
-from tollgate.stores.files.rows import awaited_object_of, key_of_file, object_of
+from tollgate.stores.aws.tables import get_item, try_update
+from tollgate.stores.files.rows import (
+    awaited_object_of,
+    decode_file,
+    is_being_deleted,
+    key_of_file,
+    object_of,
+)
 
-# Maximum time for which an upload may continue after its signed address has expired.
+# Maximum time for which an upload may go on after its signed address has expired.
 LATE_S: Final = 3_600
 
 
 class ArrivedContents(Protocol):
-    """A store of file contents by key, which can read the first bytes of a file and move files."""
+    """A store of file contents by key, which can read the first bytes of a file and copy files."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         """Return the size and first bytes of a file, or None if it is missing."""
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move a file to `to`, replacing any file there; ignore a missing file, as in a retry."""
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
+        """Copy the version `etag` of a file; return False if the file has no such version."""
+
+    async def seal(self, key: str) -> None:
+        """Replace a file by an empty one, which refuses further uploads to its signed address."""
 
 
 class Arrivals:
@@ -39,8 +52,9 @@ class Arrivals:
     async def check(self, file: StoredFile) -> StoredFile | None:
         """Return a file after its content has arrived, or None if it has not arrived yet.
 
-        Raise RequestError if the content differs from the announcement. Checked content is moved to
-        another key, because the client can write to the signed address until it expires.
+        Raise RequestError if the content differs from the announcement. The version that was
+        checked is copied to another key; then the signed address is sealed, so that nothing more
+        can be stored there.
         """
         arrived = await self._contents.get_head(awaited_object_of(file), HEAD_BYTES)
         if arrived is None:
@@ -58,10 +72,29 @@ class Arrivals:
             stated=file.media_type,
             purpose=file.purpose,
         )
-        await self._contents.move(awaited_object_of(file), object_of(file), media_type)
+        copied = await self._contents.copy(
+            awaited_object_of(file), object_of(file), media_type, etag=arrived.etag
+        )
         write = FILE_ARRIVED.build(self._table, key_of_file(file), {":mt": string(media_type)})
-        # The condition fails if another reader has checked the file, or if the file was deleted in
-        # the meantime.
-        if not await try_update(self._client, write):
-            return None
+        if not copied or not await try_update(self._client, write):
+            return await self._result_of_race(file)
+        with suppress(StoreError):
+            # The sweeper removes a content that is not sealed now.
+            await self._contents.seal(awaited_object_of(file))
         return replace(file, media_type=media_type, awaited_until_s=None)
+
+    async def _result_of_race(self, file: StoredFile) -> StoredFile | None:
+        """Return a file that another reader has checked, or None if the file was deleted."""
+        item = await get_item(self._client, self._table, key_of_file(file))
+        if item is None or is_being_deleted(item):
+            # The copy may have been made after the file was deleted, and nothing would delete it.
+            await self._contents.seal(object_of(file))
+            return None
+        current = decode_file(item)
+        if current.awaited_until_s is None:
+            return current
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "file: the content was replaced while it was checked; announce the file again.",
+            param="file",
+        )

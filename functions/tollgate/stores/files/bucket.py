@@ -14,13 +14,11 @@ from tollgate.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.aws.objects import ObjectHead
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
-from tollgate.core.files.stored import FileDownload, SignedUpload
+from tollgate.core.files.stored import UPLOAD_S, FileDownload, SignedUpload
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
 # How long a download address is valid. S3 checks the expiry only when the download begins.
 DOWNLOAD_S: Final = 300
-# How long an upload address is valid.
-UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3
@@ -94,12 +92,19 @@ class BucketFiles:
                     "Key": key,
                     "ContentLength": size_bytes,
                     "ContentType": media_type,
+                    # The first upload is the only one: the object stays, sealed, until the address
+                    # has expired.
+                    "IfNoneMatch": "*",
                 },
                 ExpiresIn=UPLOAD_S,
             )
         return SignedUpload(
             url=url,
-            headers={"content-length": str(size_bytes), "content-type": media_type},
+            headers={
+                "content-length": str(size_bytes),
+                "content-type": media_type,
+                "if-none-match": "*",
+            },
             expires_s=int(self._clock.now_s()) + UPLOAD_S,
         )
 
@@ -113,10 +118,12 @@ class BucketFiles:
                 async with reply["Body"] as body:
                     head = await body.read()
         except StoreRejected as rejected:
-            if rejected.code in ("NoSuchKey", "404"):
+            # S3 answers InvalidRange for an empty object.
+            if rejected.code in ("NoSuchKey", "404", "InvalidRange", "416"):
                 return None
             raise
-        return ObjectHead(size_bytes=int(reply["ContentRange"].rpartition("/")[2]), head=head)
+        size_bytes = int(reply["ContentRange"].rpartition("/")[2])
+        return ObjectHead(size_bytes=size_bytes, head=head, etag=reply["ETag"])
 
     async def get_range(self, key: str, start: int, length: int) -> bytes:
         client = await self._open()
@@ -175,7 +182,7 @@ class BucketFiles:
                 Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True},
             )
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
         client = await self._open()
         try:
             with _failing_as_store("CopyObject"):
@@ -183,14 +190,18 @@ class BucketFiles:
                     Bucket=self._bucket,
                     Key=to,
                     CopySource={"Bucket": self._bucket, "Key": key},
+                    CopySourceIfMatch=etag,
                     ContentType=media_type,
                     MetadataDirective="REPLACE",
                 )
         except StoreRejected as rejected:
-            if rejected.code in ("NoSuchKey", "404"):
-                return
+            if rejected.code in ("NoSuchKey", "404", "PreconditionFailed", "412"):
+                return False
             raise
-        await self.delete(key)
+        return True
+
+    async def seal(self, key: str) -> None:
+        await self.put(key, b"", "application/octet-stream")
 
     async def close(self) -> None:
         await self._stack.aclose()

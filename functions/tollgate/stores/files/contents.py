@@ -37,10 +37,10 @@ class FileContents(Protocol):
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        """Return an upload address that is valid for an hour, or None if not supported."""
+        """Return an upload address for one upload within an hour, or None if not supported."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a file, or None if it is missing."""
+        """Return the size and first bytes of a file, or None if it is missing or empty."""
 
     async def get_range(self, key: str, start: int, length: int) -> bytes:
         """Return `length` bytes from offset `start`; raise StoreRejected if the file is missing."""
@@ -61,8 +61,11 @@ class FileContents(Protocol):
     async def delete_all(self, keys: Sequence[str]) -> None:
         """Delete up to 1,000 files; ignore missing files."""
 
-    async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move a file to `to`, replacing any file there; ignore a missing file, as in a retry."""
+    async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
+        """Copy the version `etag` of a file; return False if the file has no such version."""
+
+    async def seal(self, key: str) -> None:
+        """Replace a file by an empty one, which refuses further uploads to its signed address."""
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,4 +1,4 @@
-"""Uploaded files: each has an item and an object, and is counted until both are deleted."""
+"""Uploaded files. Each file has an item and an object, and is counted until both are deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -29,6 +29,7 @@ from tollgate.core.files.stored import (
     StoredFile,
 )
 from tollgate.core.ids import IdSource, created_s
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.expressions import FILE_DELETING, IF_ABSENT, IF_PRESENT
@@ -52,6 +53,7 @@ from tollgate.stores.files.rows import (
     find_file,
     key_of_file,
     object_of,
+    objects_of,
     part_object_of,
     read_cursor,
     sort_files,
@@ -73,7 +75,8 @@ _LOOKS_MAX: Final = 10
 # Age after which an upload without an item counts as abandoned; all uploads through the gateway end
 # earlier.
 _ABANDONED_S: Final = 1_800
-# Maximum number of attempts: concurrent deletions in a workspace conflict on its count.
+# Maximum number of attempts, because concurrent deletions in a workspace change the same count and
+# conflict.
 _REMOVAL_ATTEMPTS: Final = 8
 
 
@@ -112,7 +115,7 @@ class DynamoFileStore:
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         file = self._new(new, len(content))
         with refusing_when_unavailable():
-            await self._reserve(file)
+            await self._reserve(file, is_funded=new.is_funded)
             try:
                 await self._contents.put(object_of(file), content, file.media_type)
             except StoreError:
@@ -132,18 +135,18 @@ class DynamoFileStore:
             if upload is None:
                 return None
             file = replace(file, awaited_until_s=upload.expires_s + LATE_S)
-            await self._await(file)
+            await self._await(file, is_funded=new.is_funded)
         return file, upload
 
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
         """Reserve room for a file in parts; the file can be found once the parts are joined."""
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
         with refusing_when_unavailable():
-            await self._await(file)
+            await self._await(file, is_funded=new.is_funded)
         return file
 
-    async def _await(self, file: StoredFile) -> None:
-        await self._reserve(file)
+    async def _await(self, file: StoredFile, *, is_funded: bool) -> None:
+        await self._reserve(file, is_funded=is_funded)
         await self._put(file)
 
     def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
@@ -214,7 +217,7 @@ class DynamoFileStore:
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
-        member_id: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         limit = min(limit, PAGE_MAX)
@@ -236,7 +239,7 @@ class DynamoFileStore:
                 page_files += await self._arrived(
                     stored
                     for stored in files
-                    if purpose in (None, stored.purpose) and member_id in (None, stored.member_id)
+                    if purpose in (None, stored.purpose) and reach.has(stored.member_id)
                 )
                 corrupt += names
                 for file in removable[:_REMOVED_MAX]:
@@ -288,12 +291,12 @@ class DynamoFileStore:
         """Close the connections to the contents."""
         await self._contents.close()
 
-    async def _reserve(self, file: StoredFile) -> None:
+    async def _reserve(self, file: StoredFile, *, is_funded: bool) -> None:
         """Count a file that is about to be uploaded, for its key and its workspace."""
         counted: list[Item] = []
-        for count_key, cap, whose in zip(
-            _places(file), (self.caps.key, self.caps.workspace), ("key", "workspace"), strict=True
-        ):
+        caps = (self.caps.key, self.caps.of_workspace(is_funded=is_funded))
+        names = ("key", "workspace" if is_funded else "workspace without credit")
+        for count_key, cap, whose in zip(_places(file), caps, names, strict=True):
             full = await self._usages.reserve(count_key, bare_id_of(file), file.size_bytes, cap)
             if full is not None and await self._reclaim(file.workspace_id, count_key, full):
                 full = await self._usages.reserve(count_key, bare_id_of(file), file.size_bytes, cap)
@@ -321,6 +324,8 @@ class DynamoFileStore:
                 continue
             key = file_key(workspace_id, upload)
             is_missing = await get_item(self._client, self._table, key) is None
+            if is_missing:
+                await self._contents.delete_all(objects_of(workspace_id, upload))
             end = self._usages.release if is_missing else self._usages.commit
             # An upload in a key's count is also in the workspace's count. The workspace's count
             # does not name the key, so the key's count is reclaimed only when it is full itself.
@@ -347,11 +352,11 @@ class DynamoFileStore:
 
     async def _remove(self, file: StoredFile) -> None:
         """Delete the content, and then the item, and subtract the file from the counts."""
-        await self._contents.delete(object_of(file))
         if file.parts:
             await self._contents.delete_all([part_object_of(file, part) for part in file.parts])
         elif file.awaited_until_s is not None:
-            await self._contents.delete(awaited_object_of(file))
+            await self._contents.seal(awaited_object_of(file))
+        await self._contents.delete(object_of(file))
         item = {
             "Delete": {
                 "TableName": self._table,

@@ -13,6 +13,7 @@ from tollgate.aws.objects import FolderObjects
 from tollgate.core.files.stored import FileDownload, SignedUpload
 from tollgate.stores.files.contents import cut_into_pieces
 from tollgate.stores.files.local_uploads import LocalUploads
+from tollgate.stores.files.rows import UPLOADS
 
 
 class FolderFiles(FolderObjects):
@@ -66,8 +67,11 @@ class FolderFiles(FolderObjects):
         self, sources: Sequence[tuple[str, int]], to: Path, observe: Callable[[bytes], None]
     ) -> None:
         to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Concurrent joins write separate temporary files, which only this user may read.
-        with NamedTemporaryFile(dir=to.parent, delete=False) as file:
+        unfinished = self._folder / UPLOADS
+        unfinished.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Concurrent joins write separate temporary files, which only this user may read. The
+        # sweeper removes the file of a join whose process was killed.
+        with NamedTemporaryFile(dir=unfinished, delete=False) as file:
             written = Path(file.name)
             try:
                 for source in chain.from_iterable(cut_into_pieces(sources)):

@@ -1,7 +1,7 @@
 """Signed upload addresses for a server that stores files in a folder instead of a bucket.
 
-The address itself is the permission: it states the key, the size, the type and the expiry of the
-upload, signed with a secret of this process.
+The address itself is the permission for one upload: it states the key, the size, the type and the
+expiry, signed with a secret of this process.
 """
 
 import asyncio
@@ -10,16 +10,13 @@ import hmac
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files.stored import LOCAL_UPLOADS, SignedUpload
-
-SIGNED_FOR_S: Final = 3_600
+from tollgate.core.files.stored import LOCAL_UPLOADS, UPLOAD_S, SignedUpload
 
 
 class _Permit(Struct, frozen=True, kw_only=True):
@@ -36,6 +33,8 @@ class LocalUploads:
         self._folder = folder
         self._secret = secret
         self._clock = clock
+        # Keys of the uploads in progress: several at once for one address would fill the disk.
+        self._receiving = set[str]()
 
     def sign(self, key: str, *, size_bytes: int, media_type: str) -> SignedUpload:
         """Return an upload address, without a host, for a file of this size and type."""
@@ -43,7 +42,7 @@ class LocalUploads:
             key=key,
             size_bytes=size_bytes,
             media_type=media_type,
-            expires_s=int(self._clock.now_s()) + SIGNED_FOR_S,
+            expires_s=int(self._clock.now_s()) + UPLOAD_S,
         )
         stated = base64.urlsafe_b64encode(msgspec.json.encode(permit)).decode().rstrip("=")
         return SignedUpload(
@@ -55,32 +54,44 @@ class LocalUploads:
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
         """Write a file that is sent to a signed address.
 
-        Raise AccessError if the address is not signed or has expired, and RequestError if the file
-        has the wrong size or type.
+        Raise AccessError if the address is not signed, has expired or has been used, and
+        RequestError if the file has the wrong size or type.
         """
         permit = self._read(token)
         if media_type != permit.media_type:
             raise _refused("content-type", f"the address is signed for {permit.media_type}")
         path = self._folder / permit.key
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        size_bytes = 0
-        # Concurrent uploads write separate temporary files, which only this user may read.
+        if permit.key in self._receiving or await asyncio.to_thread(path.exists):
+            raise _used()
+        self._receiving.add(permit.key)
+        try:
+            await self._receive(path, permit.size_bytes, chunks)
+        finally:
+            self._receiving.discard(permit.key)
+
+    async def _receive(self, path: Path, size_bytes: int, chunks: AsyncIterator[bytes]) -> None:
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True, mode=0o700)
+        received_bytes = 0
+        # Only this user may read the temporary file.
         with NamedTemporaryFile(dir=path.parent, delete=False) as file:
             written = Path(file.name)
             try:
                 async for chunk in chunks:
-                    size_bytes += len(chunk)
-                    if size_bytes > permit.size_bytes:
+                    received_bytes += len(chunk)
+                    if received_bytes > size_bytes:
                         break
                     await asyncio.to_thread(file.write, chunk)
-                if size_bytes != permit.size_bytes:
-                    what = f"the address is signed for {permit.size_bytes} bytes"
+                if received_bytes != size_bytes:
+                    what = f"the address is signed for {size_bytes} bytes"
                     raise _refused("content-length", what)
-            except BaseException:
-                # Delete the partial file, also if the client disconnects.
+                await asyncio.to_thread(file.flush)
+                # A link, unlike a rename, never replaces a file that is checked or sealed.
+                await asyncio.to_thread(path.hardlink_to, written)
+            except FileExistsError as used:
+                raise _used() from used
+            finally:
+                # Deletes a partial file also if the client disconnects.
                 await asyncio.to_thread(written.unlink)
-                raise
-        await asyncio.to_thread(written.replace, path)
 
     def _read(self, token: str) -> _Permit:
         stated, _, signature = token.partition(".")
@@ -95,6 +106,12 @@ class LocalUploads:
 
     def _signature(self, stated: str) -> str:
         return hmac.digest(self._secret, stated.encode(), "sha256").hex()
+
+
+def _used() -> AccessError:
+    return AccessError(
+        ErrorCode.PERMISSION_DENIED, "The address has been used; announce the file again."
+    )
 
 
 def _refused(field: str, what: str) -> RequestError:

@@ -1,4 +1,6 @@
-"""Uploaded files that requests refer to, read with the client that also reads other objects."""
+"""Uploaded files that requests refer to. They are read through the client that also reads other
+objects.
+"""
 
 from typing import Final
 
@@ -39,6 +41,7 @@ class DynamoFileReader:
             return None
         return FoundFile(
             place=object_of(file),
+            member_id=file.member_id,
             filename=file.filename,
             media_type=file.media_type,
             size_bytes=file.size_bytes,

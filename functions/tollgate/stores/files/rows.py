@@ -22,6 +22,8 @@ from tollgate.stores.aws.items import AnyItem, FileItem
 from tollgate.stores.aws.tables import file_key, get_item
 
 ROWS: Final = "F#"
+# Prefix of all objects that clients upload before a file has been checked or joined.
+UPLOADS: Final = "uploads/"
 
 
 def bare_id(file_id: str) -> str | None:
@@ -56,27 +58,40 @@ def object_of(file: StoredFile) -> str:
     The bucket's lifecycle rules find expired files by the first two parts of the key, even in a
     workspace that nobody uses.
     """
-    return f"files/{'kept' if file.expires_s is None else 'expiring'}/{_place(file)}"
+    kept, expiring = objects_of(file.workspace_id, bare_id_of(file))
+    return kept if file.expires_s is None else expiring
+
+
+def objects_of(workspace_id: str, bare: str) -> tuple[str, str]:
+    """Return the object keys of a file's content: without an expiry, and with one."""
+    place = _place(workspace_id, bare)
+    return f"files/kept/{place}", f"files/expiring/{place}"
 
 
 def awaited_object_of(file: StoredFile) -> str:
-    """Return the object key that a client uploads to; the bucket deletes leftovers after a day.
+    """Return the object key that a client uploads to; the sweeper deletes leftovers.
 
-    This key differs from `object_of`, because a signed address stays writable until it expires,
-    even after the file is checked.
+    This key differs from `object_of`, because a signed address can be used until it expires, even
+    after the file is deleted.
     """
-    return f"uploads/{_place(file)}"
+    return f"{UPLOADS}{_place(file.workspace_id, bare_id_of(file))}"
 
 
 def part_object_of(file: StoredFile, part: str) -> str:
-    """Return the object key of an upload's part; the bucket deletes left-over parts after a day."""
+    """Return the object key of an upload's part; the sweeper deletes left-over parts."""
     return f"{awaited_object_of(file)}/{part}"
 
 
-def _place(file: StoredFile) -> str:
+def upload_of_object(key: str) -> str | None:
+    """Return the id, without prefix, of the file that an object below `UPLOADS` is sent for."""
+    names = key.removeprefix(UPLOADS).split("/")
+    return names[1] if len(names) > 1 and is_id(names[1]) else None
+
+
+def _place(workspace_id: str, bare: str) -> str:
     # Users choose the id of a workspace; the hash of the id is safe in an object key.
-    workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
-    return f"{workspace}/{bare_id_of(file)}"
+    workspace = sha256(workspace_id.encode()).hexdigest()[:32]
+    return f"{workspace}/{bare}"
 
 
 def encode_file(file: StoredFile) -> Item:

@@ -1,4 +1,6 @@
-"""Uploads in parts: each part is stored as an object, and the parts are joined at the end."""
+"""Uploads in parts: each part is stored as an object, and the parts are joined when the upload is
+completed.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -198,7 +200,9 @@ class DynamoUploadStore:
         return media_type
 
     async def _end_of_race(self, file: StoredFile, order: str) -> PartialUpload | None:
-        """Return the result of an upload that another request has ended in the meantime."""
+        """Return the result of an upload that another request has completed or cancelled in the
+        meantime.
+        """
         upload = await self._find(file.workspace_id, UPLOAD_PREFIX + bare_id_of(file))
         if upload is None:
             await self._contents.delete(object_of(file))
@@ -219,7 +223,9 @@ class DynamoUploadStore:
 
 
 def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the parts' objects and sizes; raise RequestError unless they make up the file."""
+    """Return the parts' objects and sizes; raise RequestError if the parts do not make up the
+    file.
+    """
     parts = file.parts or {}
     bare = [part_id.removeprefix(PART_PREFIX) for part_id in part_ids]
     seen = set[str]()

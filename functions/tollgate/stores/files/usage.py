@@ -1,4 +1,5 @@
-"""Counts of the files and bytes that a workspace and each of its keys store, and their caps.
+"""Counts of the files and bytes that a workspace, and each of its keys, stores; and the caps on
+these counts.
 
 A file is counted before its upload, by one conditional write, so that concurrent uploads cannot
 exceed a cap. Until the file's item is written, the count's item lists the upload. If the process is
@@ -110,7 +111,7 @@ class FileUsages:
 
 
 class RecentSearches:
-    """The times of the last searches for expired files, by workspace, latest last."""
+    """The times of the last searches for expired files, by workspace; the latest is at the end."""
 
     def __init__(self) -> None:
         self._searched_s: OrderedDict[str, float] = OrderedDict()

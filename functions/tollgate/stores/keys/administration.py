@@ -1,10 +1,10 @@
-"""Administration of keys in DynamoDB: create, show, change, rotate, delete.
+"""Administration of keys in DynamoDB: keys are created, shown, changed, rotated and deleted.
 
 One transaction on the core table writes a change and its audit log entry. Afterwards, plain
-conditional updates change the key's state, which holds check: a transaction on the state would make
-concurrent holds fail. Until the state has the new settings, they are also stored in the key's
-pointer. An interrupted change is completed by the key's next change or by the maintenance of
-workspaces.
+conditional updates change the key's state, which every new hold reads and changes: a transaction on
+the state would make concurrent holds fail. Until the state has the new settings, they are also
+stored in the key's pointer. An interrupted change is completed by the key's next change or by the
+maintenance of workspaces.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,6 +41,7 @@ from tollgate.stores.keys.rows import (
     is_deleting,
     is_gone,
     key_of_pointer,
+    made_s,
     read_pending,
     secret_row,
     settings_of,
@@ -48,7 +49,7 @@ from tollgate.stores.keys.rows import (
 )
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
-from tollgate.stores.keys.writes import KeyWrites, same_shards
+from tollgate.stores.keys.writes import KeyWrites, same_workspace
 from tollgate.stores.people.level_items import join_levels
 from tollgate.stores.ports.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.records.audit_log import AuditWriter
@@ -108,12 +109,14 @@ class DynamoKeyStore:
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self._workspace(new.workspace_id)
-                row = secret_row(secret_hash(secret), pointer, new, workspace)
+                row = secret_row(
+                    secret_hash(secret), pointer, new, workspace, made_s=made_s(pointer)
+                )
                 claim = await self._names.claim(new.workspace_id, new.label, key_id)
                 joins = await self._joins(new.workspace_id, new.team_id, new.member_id)
                 try:
                     await self._writes.transact(
-                        same_shards(self._tables, new.workspace_id, workspace),
+                        same_workspace(self._tables, new.workspace_id, workspace),
                         put_if_absent(self._tables.core, row),
                         put_if_absent(self._tables.core, pointer),
                         put_if_absent(self._tables.ledger, state),
@@ -204,13 +207,14 @@ class DynamoKeyStore:
                 pointer, state = rows
                 key = summary_of(pointer, state, self._clock.now_s())
                 workspace = await self._workspace(workspace_id)
-                ends_s = int(self._clock.now_s()) + grace_s
+                now_s = int(self._clock.now_s())
+                ends_s = now_s + grace_s
                 last = secret[-LAST_LENGTH:]
                 actions = self._writes.rotation(pointer, (digest, last), ends_s)
                 settings = settings_of(key)
                 if KeyPointerItem.PENDING in pointer:
                     settings = read_pending(pointer)
-                row = secret_row(digest, pointer, settings, workspace)
+                row = secret_row(digest, pointer, settings, workspace, made_s=now_s)
                 entry = self._entry(
                     by,
                     "key.rotate",
@@ -221,7 +225,7 @@ class DynamoKeyStore:
                 )
                 try:
                     await self._writes.transact(
-                        same_shards(self._tables, workspace_id, workspace),
+                        same_workspace(self._tables, workspace_id, workspace),
                         put_if_absent(self._tables.core, row),
                         *actions,
                         *entry,
@@ -349,7 +353,9 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Return pointers of existing keys, and the id of the last one if more may follow."""
+        """Return pointers of existing keys, and the id of the last pointer if more keys may
+        follow.
+        """
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

@@ -42,7 +42,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens that a key or level has set aside, and the rest of its rate limits."""
+    """Money and tokens that a key or level has set aside, and what is left of its rate limits."""
 
     owner: LimitOwner
     amount_nano_usd: int

@@ -117,8 +117,8 @@ class DynamoKeyDirectory:
     ) -> _Cached:
         """Read the missing member and team items of a key or session, and return the principal.
 
-        `requested` has the keys of the items that this call has requested. `_above` cannot replace
-        it, because a concurrent read of the same secret may have extended `_above`.
+        `requested` has the keys of the items that this call has requested. `_above` cannot be used
+        instead, because a concurrent read of the same secret may have added keys to it.
         """
         # Imported with the first session, or the first key that belongs to a member or team.
         from tollgate.stores.people.authority import (
@@ -137,7 +137,7 @@ class DynamoKeyDirectory:
             requested.update(map(_place, missing))
             rows.update(await self._get(missing))
         _remember(self._above, digest, tuple(list_needed_rows(row, find)))
-        entry = _cache_entry(find_key_row(row, find), sent_s)
+        entry = _cache_entry(find_key_row(row, find), sent_s, ages=SessionItem.KEY_HASH not in row)
         if entry.principal is None:
             return entry
         principal = add_levels(entry.principal, row, find)
@@ -175,10 +175,10 @@ def _place(item: Item) -> _Place:
     return read_text(item, AnyItem.PARTITION), read_text(item, AnyItem.SORT)
 
 
-def _cache_entry(row: Item | None, sent_s: float) -> _Cached:
+def _cache_entry(row: Item | None, sent_s: float, *, ages: bool = True) -> _Cached:
     if row is None or read_number(row, SecretItem.ENABLED) != 1:
         return _Cached(sent_s + _ABSENT_FOR_S, None)
-    return _Cached(sent_s + FOUND_FOR_S, principal_of(row), refused_from_s(row))
+    return _Cached(sent_s + FOUND_FOR_S, principal_of(row), refused_from_s(row, ages=ages))
 
 
 def _remember(cache: OrderedDict[_Name, _Value], name: _Name, value: _Value) -> None:

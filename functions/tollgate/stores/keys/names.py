@@ -1,6 +1,6 @@
 """Names of keys in DynamoDB: one item for each name in use, written together with its key.
 
-Keys that are older than the rule of unique names have a name in the pointer, but no such item.
+Keys that were created before names had to be unique have a name in the pointer, but no such item.
 Therefore a new name is compared with all pointers, and the item decides between concurrent writers.
 """
 

@@ -3,6 +3,7 @@
 from typing import cast
 
 from tollgate.aws.attributes import Item
+from tollgate.core.ids import created_s
 from tollgate.core.principal import Admission, KeyRole, Principal
 from tollgate.stores.aws.decoding import (
     read_number,
@@ -13,6 +14,7 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.items import KeyRow, SecretItem
+from tollgate.stores.rules.key_age import age_ends_s
 
 
 @reads_an_item
@@ -36,17 +38,27 @@ def principal_of(row: Item) -> Principal:
         or None,
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
+        allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
+        workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 
 
 @reads_an_item
-def refused_from_s(row: Item) -> int | None:
+def refused_from_s(row: Item, *, ages: bool) -> int | None:
     """Return the Unix second from which a secret is refused, or None if it never is.
 
-    A secret is refused when its key expires, or when the grace period after a rotation ends,
-    whichever is earlier.
+    A secret is refused when its key expires, when the grace period after a rotation ends, or when
+    it reaches the age that the workspace admits, whichever is earliest. The key of sessions does
+    not age (`ages`), because nobody has its secret.
     """
-    ends = (read_optional_number(row, name) for name in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS))
+    names = (SecretItem.EXPIRES, SecretItem.GRACE_ENDS)
+    ends = [read_optional_number(row, name) for name in names]
+    days = read_optional_number(row, SecretItem.WORKSPACE_KEY_DAYS)
+    if ages and days:
+        made_s = read_optional_number(row, SecretItem.MADE)
+        if made_s is None:
+            made_s = created_s(read_text(row, SecretItem.KEY))
+        ends.append(age_ends_s(made_s, days))
     return min((end for end in ends if end is not None), default=None)
 
 

@@ -44,7 +44,7 @@ class _StoredSetting(Struct, frozen=True):
 
 
 # Settings in the pointer and in each secret's item. All other settings are in the key's state,
-# because holds check them.
+# because every new hold checks them.
 _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "label": _StoredSetting(KeyRow.LABEL, string, read_text),
     "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
@@ -59,6 +59,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "response_days": _StoredSetting(KeyRow.RESPONSE_DAYS, number, read_optional_number),
     "team_id": _StoredSetting(KeyRow.TEAM, string, read_optional_text),
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
+    "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())
 
@@ -72,7 +73,18 @@ def encode_settings(settings: KeySettings) -> Item:
     }
 
 
-def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Item | None) -> Item:
+# Settings of a workspace that a secret's item may have, by their attribute in that item.
+WORKSPACE_COPIES: Final = {
+    SecretItem.ADMISSION: WorkspaceItem.ADMISSION,
+    SecretItem.WORKSPACE_RESPONSE_DAYS: WorkspaceItem.RESPONSE_DAYS,
+    SecretItem.WORKSPACE_IPS: WorkspaceItem.ALLOWED_IPS,
+    SecretItem.WORKSPACE_KEY_DAYS: WorkspaceItem.KEY_DAYS,
+}
+
+
+def secret_row(
+    digest: str, pointer: Item, settings: KeySettings, workspace: Item | None, *, made_s: int
+) -> Item:
     """Return a secret's item, with all data of key and workspace that authentication needs."""
     shards = number(1) if workspace is None else workspace[WorkspaceItem.SHARDS]
     row: Item = {
@@ -81,16 +93,18 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
         **{name: pointer[name] for name in (KeyRow.KEY, KeyRow.WORKSPACE, KeyRow.ROLE)},
         SecretItem.ENABLED: number(0 if settings.disabled else 1),
         SecretItem.SHARDS: shards,
+        SecretItem.MADE: number(made_s),
     }
-    if workspace is not None and WorkspaceItem.ADMISSION in workspace:
-        row[SecretItem.ADMISSION] = workspace[WorkspaceItem.ADMISSION]
-    if workspace is not None and WorkspaceItem.RESPONSE_DAYS in workspace:
-        row[SecretItem.WORKSPACE_RESPONSE_DAYS] = workspace[WorkspaceItem.RESPONSE_DAYS]
-    return row
+    found = workspace or {}
+    return row | {
+        name: found[stated] for name, stated in WORKSPACE_COPIES.items() if stated in found
+    }
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """Return a pointer's key id, from the sort key, so that a corrupt pointer has an id, too."""
+    """Return the key id of a pointer. The id is read from the sort key, so a corrupt pointer has an
+    id, too.
+    """
     return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
 
@@ -108,6 +122,13 @@ def is_gone(pointer: Item) -> bool:
 def is_deleting(pointer: Item) -> bool:
     """Return True if a key is being deleted or is deleted."""
     return KeyPointerItem.DELETING in pointer or is_gone(pointer)
+
+
+@reads_an_item
+def made_s(pointer: Item) -> int:
+    """Return the Unix second at which a key's current secret was created."""
+    rotated_s = read_optional_number(pointer, KeyPointerItem.ROTATED)
+    return read_number(pointer, KeyPointerItem.CREATED) if rotated_s is None else rotated_s
 
 
 @reads_an_item
@@ -153,11 +174,13 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         prefix=read_text(pointer, KeyPointerItem.PREFIX),
         last_four=read_text(pointer, KeyPointerItem.LAST),
         created_s=read_number(pointer, KeyPointerItem.CREATED),
+        secret_created_s=made_s(pointer),
         remaining_nano_usd={period: remaining[period] for period in in_state["limits_nano_usd"]},
         resets_s={period: period_ends_s(period, second) for period in in_state["limits_nano_usd"]},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),
+        hold_ids=tuple(sorted(holds)),
         last_used_s=read_optional_number(state, KeyStateItem.LAST_USED),
         old_secret=_read_old_secret(pointer, state, now_s),
     )

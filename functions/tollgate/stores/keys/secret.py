@@ -20,7 +20,7 @@ def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
-    """Return True if a text has a secret's format and checksum, without reading the store."""
+    """Return True if a text has the format and checksum of a secret; the store is not read."""
     return (
         len(secret) == len(prefix) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
         and secret.startswith(prefix)

@@ -1,10 +1,10 @@
 """The transaction that changes how a state's limits are divided among its slices.
 
-The transaction creates slices, rebalances them, or changes the limits of a state with slices.
-`rules/slices.py` shows with an example which parts the slices get. The parts add up to the limit
-before and after the transaction: each slice's write requires that the slice's limit is unchanged
-and that the room that the slice gives up is still unused. If a concurrent hold has taken that room,
-the whole transaction fails and is retried after reading the slices again, so no limit is exceeded.
+The transaction creates slices, rebalances them, or changes the limits of a state with slices. An
+example in `rules/slices.py` shows which parts the slices get. The parts add up to the limit before
+and after the transaction: each slice's write requires that the slice's limit is unchanged and that
+the room that the slice gives up is still unused. If a concurrent hold has taken that room, the
+whole transaction fails and is retried after reading the slices again, so no limit is exceeded.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,9 @@ from tollgate.stores.rules.slices import (
 
 # Maximum number of attempts; concurrent holds rarely take the room that is moved.
 _TRIES_MAX: Final = 5
-# Allowance for requests between the read and a retried transaction, which delay the time at which a
-# rate's bucket is full. The buckets of new slices are full that much later. Each retry allows four
-# times as much.
+# Allowance for requests between the read and a retried transaction: such requests delay the time at
+# which a rate's bucket is full. The buckets of new slices are full that much later. Each retry
+# allows four times as much.
 _RATE_MARGIN_US: Final = 250_000
 _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
@@ -71,7 +71,7 @@ class Division(Struct, frozen=True, kw_only=True):
     slices: int
     """Number of slices after the division."""
     changes: bool = False
-    """True to apply the settings of a later revision; false to divide the current settings again.
+    """True to apply the settings of a later revision; False to divide the current settings again.
     """
     extra_actions: Sequence[object] = ()
     """Further actions of the same transaction."""
@@ -155,7 +155,7 @@ class _Parts:
             self._rate.burst,
         )
         sharing = self._states[: rated_count(old_rate.burst, division.slices_before)]
-        # Latest time at which any slice's rate bucket may be full when the transaction is applied.
+        # The transaction is applied only if every slice's rate bucket is full again by this time.
         self._full_us = (
             max(microseconds(now_s), *(state.rate.full_us for state in sharing)) + margin_us
         )
@@ -228,8 +228,9 @@ class _Parts:
         amounts = {
             name: parts[index]
             for name, parts in self._limits.items()
-            # A change of settings writes every limit, so that the write is conditional on every old
-            # limit: the revision alone would not show that the slice is unchanged since the read.
+            # A change of settings writes every limit, which makes the write conditional on every
+            # old limit: the revision alone would not show that the slice is unchanged since it was
+            # read.
             if parts[index] != read_number(item, name)
             or (division.changes and parts[index] != UNLIMITED)
         }
@@ -309,11 +310,15 @@ def _slice_of(owner: LimitOwner, index: int) -> LimitOwner:
 
 @reads_an_item
 def _held_in(item: Item, bucket: str) -> int:
-    """Return the sum of the holds that were taken from a bucket, without earlier buckets."""
+    """Return the sum of the amounts that holds took from this bucket, and not from earlier
+    buckets.
+    """
     holds = read_numbers_by_name(item, KeyStateItem.HOLDS)
     return sum(amount for id_, amount in holds.items() if bucket in bucket_names(created_s(id_)))
 
 
 def _full_after_us(rate: RateState) -> int:
-    """Return the microseconds from a rate's ready time (one request) to its full time (a burst)."""
+    """Return the microseconds between the time at which a rate admits one request and the time at
+    which its bucket is full.
+    """
     return rate.interval_us * (rate.burst - 1)

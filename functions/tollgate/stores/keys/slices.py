@@ -39,7 +39,7 @@ class SlicedStates(Protocol):
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Hold on one slice; return a refusal if the slice has too little."""
+        """Place a hold on one slice; return a refusal if the slice has too little."""
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order."""
@@ -51,13 +51,13 @@ class SlicedStates(Protocol):
 async def hold_on_slices(
     states: SlicedStates, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
 ) -> KeyHold | GatewayError:
-    """Hold on the slice that the hold's id selects, or else on a slice that has enough.
+    """Place the hold on the slice that its id selects, or else on a slice that has enough.
 
     Return a refusal if no slice can take the hold. Raise HoldUnknown and StoreUnavailable as
     `KeyStates.hold` does.
     """
-    # The request states the maximum number of slices, so that a slice that refuses does not search
-    # for further slices itself.
+    # The request states the maximum number of slices, so that a refusing slice does not search for
+    # further slices itself.
     on_one_slice = replace(request, slices=SLICES_MAX)
     first = replace(owner, slice=shard_order(hold_id, request.slices)[0])
     # The first slice must cover the whole amount, because another slice may have enough if this
@@ -127,9 +127,9 @@ def _choose(
             attempts,
             key=lambda slice_: (-attempts[slice_].amount_nano_usd, -attempts[slice_].tokens),
         )
-    # The level has enough in total, but no slice alone does. Report the refusal of the slice that
-    # is closest to admitting the request, preferably a refusal that ends by waiting, as an
-    # undivided state would.
+    # The level has enough in total, but no slice alone does. As an undivided state would, report
+    # the refusal of the slice that is closest to admitting the request, preferably a refusal that
+    # ends after some time.
     refusals = [step for step in steps.values() if isinstance(step, GatewayError)]
     return min(
         refusals,

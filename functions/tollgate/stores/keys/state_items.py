@@ -95,7 +95,7 @@ def new_state(state_key: Item, settings: KeySettings) -> Item:
 
 
 def encode_plain_settings(settings: KeySettings) -> Item:
-    """Return the attributes of the settings without buckets; the rate starts unused."""
+    """Return the attributes of the settings that have no buckets; the rate starts unused."""
     rate = RateState.fresh(settings.requests_per_minute, settings.burst)
     concurrency = HOLDS_MAX if settings.concurrency is None else settings.concurrency
     return {
@@ -117,7 +117,7 @@ def encode_rate(rate: RateState) -> Item:
 
 
 def encode_limits(settings: KeySettings) -> dict[str, int]:
-    """Return the limits with buckets, in nano-dollars or tokens, by attribute name."""
+    """Return the limits that have buckets, in nano-dollars or tokens, by attribute name."""
     limits = {
         name: settings.limits_nano_usd.get(period, UNLIMITED)
         for period, name in LIMIT_NAMES.items()

@@ -38,9 +38,10 @@ class StateWrites:
         self._clock = clock
 
     async def apply(self, state_key: Item, new: KeySettings, revision: int) -> None:
-        """Write the settings of a revision to a state, once; ignore a deleted state."""
+        """Write the settings of a revision to a state, only once; ignore a deleted state."""
         for _ in range(_APPLIES_MAX):
-            # Read a batch of one, because the sweeper's role may read states only by BatchGetItem.
+            # Read a batch of one item, because the sweeper's role may read states only by
+            # BatchGetItem.
             states = await get_items(self._client, self._table, [state_key])
             if not states or state_revision(states[0]) >= revision:
                 return

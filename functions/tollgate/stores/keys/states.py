@@ -77,7 +77,7 @@ class KeyStates:
     ) -> KeyHold | GatewayError:
         """Set aside the amount, or the remaining amount if that is less, and count the request.
 
-        Raise HoldUnknown if a write may have been applied, StoreUnavailable if none was.
+        Raise HoldUnknown if a write may have been applied, and StoreUnavailable if no write was.
         """
         if refusal := request.over_budget(owner, hold_id):
             return refusal
@@ -146,7 +146,8 @@ class KeyStates:
     async def _hold_on_more(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest, refuses: Item | None
     ) -> KeyHold | GatewayError | None:
-        """Hold on all slices if the state has more slices than the request states, or return None.
+        """Place the hold on any of the slices if the state has more slices than the request states;
+        otherwise return None.
 
         The request may state too few slices, because authentication caches the level's item for
         some seconds.
@@ -160,7 +161,7 @@ class KeyStates:
     async def hold_on_slices(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Hold on one slice of a state, as `hold` does on an undivided state."""
+        """Place a hold on one slice of a state, as `hold` does on an undivided state."""
         return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
@@ -185,8 +186,8 @@ class KeyStates:
     ) -> GatewayError | None:
         """Add to a hold's amount; return a refusal if the key or a limit no longer allows it.
 
-        A retry is safe: the amount only grows, so the retry sees that the first call was applied.
-        Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.
+        A retry is safe: the amount only grows, so a retry finds out that the first call was
+        applied. Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.
         """
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(owner, _UNSEEN).own

@@ -17,8 +17,8 @@ from tollgate.stores.aws.expressions import (
     KEY_DISABLE,
     SAME_CHANGE,
     SAME_HASH,
-    SAME_SHARDS,
     UNCHANGED,
+    same_values,
     set_and_remove,
 )
 from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
@@ -33,6 +33,7 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.keys.rows import (
     SETTING_ATTRIBUTES,
+    WORKSPACE_COPIES,
     encode_settings,
     month_used_nano_usd,
     read_pending,
@@ -113,6 +114,7 @@ class KeyWrites:
         changed: Item = {
             KeyPointerItem.HASH: string(digest),
             KeyPointerItem.LAST: string(last),
+            KeyPointerItem.ROTATED: number(int(self._clock.now_s())),
             KeyPointerItem.OLD_HASH: pointer[KeyPointerItem.HASH],
             KeyPointerItem.OLD_LAST: pointer[KeyPointerItem.LAST],
             KeyPointerItem.OLD_ENDS: number(ends_s),
@@ -131,8 +133,13 @@ class KeyWrites:
             actions.append({"Delete": {"TableName": table, "Key": older}})
         return actions
 
+    async def note_reminder(self, pointer: Item, made_s: int, *other_actions: object) -> None:
+        """Record that the rotation of the secret from the Unix second `made_s` was announced."""
+        noted: Item = {KeyPointerItem.REMINDED: number(made_s)}
+        await self.transact(self._update_pointer(pointer, noted), *other_actions)
+
     async def switch_off(self, key_id: str) -> None:
-        """Make a key's state admit no further requests; ignore a deleted state."""
+        """Change a key's state so that it admits no further requests; ignore a deleted state."""
         names, values = {"#on": KeyStateItem.ENABLED}, {":zero": number(0)}
         disabled = KEY_DISABLE.build(self._tables.ledger, key_state_key(key_id), values, names)
         await try_update(self._client, disabled)
@@ -209,14 +216,21 @@ class KeyWrites:
         )
 
 
-def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """Return the check that a workspace's number of shards (or its absence) is unchanged."""
+def same_workspace(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
+    """Return the check that the settings that secrets copy, or their absence, are unchanged.
+
+    If they change while a key is created, the copying may have missed the key's new item.
+    """
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
     else:
-        check["ConditionExpression"] = SAME_SHARDS
-        check["ExpressionAttributeValues"] = {":n": workspace[WorkspaceItem.SHARDS]}
+        names = (WorkspaceItem.SHARDS, *WORKSPACE_COPIES.values())
+        present = [name for name in names if name in workspace]
+        absent = [name for name in names if name not in workspace]
+        check["ConditionExpression"] = same_values(present, absent)
+        check["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
+        check["ExpressionAttributeValues"] = {f":was_{name}": workspace[name] for name in present}
     return {"ConditionCheck": check}
 
 
@@ -235,7 +249,9 @@ def _update(
     absent: Sequence[str] = (),
     condition: str = IF_PRESENT,
 ) -> object:
-    """Return the action that updates an existing item; the condition compares the values `same`."""
+    """Return the action that updates an existing item, on condition that it still has the values
+    `same`.
+    """
     same = same or {}
     write = set_and_remove(list(values), absent, condition)
     named = [KeyPointerItem.HASH] if KeyPointerItem.HASH in same else []

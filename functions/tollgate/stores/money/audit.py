@@ -61,7 +61,8 @@ _PAGE: Final = 1_000
 # Maximum number of workspaces audited at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 8
 
-# Reports a difference; takes the name of the invariant, the expected and the stored value.
+# A function that reports a difference; it takes the name of the invariant, the expected value and
+# the stored value.
 _Compare = Callable[[str, int, int], None]
 
 

@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 KEPT_S: Final = 400 * DAY_S
-# Age at which alerts are stale, and no longer sent.
+# Age above which alerts are stale and are no longer sent.
 _SENT_WITHIN_S: Final = 3 * DAY_S
-# Longer than a channel's timeout, and shorter than the five minutes between rounds.
+# The lease is longer than a channel's timeout, and shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 
 

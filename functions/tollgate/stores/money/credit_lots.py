@@ -1,4 +1,5 @@
-"""Lots of expiring credit in DynamoDB: one item per workspace, which requests do not use.
+"""Lots of expiring credit in DynamoDB, in one item per workspace, which is not read by requests to
+models.
 
 The lots are changed in the same transaction as their credit entry, on condition that the revision
 is unchanged. Therefore only one of several concurrent writers succeeds.
@@ -56,7 +57,7 @@ class CreditLots:
         return Lots() if item is None else read_lots(item)
 
     async def read_sums(self, workspace_id: str, shards: int) -> Sums:
-        """Return the sums over the shards, read while no credit moved between shards.
+        """Return the sums over the shards, read at a time when no credit moved between shards.
 
         The reads of different shards are not simultaneous, so a move could be missed or counted
         twice. If two reads return the same grants for every shard, no move happened.
@@ -70,7 +71,7 @@ class CreditLots:
         raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
 
     async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
-        """Return the action that changes the lots for an entry, empty if no lot changes."""
+        """Return the action that changes the lots for an entry; no action if no lot changes."""
         if entry.expires_s is None and entry.amount_nano_usd > 0:
             return ()
         lots = await self.read(entry.workspace_id)

@@ -20,8 +20,8 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
-# Result of a write: nothing is written if the id has an entry (repeated), a shard has too little
-# credit (short), or another condition failed (changed).
+# Result of a write: nothing was written if the id has an entry already (repeated), if a shard has
+# too little credit (short), or if another condition failed (changed).
 EntryOutcome = Literal["written", "repeated", "short", "changed"]
 
 

@@ -183,7 +183,9 @@ class DynamoCreditStore:
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def _lend(self, workspace: Workspace, limit_nano_usd: int, by: Actor) -> bool:
-        """Change a credit limit; return False if the limit or the credit changed meanwhile."""
+        """Change a credit limit; return False if the limit or the credit has changed in the
+        meantime.
+        """
         difference = limit_nano_usd - workspace.credit_limit_nano_usd
         entry = CreditEntry(
             id=f"credit_line:{self._ids.new_id()}",

@@ -7,14 +7,13 @@ released and another id is tried, because the lost write may still be applied to
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.aws.aws_json import ATTEMPTS_MAX
 from tollgate.aws.failures import (
     CorruptItem,
     StoreUnavailable,
@@ -27,9 +26,10 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.holds import HoldUnknown, outcome_of, settle_all
+from tollgate.stores.aws.holds import HoldUnknown, outcome_of
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.settlements import Release, Settlements
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -66,6 +66,7 @@ class DynamoLedger:
         wallets: Wallets,
         keys: KeyStates,
         generations: DynamoGenerationStore,
+        settlements: Settlements,
         *,
         ids: IdSource,
         clock: Clock,
@@ -75,6 +76,7 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
+        self._settlements = settlements
         # Number of states to hold first, by key id, because one of them refused the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
@@ -89,7 +91,7 @@ class DynamoLedger:
         tier: TierLimits | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money on wallet, key and levels, in one round trip if all of them have enough."""
+        """Hold money on wallet, key and levels; if all have enough, in one round trip."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -188,7 +190,9 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try to hold with one id; return the hold, a refusal, or None for an unknown outcome."""
+        """Try to place a hold with one id; return the hold, a refusal, or None for an unknown
+        outcome.
+        """
         principal = request.principal
         requests = _states_of(request)
         first_count = self._refused.get(principal.key_id, 0)
@@ -248,9 +252,9 @@ class DynamoLedger:
         """Remember which state refused a request, if there are states above that state.
 
         The next hold tries the states up to that one first. Otherwise the states above would count
-        refused requests, and a key beyond its own rate would use up its team's rate. The first
-        refusal is still counted above, because the usual hold tries all states at once, in one
-        round trip.
+        refused requests, and a key that exceeds its own rate would use up its team's rate. The
+        first refusal is still counted above, because the usual hold tries all states at once, in
+        one round trip.
         """
         for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):
@@ -268,32 +272,30 @@ class DynamoLedger:
         states: Sequence[_StateOutcome],
     ) -> None:
         """Release the sides that hold money, or may hold money, after the whole hold failed."""
-        releases: list[Awaitable[None]] = []
+        releases: list[Release] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
-            releases.append(
-                self._wallets.settle(
-                    request.principal.workspace_id,
-                    wallet.shard,
-                    hold_id,
-                    held_nano_usd=wallet.amount_nano_usd,
-                    cost_nano_usd=0,
-                    attempts_max=_release_attempts(wallet),
-                )
+            write = partial(
+                self._wallets.settle,
+                request.principal.workspace_id,
+                wallet.shard,
+                hold_id,
+                held_nano_usd=wallet.amount_nano_usd,
+                cost_nano_usd=0,
             )
+            releases.append(Release(write=write, is_unsure=isinstance(wallet, HoldUnknown)))
         for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
                 slice_ = state.owner.slice if isinstance(state, KeyHold) else state.shard
-                releases.append(
-                    self._keys.settle(
-                        replace(owner, slice=slice_) if slice_ else owner,
-                        hold_id,
-                        held_nano_usd=state.amount_nano_usd,
-                        cost_nano_usd=0,
-                        unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
-                        attempts_max=_release_attempts(state),
-                    )
+                write = partial(
+                    self._keys.settle,
+                    replace(owner, slice=slice_) if slice_ else owner,
+                    hold_id,
+                    held_nano_usd=state.amount_nano_usd,
+                    cost_nano_usd=0,
+                    unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
                 )
-        await settle_all(hold_id, releases)
+                releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
+        await self._settlements.release(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
         settling = [
@@ -326,13 +328,7 @@ class DynamoLedger:
                 for level in hold.levels
             ),
         ]
-        await settle_all(
-            hold.id,
-            [
-                repeat_while_refused(settle, self._clock, jitter=self._ids.uniform)
-                for settle in settling
-            ],
-        )
+        await self._settlements.settle(hold.id, settling)
 
 
 def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
@@ -389,8 +385,3 @@ def _whole_hold(
         ),
         crowded=wallet.crowded,
     )
-
-
-def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """Return the usual number of attempts, but 1 after a lost reply: the caller is waiting."""
-    return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

@@ -27,7 +27,7 @@ from tollgate.stores.rules.statements import Spending, make_statement, sum_by_gr
 
 # Maximum difference between the clock for an entry's sort key and the clock for its date.
 _CLOCKS_DIFFER_S: Final = 3600
-# Maximum number of open days before the month whose activity is counted; older open days are
+# Maximum number of open days, before the month, whose activity is counted; older open days are
 # reported as missing.
 _OPEN_DAYS_MAX: Final = 31
 _DAYS_AT_ONCE: Final = 4

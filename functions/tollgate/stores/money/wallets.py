@@ -127,7 +127,8 @@ class Wallets:
         *,
         covered: bool = False,
     ) -> WalletHold | GatewayError:
-        """Hold the amount, or all that is left if that is less, on the first shard with credit.
+        """Hold the amount on the first shard that has credit, or all that is left there if that is
+        less.
 
         A `covered` hold needs a shard with the whole amount. Raise HoldUnknown if a write may have
         been applied, and StoreUnavailable if no write was applied.
@@ -211,7 +212,7 @@ class Wallets:
         except ConditionFailed as failed:
             if held_by(failed.item, hold_id) == held_nano_usd + more_nano_usd:
                 return None
-            state = None if failed.item is None else _read_state(failed.item)
+            state = None if failed.item is None else read_wallet_state(failed.item)
             if state is not None and state.locked:
                 return workspace_locked(hold_id, paused=state.paused)
             available = 0 if state is None else state.available_nano_usd
@@ -247,7 +248,7 @@ class Wallets:
             try:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
-                state = None if failed.item is None else _read_state(failed.item)
+                state = None if failed.item is None else read_wallet_state(failed.item)
                 step = wallet_step(state, amount_nano_usd, covered=covered)
                 if step not in ("hold", "hold_rest"):
                     return state
@@ -287,7 +288,8 @@ def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
 
 
 @reads_an_item
-def _read_state(item: Item) -> WalletState:
+def read_wallet_state(item: Item) -> WalletState:
+    """Decode the state of a shard."""
     return WalletState(
         available_nano_usd=read_number(item, WalletItem.AVAILABLE),
         locked=(lock := read_number(item, WalletItem.LOCKED)) != OPEN,

@@ -25,6 +25,8 @@ _SETTINGS: Final = (
     WorkspaceItem.PAUSES,
     WorkspaceItem.RESPONSE_DAYS,
     WorkspaceItem.FILE_DAYS,
+    WorkspaceItem.ALLOWED_IPS,
+    WorkspaceItem.KEY_DAYS,
 )
 
 
@@ -46,6 +48,10 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
         if settings.response_days is None
         else number(settings.response_days),
         WorkspaceItem.FILE_DAYS: None if settings.file_days is None else number(settings.file_days),
+        WorkspaceItem.ALLOWED_IPS: None
+        if settings.allowed_ips is None
+        else string(settings.allowed_ips),
+        WorkspaceItem.KEY_DAYS: None if settings.key_days is None else number(settings.key_days),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -91,5 +97,7 @@ def read_workspace(item: Item) -> Workspace:
             pause_at_budget=WorkspaceItem.PAUSES in item,
             response_days=read_optional_number(item, WorkspaceItem.RESPONSE_DAYS),
             file_days=read_optional_number(item, WorkspaceItem.FILE_DAYS),
+            allowed_ips=read_optional_text(item, WorkspaceItem.ALLOWED_IPS),
+            key_days=read_optional_number(item, WorkspaceItem.KEY_DAYS),
         ),
     )

@@ -24,6 +24,7 @@ from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
+from tollgate.stores.keys.reminders import RotationReminders
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots, shard_number
@@ -41,11 +42,11 @@ _log = logging.getLogger(__name__)
 
 # A shard with less than half (1 / `_SHORT_PART`) of the mean credit gets more from the richest.
 _SHORT_PART: Final = 2
-# Maximum number of workspaces at a time. Ten thousand workspaces take some hundred thousand calls,
+# Maximum number of workspaces at a time. Ten thousand workspaces take a few hundred thousand calls,
 # which must end before the next round.
 _AT_ONCE_MAX: Final = 16
-# Maximum time for retries of a write to a throttled item. The write must compete with the item's
-# load, and the next round is minutes away.
+# Maximum time for retries of a write to a throttled item. The time is long, because the write
+# competes with the item's load and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
@@ -97,7 +98,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
             if workspace is None:
                 return counts
             counts["grown"] += await self._settle_shards(workspace)
-            await self._complete_keys(workspace_id)
+            await self._complete_keys(workspace_id, workspace.settings.key_days)
             counts += await self._divide(await self.levels.complete(workspace_id), crowded)
             counts["expiries"] += await self.lots.expire(workspace_id)
             counts["moves"] += await self._balance(workspace_id)
@@ -146,11 +147,14 @@ class WorkspaceMaintenance(Struct, frozen=True):
             await self._insist(partial(self.wallets.uncrowd, workspace.id, shard))
         return grown
 
-    async def _complete_keys(self, workspace_id: str) -> None:
-        """Complete the changes of keys that were interrupted when a process died."""
+    async def _complete_keys(self, workspace_id: str, key_days: int | None) -> None:
+        """Complete changes of keys that died with their process, and announce due rotations."""
+        reminders = RotationReminders(self.client, self.tables, ids=self.ids, clock=self.clock)
         for pointer in await self.workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:
                 await self.key_writes.apply(pointer)
+            if key_days is not None:
+                await reminders.remind(pointer, key_days)
 
     async def _balance(self, workspace_id: str) -> int:
         """Move credit from the richest shard to poor shards; return the number of moves."""

@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
 Requests do not read the workspace's item. Therefore its lock is copied to each shard, and its
-number of shards, admission and response days to the item of each secret.
+number of shards, admission, response days, networks and maximum age to the item of each secret.
 """
 
 from collections.abc import Callable, Sequence
@@ -194,7 +194,7 @@ class Workspaces:
         return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Copy the lock to all shards; repeat this if the workspace changes meanwhile."""
+        """Copy the lock to all shards; repeat this if the workspace changes in the meantime."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -208,7 +208,7 @@ class Workspaces:
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
         """Multiply the shards by four, up to sixteen; return False if nothing was changed.
 
-        With many `holds`, the shards are multiplied again until each of them has few holds.
+        If there are many `holds`, the shards are multiplied again until each of them has few holds.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:
@@ -241,11 +241,19 @@ class Workspaces:
         admission = read_optional_text(item, WorkspaceItem.ADMISSION)
         days = read_optional_number(item, WorkspaceItem.RESPONSE_DAYS)
         copied = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
-        if days is not None:
-            copied = f"{copied} {days}"
+        networks = read_optional_text(item, WorkspaceItem.ALLOWED_IPS)
+        age = read_optional_number(item, WorkspaceItem.KEY_DAYS)
+        for mark, setting in (("", days), ("ips=", networks), ("age=", age)):
+            if setting is not None:
+                copied = f"{copied} {mark}{setting}"
         if read_optional_text(item, WorkspaceItem.COPIED) == copied:
             return
-        values: Item = {":n": item[WorkspaceItem.SHARDS], ":wrd": number(days or 0)}
+        values: Item = {
+            ":n": item[WorkspaceItem.SHARDS],
+            ":wrd": number(days or 0),
+            ":wip": string(networks or ""),
+            ":wkd": number(age or 0),
+        }
         write = SECRET_COPY_NO_ADMISSION
         if admission is not None:
             values[":adm"] = string(admission)

@@ -12,10 +12,11 @@ from tollgate.core.limits import AboveKey
 from tollgate.core.principal import LimitLevel, Principal
 from tollgate.stores.aws.decoding import read_number, read_optional_text, read_text, reads_an_item
 from tollgate.stores.aws.items import SecretItem, SessionItem
-from tollgate.stores.aws.tables import level_row_key, secret_key
+from tollgate.stores.aws.tables import level_row_key, secret_key, sign_in_key
 from tollgate.stores.people.level_items import (
     is_tombstone,
     read_member_settings,
+    read_round,
     read_team_settings,
     slices_of,
 )
@@ -28,7 +29,8 @@ _Find = Callable[[Item], Item | None]
 def list_needed_rows(row: Item, find: _Find) -> list[Item]:
     """Return the keys of the items that a secret's item refers to, as far as they are known.
 
-    A session refers to its key, a key to its member and team, a member to a team.
+    A session's secret refers to its sign-in and its key, a key to its member and team, a member to
+    a team.
     """
     needed: list[Item] = []
     key_row: Item | None = row
@@ -39,6 +41,8 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
     # read together with the key's item.
     workspace_id = read_text(row, SecretItem.WORKSPACE)
     member_id = read_optional_text(row, SecretItem.MEMBER)
+    if SessionItem.SIGN_IN in row:
+        needed.append(_sign_in_of(row))
     team_id = None if key_row is None else read_optional_text(key_row, SecretItem.TEAM)
     if member_id is not None:
         needed.append(level_row_key("member", workspace_id, member_id))
@@ -75,7 +79,11 @@ def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None
         member = find(level_row_key("member", workspace_id, member_id))
         if member is None or is_tombstone(member):
             return None
+        if session and _has_ended(row, member, find):
+            return None
         of_member = read_member_settings(member)
+        if of_member.disabled:
+            return None
         team_id = team_id or of_member.team_id
         tier = tier or of_member.tier
         role = of_member.role if session else role
@@ -96,6 +104,22 @@ def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None
         levels=tuple(levels),
         session=session,
     )
+
+
+def _sign_in_of(row: Item) -> Item:
+    return sign_in_key(
+        read_text(row, SessionItem.WORKSPACE),
+        read_text(row, SessionItem.MEMBER),
+        read_text(row, SessionItem.SIGN_IN),
+    )
+
+
+@reads_an_item
+def _has_ended(row: Item, member: Item, find: _Find) -> bool:
+    """Return whether the sign-in of a session's secret was ended, alone or with all others."""
+    if read_round(row) != read_round(member):
+        return True
+    return SessionItem.SIGN_IN in row and find(_sign_in_of(row)) is None
 
 
 def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int) -> LimitLevel:

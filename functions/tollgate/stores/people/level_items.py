@@ -8,7 +8,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import AboveKey
 from tollgate.stores.aws.decoding import read_optional_number, read_text, reads_an_item
 from tollgate.stores.aws.expressions import LEVEL_THERE, TEAM_JOIN
-from tollgate.stores.aws.items import AnyItem, LevelItem
+from tollgate.stores.aws.items import AnyItem, LevelItem, MemberItem
 from tollgate.stores.aws.tables import get_item, level_row_key, level_state_key
 from tollgate.stores.rules.level_settings import (
     LevelSettings,
@@ -44,6 +44,12 @@ def is_tombstone(row: Item) -> bool:
 def slices_of(row: Item) -> int:
     """Return the number of slices of a team's or member's state."""
     return read_optional_number(row, LevelItem.SLICES) or 1
+
+
+@reads_an_item
+def read_round(row: Item) -> int:
+    """Return the round of sessions of a member's item, or of the item of a session."""
+    return read_optional_number(row, MemberItem.ROUND) or 0
 
 
 def id_of_row(row: Item) -> str:

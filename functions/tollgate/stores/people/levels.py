@@ -1,12 +1,12 @@
 """Items and states of teams and members: create, list, change.
 
 A level without limits needs no state: its holds are not counted, unless a state of earlier limits
-is divided into slices. When a level gets limits, for the first time or again, a state like a key's
-is written, which starts with the level's spending in the current periods. Later changes are applied
-to the state in the same way as changes of a key.
+is divided into slices. When a level gets limits, for the first time or again, a state like that of
+a key is written. It starts with the level's spending in the current periods. Later changes are
+applied to the state in the same way as changes of a key.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -18,7 +18,7 @@ from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.ids import IdSource
+from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import AboveKey, Period
 from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
@@ -60,10 +60,10 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
-# Maximum number of attempts for a change, if other writers are faster.
+# Maximum number of attempts to make a change while other writers change the same item.
 LEVEL_ROUNDS_MAX: Final = 5
-# Days of activity that are summed up for a new state. A `total` limit therefore starts with the
-# spending of the last year only.
+# Days of activity that are summed up for a new state. The spending in a `total` limit therefore
+# starts with the last year's spending only.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
@@ -169,7 +169,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
     ) -> Sequence[object]:
-        """Return further transaction actions that a change of settings needs."""
+        """Return the further transaction actions that a change of settings needs."""
         return ()
 
     def _check_id(self, level_id: str) -> None:
@@ -299,7 +299,6 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         key = level_state_key(self._kind.level, workspace_id, level_id)
         state = await get_item(self._client, self._tables.ledger, key)
         second = int(self._clock.now_s())
-        used = await self._used(workspace_id, level_id, second)
         put: dict[str, object] = {"TableName": self._tables.ledger}
         holds: Mapping[str, int] = {}
         if state is None:
@@ -311,6 +310,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
                 ":us": state[KeyStateItem.SPENT],
                 ":h": state[KeyStateItem.HOLDS],
             }
+        used = await self._used_without(holds, workspace_id, level_id, second)
         seeded = seeded_state(
             key, state_settings(settings), used_nano_usd=used, holds=holds, second=second
         )
@@ -320,6 +320,32 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             KeyStateItem.REVISION: number(revision),
         }
         return {"Put": put}
+
+    async def _used_without(
+        self, holds: Iterable[str], workspace_id: str, level_id: str, second: int
+    ) -> dict[Period, int]:
+        """Return the level's spending without the generations whose holds are settled later.
+
+        A generation may have its record while its hold is still in the state. The settlement of the
+        hold then adds the cost.
+        """
+        while True:
+            settling = await self._settling(workspace_id, holds)
+            used = await self._used(workspace_id, level_id, second)
+            # A record that was written between the two reads may be in the sum or not.
+            if await self._settling(workspace_id, holds) == settling:
+                break
+        for id_, cost in settling.items():
+            buckets = zip(PERIODS, bucket_names(created_s(id_)), bucket_names(second), strict=True)
+            for period, bucket, current in buckets:
+                if bucket == current:
+                    used[period] -= cost
+        return used
+
+    async def _settling(self, workspace_id: str, holds: Iterable[str]) -> dict[str, int]:
+        """Return the cost of each hold's generation, as far as they have records."""
+        records = [await self._generations.get(workspace_id, id_) for id_ in holds]
+        return {record.id: record.cost_nano_usd for record in records if record is not None}
 
     async def _used(self, workspace_id: str, level_id: str, second: int) -> dict[Period, int]:
         """Return the level's spending in each current period, from the daily roll-ups."""

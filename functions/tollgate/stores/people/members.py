@@ -98,7 +98,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
                 now = {":now": number(int(self._clock.now_s()))}
                 remove = self._update(workspace_id, member_id, MEMBER_REMOVE, now)
                 actions = [remove, *self._entry(by, "remove", row)]
-                if read_member_settings(row).role == "owner":
+                if read_member_settings(row).is_active_owner:
                     actions.append(
                         await self._keep_owner(workspace_id, member_id, param="member_id")
                     )
@@ -116,15 +116,17 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         actions: list[object] = []
         if new.team_id != old.team_id:
             actions += await self._join_team(workspace_id, new.team_id)
-        if old.role == "owner" != new.role:
-            actions.append(await self._keep_owner(workspace_id, level_id, param="role"))
+        if old.is_active_owner and not new.is_active_owner:
+            param = "disabled" if new.disabled else "role"
+            actions.append(await self._keep_owner(workspace_id, level_id, param=param))
         return actions
 
     async def _join_team(self, workspace_id: str, team_id: str | None) -> list[object]:
         return await join_levels(self._client, self._tables.core, workspace_id, team_id=team_id)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
-        """Return the check that another owner remains; raise RequestError if none does.
+        """Return the transaction action that checks that another owner remains; raise RequestError
+        if there is no other owner.
 
         Without the check, two owners who remove each other at the same time would leave the
         workspace without an owner.
@@ -135,7 +137,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
             other = id_of_row(row)
             if other == member_id or is_tombstone(row):
                 continue
-            if read_member_settings(row).role == "owner":
+            if read_member_settings(row).is_active_owner:
                 return {
                     "ConditionCheck": {
                         "TableName": self._tables.core,

@@ -32,7 +32,7 @@ from tollgate.stores.rules.slices import whole_state
 
 @reads_an_item
 def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
-    """Return the team in an item, with the team's spending from a mapping by id."""
+    """Return the team in an item, with its spending, which is looked up by the team's id."""
     settings = read_team_settings(row)
     return Team(
         **{name: getattr(settings, name) for name in LevelSettings.__struct_fields__},
@@ -46,7 +46,7 @@ def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
 
 @reads_an_item
 def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
-    """Return the member in an item, with the member's spending from a mapping by id."""
+    """Return the member in an item, with its spending, which is looked up by the member's id."""
     settings = read_member_settings(row)
     return Member(
         **{name: getattr(settings, name) for name in MemberSettings.__struct_fields__},
@@ -62,7 +62,9 @@ def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
 def _select(
     spending: Mapping[str, LevelSpending], row: Item, settings: LevelSettings
 ) -> LevelSpending:
-    """Return a level's spending, or zero if the level has no limits: its state may be old."""
+    """Return a level's spending, or zero if the level has no limits, because its state may then be
+    outdated.
+    """
     counted = spending.get(id_of_row(row)) if settings.is_limited else None
     return counted or LevelSpending()
 
@@ -82,6 +84,7 @@ def read_spending(state: Item, now_s: float, other_slices: Sequence[Item] = ()) 
         resets_s={period: period_ends_s(period, second) for period in limited},
         used_nano_usd=used_nano_usd(counted.limits_nano_usd, remaining, holds, second),
         held_nano_usd=sum(holds.values()),
+        hold_ids=tuple(sorted(holds)),
     )
 
 
@@ -95,7 +98,7 @@ def seeded_state(
 ) -> Item:
     """Return the state of a level that has already spent `used_nano_usd` in the current periods.
 
-    `holds` are the open holds from an earlier time when the level had limits.
+    `holds` are open holds from an earlier time at which the level had limits.
     """
     buckets: dict[str, int] = {}
     for index, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):

@@ -1,10 +1,11 @@
-"""Sessions of members in DynamoDB: secrets that refer to the member's session key.
+"""Sessions of members in DynamoDB: secrets that refer to a sign-in and to the member's session key.
 
-A session's item has the hash of the session key's own secret, which nobody knows. Settings are not
+A secret's item has the hash of the session key's own secret, which nobody knows. Settings are not
 copied into sessions, so a change of the key, the workspace, the member or the team applies to all
-sessions.
+sessions. A secret is refused without its sign-in's item, so deleting that item ends the session.
 """
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tollgate.aws.attributes import Item, number, string
@@ -13,33 +14,61 @@ from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusi
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
-from tollgate.stores.aws.decoding import read_optional_text, read_text
-from tollgate.stores.aws.expressions import LEVEL_THERE, MEMBER_SESSION_KEY, SESSION_THERE
+from tollgate.stores.aws.decoding import (
+    decode_items,
+    read_optional_text,
+    read_text,
+)
+from tollgate.stores.aws.expressions import (
+    IF_PRESENT,
+    LEVEL_THERE,
+    MEMBER_END_SESSIONS,
+    MEMBER_SESSION_KEY,
+    SESSION_THERE,
+)
 from tollgate.stores.aws.items import KeyPointerItem, MemberItem, SessionItem
 from tollgate.stores.aws.tables import (
     Tables,
     get_item,
     key_pointer_key,
     level_row_key,
+    query_rows,
     secret_key,
+    sign_in_key,
+    sign_ins_prefix,
     try_update,
+    workspace_partition,
 )
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.rows import is_deleting
 from tollgate.stores.keys.secret import is_well_formed, new_secret, secret_hash
-from tollgate.stores.people.level_items import is_tombstone
+from tollgate.stores.people.level_items import is_tombstone, read_member_settings, read_round
 from tollgate.stores.people.levels import LEVEL_ROUNDS_MAX
+from tollgate.stores.people.sign_ins import (
+    id_of_session,
+    new_sign_in,
+    read_session,
+    renewal,
+)
 from tollgate.stores.ports.administration import NewKey
-from tollgate.stores.ports.people import SESSION_KEY_PREFIX, SESSION_S_MAX, OpenedSession
+from tollgate.stores.ports.people import (
+    PEOPLE_PAGE_MAX,
+    SESSION_KEY_PREFIX,
+    SESSION_S_MAX,
+    OpenedSession,
+    Session,
+)
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.stores.rules.level_settings import is_member_id
 
-# An agent sends several requests at the same time; a member's own rate limit may be lower.
+# The number is high because an agent sends several requests at the same time; a member's own rate
+# limit may be lower.
 _RATE: Final = 600
 _BURST: Final = 600
 
@@ -68,8 +97,74 @@ class DynamoSessionStore:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def open(
-        self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        lifetime_s: int,
+        by: Actor,
+        renewable_s: int | None = None,
     ) -> OpenedSession | None:
+        """Open a session: its sign-in's item, and the item of its first secret."""
+        now_s, session_id = int(self._clock.now_s()), self._ids.new_id()
+        ends_s = now_s + (renewable_s or min(lifetime_s, SESSION_S_MAX))
+
+        async def sign_in(member: Item) -> Item:
+            return new_sign_in(
+                sign_in_key(workspace_id, member_id, session_id),
+                round_=read_round(member),
+                now_s=now_s,
+                ends_s=ends_s,
+                renewable=renewable_s is not None,
+                origin=by.origin,
+            )
+
+        def put(row: Item) -> object:
+            return put_if_absent(self._tables.core, row)
+
+        return await self._issue(
+            workspace_id, member_id, sign_in, put, lifetime_s=lifetime_s, by=by
+        )
+
+    async def renew(
+        self,
+        workspace_id: str,
+        member_id: str,
+        session_id: str,
+        *,
+        lifetime_s: int,
+        renewable_s: int,
+        by: Actor,
+    ) -> OpenedSession | None:
+        now_s = int(self._clock.now_s())
+        key = sign_in_key(workspace_id, member_id, session_id)
+
+        async def sign_in(_: Item) -> Item | None:
+            return await get_item(self._client, self._tables.core, key)
+
+        def prolong(_: Item) -> object:
+            return renewal(
+                self._tables.core, key, now_s=now_s, ends_s=now_s + renewable_s, origin=by.origin
+            )
+
+        return await self._issue(
+            workspace_id, member_id, sign_in, prolong, lifetime_s=lifetime_s, by=by
+        )
+
+    async def _issue(
+        self,
+        workspace_id: str,
+        member_id: str,
+        sign_in: Callable[[Item], Awaitable[Item | None]],
+        write: Callable[[Item], object],
+        *,
+        lifetime_s: int,
+        by: Actor,
+    ) -> OpenedSession | None:
+        """Write a new secret together with its sign-in; return None without member or sign-in.
+
+        `sign_in` returns the sign-in's item for a member's item, `write` the action that stores it.
+        """
         if lifetime_s < 1:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "lifetime_s must be more than 0.", param="lifetime_s"
@@ -82,16 +177,22 @@ class DynamoSessionStore:
             for _ in range(LEVEL_ROUNDS_MAX):
                 key = level_row_key("member", workspace_id, member_id)
                 member = await get_item(self._client, self._tables.core, key)
-                if member is None or is_tombstone(member):
+                if member is None or is_tombstone(member) or read_member_settings(member).disabled:
+                    return None
+                signed_in = await sign_in(member)
+                if signed_in is None or read_round(signed_in) != read_round(member):
                     return None
                 pointer = await self._session_key(workspace_id, member_id, member, by)
                 if pointer is None:
                     continue
+                session_id = id_of_session(signed_in)
                 row: Item = {
                     **secret_key(secret_hash(secret)),
                     SessionItem.KEY_HASH: pointer[KeyPointerItem.HASH],
                     SessionItem.WORKSPACE: string(workspace_id),
                     SessionItem.MEMBER: string(member_id),
+                    SessionItem.SIGN_IN: string(session_id),
+                    SessionItem.ROUND: number(read_round(signed_in)),
                     SessionItem.EXPIRES: number(expires_s),
                     SessionItem.DELETE_AT: number(expires_s),
                 }
@@ -100,20 +201,55 @@ class DynamoSessionStore:
                     "Key": key,
                     "ConditionExpression": LEVEL_THERE,
                 }
-                entry = self._entry(
-                    by, "session.open", workspace_id, member_id, expires_s=expires_s
-                )
-                actions = [{"ConditionCheck": check}, put_if_absent(self._tables.core, row), *entry]
+                after = SessionChange(session_id=session_id, expires_s=expires_s)
+                actions = [
+                    {"ConditionCheck": check},
+                    write(signed_in),
+                    put_if_absent(self._tables.core, row),
+                    *self._entry(by, "session.open", workspace_id, member_id, after=after),
+                ]
                 try:
                     await transact(self._client, self._ids, actions)
                 except TransactionCancelled:
                     continue
                 return OpenedSession(
+                    id=session_id,
                     secret=secret,
                     expires_s=expires_s,
                     key_id=read_text(pointer, KeyPointerItem.KEY),
                 )
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
+
+    async def list(
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        after: str | None = None,
+        limit: int = PEOPLE_PAGE_MAX,
+    ) -> Page[Session]:
+        with refusing_when_unavailable():
+            member = await self._member(workspace_id, member_id)
+            if member is None:
+                return Page(found=(), next=None)
+            rows, end = await query_rows(
+                self._client,
+                self._tables.core,
+                workspace_partition(workspace_id),
+                sign_ins_prefix(member_id),
+                after=None if after is None else sign_in_key(workspace_id, member_id, after),
+                limit=limit,
+            )
+        sessions, unreadable = decode_items(read_session, rows)
+        current, now_s = read_round(member), int(self._clock.now_s())
+        rounds = {id_of_session(row): read_round(row) for row in rows}
+        return Page(
+            found=tuple(
+                each for each in sessions if rounds[each.id] == current and each.expires_s > now_s
+            ),
+            next=None if end is None else id_of_session(end),
+            unreadable=tuple(unreadable),
+        )
 
     async def close(self, secret: str, *, by: Actor) -> bool:
         if not is_well_formed(secret, self._prefix):
@@ -130,13 +266,59 @@ class DynamoSessionStore:
             }
             workspace_id = read_text(row, SessionItem.WORKSPACE)
             member_id = read_text(row, SessionItem.MEMBER)
-            entry = self._entry(by, "session.close", workspace_id, member_id)
+            session_id = read_optional_text(row, SessionItem.SIGN_IN)
+            actions: list[object] = [{"Delete": delete}]
+            before = None
+            if session_id is not None:
+                before = SessionChange(session_id=session_id)
+                sign_in = sign_in_key(workspace_id, member_id, session_id)
+                actions.append({"Delete": {"TableName": self._tables.core, "Key": sign_in}})
+            actions += self._entry(by, "session.close", workspace_id, member_id, before=before)
             try:
-                await transact(self._client, self._ids, [{"Delete": delete}, *entry])
+                await transact(self._client, self._ids, actions)
             except TransactionCancelled:
                 return False
         self._directory.forget(digest)
         return True
+
+    async def end(self, workspace_id: str, member_id: str, session_id: str, *, by: Actor) -> bool:
+        with refusing_when_unavailable():
+            if await self._member(workspace_id, member_id) is None:
+                return False
+            delete = {
+                "TableName": self._tables.core,
+                "Key": sign_in_key(workspace_id, member_id, session_id),
+                "ConditionExpression": IF_PRESENT,
+            }
+            before = SessionChange(session_id=session_id)
+            entry = self._entry(by, "session.close", workspace_id, member_id, before=before)
+            try:
+                await transact(self._client, self._ids, [{"Delete": delete}, *entry])
+            except TransactionCancelled:
+                return False
+        return True
+
+    async def end_all(self, workspace_id: str, member_id: str, *, by: Actor) -> bool:
+        with refusing_when_unavailable():
+            if await self._member(workspace_id, member_id) is None:
+                return False
+            key = level_row_key("member", workspace_id, member_id)
+            values: Item = {":zero": number(0), ":one": number(1)}
+            write = MEMBER_END_SESSIONS.build(self._tables.core, key, values)
+            entry = self._entry(by, "session.close_all", workspace_id, member_id)
+            try:
+                await transact(self._client, self._ids, [{"Update": write}, *entry])
+            except TransactionCancelled:
+                return False
+        return True
+
+    async def _member(self, workspace_id: str, member_id: str) -> Item | None:
+        """Return the item of a member, or None if there is none or only a tombstone."""
+        if not is_member_id(member_id):
+            return None
+        key = level_row_key("member", workspace_id, member_id)
+        member = await get_item(self._client, self._tables.core, key)
+        return None if member is None or is_tombstone(member) else member
 
     async def _session_key(
         self, workspace_id: str, member_id: str, member: Item, by: Actor
@@ -181,12 +363,14 @@ class DynamoSessionStore:
         workspace_id: str,
         member_id: str,
         *,
-        expires_s: int | None = None,
-    ) -> list[object]:
+        before: SessionChange | None = None,
+        after: SessionChange | None = None,
+    ) -> Sequence[object]:
         change = AuditedChange(
             action=action,
             target=member_id,
             workspace_id=workspace_id,
-            after=None if expires_s is None else SessionChange(expires_s=expires_s),
+            before=before,
+            after=after,
         )
         return self._entries.puts(change, by)

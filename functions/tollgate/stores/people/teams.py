@@ -43,7 +43,7 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
             return await self._find(workspace_id, team_id)
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
-        """Delete a team unless it has keys or members, or gets some in the meantime."""
+        """Delete a team unless it has keys or members, or gets any in the meantime."""
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._row(workspace_id, team_id)
@@ -66,7 +66,9 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
             raise StoreUnavailable(f"team {team_id} keeps changing", maybe_applied=False)
 
     async def _belongings(self, workspace_id: str, team_id: str) -> Belongings:
-        """Return the numbers of keys and members of a team, without deleted and removed ones."""
+        """Return the numbers of keys and members of a team, not counting deleted keys and removed
+        members.
+        """
         partition = f"W#{workspace_id}"
         pointers = await all_rows(self._client, self._tables.core, partition, "K#")
         members = await all_rows(

@@ -23,6 +23,7 @@ from tollgate.core.files.stored import (
 )
 from tollgate.core.limits import Period
 from tollgate.core.money.statement import Month, Statement
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
 from tollgate.core.records.activity import Activity, ActivityStream, GenerationFilter
@@ -30,7 +31,7 @@ from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, SealedDa
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.rules.key_names import KeyName
-from tollgate.stores.rules.key_settings import KeySettings, check_days
+from tollgate.stores.rules.key_settings import KeySettings, check_days, check_networks
 
 KEYS_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
@@ -64,6 +65,8 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     last_four: str
     """Last four characters of the secret."""
     created_s: int
+    secret_created_s: int
+    """Unix second of the creation of the current secret."""
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     """Nano-dollars spent in total."""
     held_nano_usd: int = 0
     """Nano-dollars held now."""
+    hold_ids: tuple[str, ...] = ()
+    """Ids of the generations that the amount is held for, oldest first."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
     old_secret: OldSecret | None = None
@@ -115,9 +120,9 @@ class KeyStore(KeyDirectory, Protocol):
         """Replace a key's settings by the result of `edit`; return None if the key does not exist.
 
         If the settings stay equal, nothing is written, not even an audit log entry. Raise
-        RequestError if another key has the new name; then nothing changes. `edit` is called again
-        if another writer was faster. Every instance refuses a disabled or expired key within five
-        seconds.
+        RequestError, and change nothing, if another key has the new name. `edit` is called again if
+        another writer has changed the key in the meantime. Every instance refuses a disabled or
+        expired key within five seconds.
         """
 
     async def rotate(
@@ -150,9 +155,14 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """Days for which responses are stored, unless a key has its own setting; None to store none."""
     file_days: int | None = None
     """Default number of days after which files expire; None to keep files."""
+    allowed_ips: str | None = None
+    """Networks from which its keys and sessions may be used, separated by commas; None for all."""
+    key_days: int | None = None
+    """Days after which the secret of a key is refused, unless it is rotated; None for no limit."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)
+        check_networks(self.allowed_ips)
         if self.budget_nano_usd is not None and self.budget_nano_usd <= 0:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "budget must be more than 0.", param="budget"
@@ -340,7 +350,7 @@ class FileStore(Protocol):
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
-        member_id: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         """Return a page of a workspace's files after the file `after`.

@@ -91,12 +91,12 @@ class Ledger(Protocol):
     ) -> Hold:
         """Set money aside before anything is spent.
 
-        Of the key's own limits and the limits of its `tier`, the narrower ones apply; the limits of
-        its member and team apply, too. `tokens` is the upper bound of the generation's tokens,
-        which are taken from the key's minute. A `covered` hold takes the whole amount or is
-        refused. Any other hold takes the remaining amount, and is refused only if nothing is left.
-        The hold's id is `first_id`, unless a write under that id had an unknown outcome.
-        `meanwhile` may be called during the writes, and must not raise.
+        If both the key and its `tier` state a limit, the narrower one applies; the limits of its
+        member and team apply, too. `tokens` is the upper bound of the generation's tokens, which
+        are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
+        other hold takes the remaining amount, and is refused only if nothing is left. The hold's id
+        is `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be
+        called during the writes, and must not raise.
 
         Raise LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).
@@ -117,11 +117,33 @@ class Ledger(Protocol):
         """
 
 
+class Admissions(Protocol):
+    """Admission of requests whose work before the hold is costly.
+
+    A hold counts a request only after the costly work. Until then, an admitted request counts here,
+    so that requests sent at once cannot all pass a limit that admits one of them.
+    """
+
+    async def admit(
+        self, principal: Principal, request_id: str, *, tier: TierLimits | None = None
+    ) -> None:
+        """Admit a request once, and write nothing; admitting the same request again does nothing.
+
+        Raise the refusal that the smallest hold would get now, with the admitted requests of this
+        process that have no hold yet counted as holds.
+        """
+
+    def end(self, principal: Principal, request_id: str) -> None:
+        """Stop counting a request, because its hold counts it or the request has ended."""
+
+
 class KeyDirectory(Protocol):
     """The keys that may call the gateway."""
 
     async def authenticate(self, secret: str) -> Principal:
-        """Return the principal of a secret; raise AccessError(invalid_api_key) if refused."""
+        """Return the principal of a secret; raise AccessError(invalid_api_key) if the secret is
+        refused.
+        """
 
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key by a request without a hold, at most once a minute."""

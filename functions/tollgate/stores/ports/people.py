@@ -20,13 +20,13 @@ SESSION_S_MAX: Final = 3_600
 # Prefix of the name of a session key; the member's id follows.
 SESSION_KEY_PREFIX: Final = "session:"
 # The kinds of sign-in codes, each with its own type of value.
-CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
+CodeKind = Literal["code", "device", "refresh", "user"]
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level, which is counted only for levels with limits."""
+    """The spending of a level. Spending is counted only for levels that have limits."""
 
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
@@ -35,6 +35,8 @@ class LevelSpending(Struct, frozen=True, kw_only=True):
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Nano-dollars spent in each current period; empty for a level that is not counted."""
     held_nano_usd: int = 0
+    hold_ids: tuple[str, ...] = ()
+    """Ids of the generations that the amount is held for, oldest first."""
 
 
 class Team(LevelSettings, frozen=True, kw_only=True):
@@ -62,7 +64,7 @@ class Member(MemberSettings, frozen=True, kw_only=True):
 
 
 class Belongings(Struct, frozen=True, kw_only=True):
-    """The numbers of keys and members of a team; only a team without both can be deleted."""
+    """The numbers of keys and members of a team; only a team that has neither can be deleted."""
 
     keys: int
     members: int
@@ -90,8 +92,8 @@ class LevelStore(Protocol[_Settings, _Shown]):
     ) -> _Shown | None:
         """Replace the settings by the result of `edit`; return None if the level does not exist.
 
-        If the settings stay equal, nothing is written. `edit` is called again if another writer was
-        faster.
+        If the settings stay equal, nothing is written. `edit` is called again if another writer has
+        changed the level in the meantime.
         """
 
 
@@ -140,9 +142,26 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         """
 
 
+class Session(Struct, frozen=True, kw_only=True):
+    """A sign-in of a member that has not ended; a renewal replaces its secret, not the session."""
+
+    id: str
+    member_id: str
+    opened_s: int
+    renewed_s: int
+    """Unix second at which the latest secret was issued."""
+    expires_s: int
+    """Unix second at which the session ends unless it is renewed before."""
+    renewable: bool
+    """True if the program has a refresh token."""
+    origin: str | None = None
+    """Network address that received the latest secret."""
+
+
 class OpenedSession(Struct, frozen=True, kw_only=True):
     """A session with its secret, which cannot be read again."""
 
+    id: str
     secret: str
     expires_s: int
     """Unix second from which the secret is refused."""
@@ -151,15 +170,55 @@ class OpenedSession(Struct, frozen=True, kw_only=True):
 
 
 class SessionStore(Protocol):
-    """The sessions of members: expiring secrets; all sessions of a member share one key."""
+    """The sessions of members: expiring secrets; all sessions of a member share one key.
+
+    Every instance refuses the secrets of an ended session within five seconds.
+    """
 
     async def open(
-        self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        lifetime_s: int,
+        by: Actor,
+        renewable_s: int | None = None,
     ) -> OpenedSession | None:
-        """Open a session of up to SESSION_S_MAX seconds; return None for an unknown member."""
+        """Open a session, whose secret lasts up to SESSION_S_MAX; return None for no member.
+
+        `renewable_s` are the seconds within which the session may be renewed; None if never.
+        """
+
+    async def renew(
+        self,
+        workspace_id: str,
+        member_id: str,
+        session_id: str,
+        *,
+        lifetime_s: int,
+        renewable_s: int,
+        by: Actor,
+    ) -> OpenedSession | None:
+        """Give a session a further secret; return None if the session has ended."""
+
+    async def list(
+        self,
+        workspace_id: str,
+        member_id: str,
+        *,
+        after: str | None = None,
+        limit: int = PEOPLE_PAGE_MAX,
+    ) -> Page[Session]:
+        """Return a page of a member's sessions after the session id `after`, oldest first."""
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session for all instances within five seconds; return False if there is none."""
+        """End the session that a secret belongs to; return False if there is none."""
+
+    async def end(self, workspace_id: str, member_id: str, session_id: str, *, by: Actor) -> bool:
+        """End a session; return False if there is none."""
+
+    async def end_all(self, workspace_id: str, member_id: str, *, by: Actor) -> bool:
+        """End all sessions of a member; return False without such a member."""
 
 
 class CodeStore(Protocol):

@@ -1,8 +1,8 @@
-"""Activity by day, in rows that a roll-up stores once the day's records are final.
+"""Activity by day, in rows that are stored by a roll-up once the day's records are final.
 
-A roll-up overwrites the day's rows with the sums over all its records, so it may be interrupted and
-repeated. Its last write is a mark that closes the day. Rows never expire. The activity of an open
-day is computed from its records.
+A roll-up overwrites the day's rows with the sums over all records of the day, so it may be
+interrupted and repeated. Its last write is a mark that closes the day. Rows never expire. The
+activity of an open day is computed from its records.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 # Time between midnight and the closing of a day: the day's last generation ends within 15 minutes,
 # and the sweeper settles lost generations within 10 more minutes.
 CLOSES_AFTER_S: Final = 3600
-# Number of past days that a roll-up checks, in case no roll-up ran for some time.
+# Number of past days that a roll-up checks, in case no roll-up has run for some time.
 _DAYS_BACK: Final = 21
 _PAGE: Final = 1000
 _LIVE_RECORDS_MAX: Final = 20_000

@@ -1,4 +1,5 @@
-"""The audit log in DynamoDB, with two copies of each entry, written together with the change.
+"""The audit log in DynamoDB, which has two copies of each entry; both are written together with the
+change.
 
 One copy is in the workspace's partition. The other is for the operator, in the partition with all
 entries for the month. Items are never updated or deleted.

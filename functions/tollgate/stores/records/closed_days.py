@@ -26,7 +26,7 @@ from tollgate.stores.rules.periods import day_name
 
 # Number of records that an export reads at a time.
 _PAGE: Final = 1_000
-# Number of past days that an export checks, in case no export ran for some time.
+# Number of past days that an export checks, in case no export has run for some time.
 _DAYS_BACK: Final = 21
 
 
@@ -61,7 +61,7 @@ class ClosedDays:
         return tuple(day for day in days if not day.exported)
 
     async def get(self, workspace_id: str, second: int) -> ClosedDay | None:
-        """Return the day of a Unix second, None if the day is not closed."""
+        """Return the day of a Unix second; None if the day is not closed."""
         days = await self._between(workspace_id, second, second)
         return days[0] if days else None
 

@@ -36,7 +36,7 @@ class ObjectContentLog:
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
     ) -> bytes | None:
-        """Return the content of a generation, None if it was not stored or has expired.
+        """Return the content of a generation; None if it was not stored or has expired.
 
         `days` is the most likely storage time, which is tried first.
         """

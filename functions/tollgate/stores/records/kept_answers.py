@@ -60,7 +60,9 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Store the answer for a claim; the answer is unused if another owner took over."""
+        """Store the answer for a claim; the answer is not used if another request has taken over
+        the claim.
+        """
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
             values = {":done": string("done"), ":gid": string(claim.request_id)}
@@ -85,7 +87,7 @@ class DynamoAnswerStore:
     async def _put(self, claim: Claim) -> Item | None:
         """Write the claim, or return the valid existing claim.
 
-        A claim is valid for a day, but without an answer only for 15 minutes.
+        A claim is valid for a day if its answer is stored, and otherwise for 15 minutes.
         """
         now_s = int(self._clock.now_s())
         try:

@@ -40,7 +40,7 @@ class Failures(Struct, frozen=True):
         return Failures(self.since_s, self.count + 1, int(now_s))
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """Return the Unix second until which the endpoint rests, None if it does not rest."""
+        """Return the Unix second until which the endpoint rests; None if it does not rest."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s

@@ -1,7 +1,7 @@
 """The speeds of endpoints in DynamoDB, which all instances share.
 
 Each instance adds up the times of its answers, and regularly adds the sums to the endpoint's item.
-The item has two windows of half an hour, and the earlier window loses weight while the current one
+The item has two windows of half an hour. The earlier window loses weight while the current one
 fills.
 """
 
@@ -53,7 +53,7 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
         )
 
     def speed(self, now_s: float) -> Speed | None:
-        """Return the current speed, None if the last answer is too old."""
+        """Return the current speed; None if the last answer is too old."""
         if now_s >= self.since_s + WINDOW_S + SPEED_LASTS_S:
             return None
         parts = [(1.0, self.times)]

@@ -23,11 +23,11 @@ from tollgate.stores.rules.periods import (
     period_ends_s,
 )
 
-# Maximum number of holds on one item. A hold takes about 22 bytes, and each further KB of an item
-# costs one more write unit.
+# Maximum number of holds on one item. It is limited because a hold takes about 22 bytes, and each
+# further KB of an item costs one more write unit.
 HOLDS_MAX: Final = 1000
-# Number of holds above which a wallet gets more shards. One item can take many more, but the load
-# may double several times until the next round of maintenance.
+# Number of holds above which a wallet gets more shards. One item can take many more holds, but the
+# load may double several times before the next round of maintenance.
 HOLDS_CROWDED: Final = 24
 # Amount that stands for "no limit": more than anybody spends, within DynamoDB's 38 digits.
 UNLIMITED: Final = 10**18
@@ -45,7 +45,8 @@ _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
 RateForm = Literal["idle", "busy", "unlimited"]
-# The limit that a key's hold must satisfy: the key's own limit, or the stricter limit of its tier.
+# The owner of the limit that a key's hold must satisfy: the key itself, or its tier if the tier's
+# limit is stricter.
 TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
@@ -165,7 +166,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
 
     def token_limit(self, second: int, now_s: float) -> RateLimit | None:
-        """Return the token limit for the headers of a reply, None if there is no limit."""
+        """Return the token limit for the headers of a reply; None if there is no limit."""
         if self.tokens_per_minute == UNLIMITED:
             return None
         return RateLimit(
@@ -187,12 +188,14 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
 
     amount_nano_usd: int
     form: RateForm
-    """For a full rate bucket (idle), a bucket that fills (busy), or no rate limit (unlimited)."""
+    """The form of the write: `idle` for a full rate bucket, `busy` for a bucket that is filling,
+    `unlimited` without a rate limit.
+    """
     tokens: int = 0
 
 
 def shard_order(hold_id: str, shards: int) -> Sequence[int]:
-    """Return all shards, starting with one that depends on the id, to distribute the load."""
+    """Return all shards. The first one depends on the id, so that the load is distributed."""
     first = zlib.crc32(hold_id.encode("ascii")) % shards
     return [(first + step) % shards for step in range(shards)]
 
@@ -352,7 +355,7 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
 
 
 def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> RequestError:
-    """Return the refusal of an adjustment that would take spent or held money."""
+    """Return the refusal of an adjustment that would take back money that is spent or held."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"Only ${usd_text(max(0, available_nano_usd))} of the credit can be taken back, not "

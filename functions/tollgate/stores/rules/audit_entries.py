@@ -27,6 +27,14 @@ class SecretChange(Struct, frozen=True, kw_only=True):
     """Unix second at which the replaced secret expires."""
 
 
+class RotationDue(Struct, frozen=True, kw_only=True):
+    """The secret of a key that has to be rotated, as an entry shows it."""
+
+    secret: str
+    secret_expires_s: int
+    """Unix second from which the secret is refused."""
+
+
 class SubjectChange(Struct, frozen=True, kw_only=True):
     """The sign-in identity of a member, as an entry shows it."""
 
@@ -36,7 +44,9 @@ class SubjectChange(Struct, frozen=True, kw_only=True):
 class SessionChange(Struct, frozen=True, kw_only=True):
     """A session of a member, as an entry shows it."""
 
-    expires_s: int
+    session_id: str
+    expires_s: int | None = None
+    """Unix second from which the latest secret is refused."""
 
 
 class CreditChange(Struct, frozen=True, kw_only=True):

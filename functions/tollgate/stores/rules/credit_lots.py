@@ -1,7 +1,7 @@
 """Pure rules for lots of expiring credit: what is left of each lot, and what to take back.
 
-Wallets do not know lots. Spending between two changes of the lots is deducted from the lots as they
-were in between, so the wallet's sums determine what is left of each lot.
+Wallets do not know lots. Between two changes, the set of lots is constant, so all spending of that
+time is deducted from these lots. Therefore the wallet's sums determine what is left of each lot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
 
 
 def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | None:
-    """Return an expired lot and the amount to take back now, None if nothing can be taken.
+    """Return an expired lot and the amount to take back now; None if nothing can be taken back.
 
     Money that was held before the expiry stays in the lot, because those holds may still spend it.
     Money that was held later is taken back after its release, because available credit must not

@@ -13,15 +13,17 @@ from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
+from tollgate.core.networks import parse_networks
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
 # The bucket has an expiry rule for each number of days.
 CONTENT_DAYS: Final[tuple[int, ...]] = get_args(ContentDays)
-# Maximum rate, more than any key sends.
+# Maximum rate, which is higher than any key needs.
 RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
+NETWORKS_LENGTH_MAX: Final = 4_000
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -32,6 +34,21 @@ def check_days(name: str, days: int | None) -> None:
             f"{name} must be one of {', '.join(map(str, CONTENT_DAYS))}, or null.",
             param=name,
         )
+
+
+def check_networks(networks: str | None) -> None:
+    """Raise RequestError for a list of networks that is malformed or too long."""
+    if networks is None:
+        return
+    try:
+        parse_networks(networks)
+    except ValueError as malformed:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"allowed_ips must be addresses and networks such as 192.0.2.7, 10.0.0.0/8 or "
+            f"2001:db8::/32, separated by commas: {malformed}.",
+            param="allowed_ips",
+        ) from malformed
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
@@ -139,6 +156,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    allowed_ips: Annotated[
+        str | None,
+        KeyOption(
+            option="allowed-ips",
+            text="Addresses and networks from which the key may be used, separated by commas: "
+            "192.0.2.7,2001:db8::/32. Unset, only those of the workspace count.",
+            length_max=NETWORKS_LENGTH_MAX,
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
             name: getattr(self, name)
@@ -153,6 +180,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
                 )
         check_days("content_days", self.content_days)
         check_days("response_days", self.response_days)
+        check_networks(self.allowed_ips)
 
 
 class PlainSetting(Struct, frozen=True):

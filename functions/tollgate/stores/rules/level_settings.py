@@ -1,4 +1,6 @@
-"""The settings of teams and members, with the same limits as keys; all settings are optional."""
+"""The settings of teams and members. These can have the same limits as keys; all settings are
+optional.
+"""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +27,7 @@ def is_team_id(text: str) -> bool:
 
 
 def is_member_id(text: str) -> bool:
-    """Return True if a text is a valid member id; e-mail addresses are."""
+    """Return True if a text is a valid member id, which may be an e-mail address."""
     return _MEMBER_ID.fullmatch(text) is not None
 
 
@@ -88,6 +90,13 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
     team_id: str | None = None
     """Team for the member's keys without a team."""
     email: str | None = None
+    disabled: bool = False
+    """True refuses the member's keys and sessions until it is False again."""
+
+    @property
+    def is_active_owner(self) -> bool:
+        """True if the member may act as an owner now."""
+        return self.role == "owner" and not self.disabled
 
     @override
     def __post_init__(self) -> None:
@@ -97,7 +106,9 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
 
 def state_settings(level: LevelSettings) -> KeySettings:
-    """Return a level's settings as settings of a key, because their states are alike."""
+    """Return a level's settings as settings of a key, because a level's state has the same form as
+    a key's state.
+    """
     rate = level.requests_per_minute
     burst = level.burst if level.burst is not None else 2 * (rate or 0)
     return KeySettings(

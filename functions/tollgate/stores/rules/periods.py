@@ -10,8 +10,8 @@ from tollgate.core.limits import Period
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"
 _MINUTE_S: Final = 60
-# Time for which a bucket is in use before its period, because clocks differ, and after its period,
-# until the last holds are settled.
+# Time for which a bucket is in use before its period (because clocks differ) and after its period
+# (until the last holds are settled).
 _BUCKET_GRACE_S: Final = 3600
 
 
@@ -70,7 +70,7 @@ def _live_names(second: int) -> frozenset[str]:
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
-    """Return the Unix second at which the next period begins, None for `total`."""
+    """Return the Unix second at which the next period begins; None for `total`."""
     midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

@@ -19,10 +19,9 @@ After some hours slice 1 has committed $9 and has $1 left. A slice with too litt
 the hold tries the slice with the most room (`keys/slices.py`). The next round of maintenance makes
 the rooms even again, in one transaction (`keys/slice_writes.py`):
 
-    committed       63     9     4     1      77
-    room, before     7     1     6     9      23
-    room, after      6     6     6     5      23     as even as whole dollars can be
-    part, after     69    15    10     6     100     slices 0 and 3 gave slice 1 $5 of the limit
+    committed       63     9     4     1      77 room, before     7     1     6     9      23 room,
+    after      6     6     6     5      23     as even as whole dollars allow part, after     69
+    15    10     6     100     slices 0 and 3 gave slice 1 $5 of the limit
 
 Rates are divided by time: each of four slices refills at a quarter of the speed (four times the
 interval), with a quarter of the burst. The number of a wallet's shards grows by the same rule

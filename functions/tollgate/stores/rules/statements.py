@@ -12,7 +12,8 @@ from tollgate.stores.ports.credit import CreditEntry
 
 # Maximum number of lines, which fit into the 6 MB of an unstreamed reply from Lambda.
 LINES_MAX: Final = 4_000
-# Parts of groups by which lines are merged, one after another, while there are too many lines.
+# Parts of a line's group. While there are too many lines, lines that differ only in the next of
+# these parts are merged.
 _SUMMED: Final = ("member", "provider", "team")
 _LENT: Final = "credit_line"
 

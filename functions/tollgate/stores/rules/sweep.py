@@ -12,8 +12,8 @@ from tollgate.core.limits import LimitOwner
 from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
-# Age at which a hold's function has ended: the function's timeout, and a margin for differing
-# clocks.
+# Age at which the function that placed a hold must have ended: the function's timeout, and a margin
+# for differing clocks.
 FUNCTION_TIMEOUT_S: Final = 885
 _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
@@ -71,7 +71,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     settled: int
     """Number of expired holds that were settled."""
     oldest_age_s: float
-    """Age of the oldest hold, even if not expired; 0 without holds."""
+    """Age of the oldest hold, even if that hold has not expired; 0 if there are no holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
     """Number of holds by level, for levels with too many holds on one item."""
 
@@ -133,8 +133,8 @@ def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
 def lost_record(expired: ExpiredHold) -> GenerationRecord:
     """Return the record, at cost 0, for a generation whose process died.
 
-    Refused attempts and late writes may leave holds that look the same, so a lost generation is
-    never charged.
+    Holds that refused attempts and late writes leave behind look like those of a lost generation,
+    so a lost generation is never charged.
     """
     return GenerationRecord(
         id=expired.id,

@@ -14,12 +14,14 @@ BUDGET_EVENT: Final = "budget.threshold_reached"
 TRIED_FOR_S: Final = 3 * DAY_S
 _FIRST_WAIT_S: Final = 240
 _WAIT_MAX_S: Final = 8 * 3600
-# Irregular past tenses of the verbs in actions.
+# Irregular past tenses of the verbs in actions, and an action that is a state.
 _IRREGULAR: Final = {
     "adjustment": "adjusted",
     "canary": "canary_changed",
+    "close_all": "all_closed",
     "grow": "grown",
     "rollback": "rolled_back",
+    "rotation_due": "rotation_due",
 }
 
 
@@ -36,8 +38,9 @@ def event_type(entry: AuditEntry) -> str:
     """Return the event type for an audit log entry: `key.create` becomes `key.created`."""
     kind, _, verb = entry.action.rpartition(".")
     disabled = entry.after.get("disabled")
-    if entry.action == "key.change" and disabled is not None:
-        return "key.disabled" if disabled == "true" else "key.enabled"
+    if entry.action in ("key.change", "member.change") and disabled is not None:
+        kind = entry.action.removesuffix("change")
+        return f"{kind}disabled" if disabled == "true" else f"{kind}enabled"
     done = _IRREGULAR.get(verb) or f"{verb.removesuffix('e')}ed"
     return f"{kind}.{done}"
 

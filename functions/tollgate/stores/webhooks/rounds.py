@@ -4,15 +4,19 @@ The audit log is the outbox: a change and its audit log entry are written in one
 event is lost or invented. Entry ids are not strictly in the order of writing, so each round starts
 to read some minutes before the end of the last round. A delivery has the id of its event, so that
 the overlap does not create a second delivery. Events are sent at least once.
+
+A round is bounded in time, and events that it does not reach wait for the next one. Reading takes
+turns by workspace. Sending is parallel, with few places for each workspace, and a free place goes
+to the delivery that has waited longest: slow receivers delay mostly their own workspace.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec import json
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
@@ -39,6 +43,7 @@ from tollgate.stores.aws.tables import (
     all_rows,
     delivery_key,
     get_item,
+    query_rows,
     try_update,
     webhook_key,
 )
@@ -65,17 +70,44 @@ from tollgate.stores.webhooks.rows import (
 
 _log = logging.getLogger(__name__)
 
-# Longer than a transaction is retried, plus the clock skew.
+# This overlap is longer than the time for which a transaction is retried, plus the clock skew.
 _OVERLAP_S: Final = 600
-# Maximum time span of the entries that one round reads, so that a round after a long pause ends.
+# Maximum time span of the entries that one round reads, so that even a round after a long pause
+# ends in time.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
 # Limits for a webhook in a round: attempts, and failures in a row after which other events wait.
+# The latter is also the number of attempts at once.
 _SENT_MAX: Final = 50
 _FAILURES_MAX: Final = 3
-_WORKSPACES_AT_ONCE: Final = 16
-# No workspace is visited later than this, because the function that runs the round has a timeout.
-_BEGUN_WITHIN_S: Final = 60.0
+# Interval between rounds, and the distance between the workspaces with which two rounds begin.
+_EVERY_S: Final = 300
+_STRIDE: Final = 997
+_READ_AT_ONCE: Final = 16
+_QUEUED_AT_ONCE: Final = 4
+_SENT_AT_ONCE: Final = 64
+_SENT_AT_ONCE_BY_WORKSPACE: Final = 4
+# Time from the begin of a round after which no workspace is read, and after which nothing is sent.
+# One attempt takes 5 seconds, and the function that runs the round has a timeout of 240.
+_READ_WITHIN_S: Final = 60.0
+_SENT_WITHIN_S: Final = 90.0
+# Maximum time for which the events of a webhook are queued, and its deliveries read.
+_QUEUED_WITHIN_S: Final = 15.0
+
+
+class _Line(Struct, frozen=True):
+    """The due deliveries of one webhook."""
+
+    stored: StoredWebhook
+    due: Sequence[StoredDelivery]
+
+
+class _Places(Struct, frozen=True):
+    """The places in which deliveries are sent, and the monotonic time at which sending ends."""
+
+    of_all: asyncio.Semaphore
+    of_workspace: asyncio.Semaphore
+    until_s: float
 
 
 class WebhookRounds:
@@ -103,42 +135,65 @@ class WebhookRounds:
         """Visit every workspace once, and return the numbers of sent and failed deliveries."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._table, WORKSPACE_NAMES, "W#")
-        until_s = self._clock.monotonic_s() + _BEGUN_WITHIN_S
-        slots = asyncio.Semaphore(_WORKSPACES_AT_ONCE)
+        begun_s = self._clock.monotonic_s()
+        reading, sending = asyncio.Semaphore(_READ_AT_ONCE), asyncio.Semaphore(_SENT_AT_ONCE)
+        until_s = begun_s + _SENT_WITHIN_S
 
         async def visit(name: Item) -> WebhookReport:
             workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
-            async with slots:
-                if self._clock.monotonic_s() > until_s:
-                    return WebhookReport(waiting=1)
-                try:
-                    return await self._visit(workspace_id)
-                except (StoreUnavailable, LedgerError) as unavailable:
-                    _log.warning(
-                        "webhooks of %s wait for the next round: %s", workspace_id, unavailable
-                    )
-                    return WebhookReport(waiting=1)
+            places = _Places(sending, asyncio.Semaphore(_SENT_AT_ONCE_BY_WORKSPACE), until_s)
+            try:
+                async with reading:
+                    if self._clock.monotonic_s() > begun_s + _READ_WITHIN_S:
+                        return WebhookReport(waiting=1)
+                    lines = await self._read(workspace_id)
+                reports = await asyncio.gather(*(self._send_line(line, places) for line in lines))
+            except (StoreUnavailable, LedgerError) as unavailable:
+                _log.warning(
+                    "webhooks of %s wait for the next round: %s", workspace_id, unavailable
+                )
+                return WebhookReport(waiting=1)
+            report = sum(reports, start=WebhookReport())
+            return replace(report, waiting=min(report.waiting, 1))
 
-        return sum(await asyncio.gather(*map(visit, names)), start=WebhookReport())
+        # Rounds begin with different workspaces, so that the same ones do not always wait.
+        first = int(self._clock.now_s()) // _EVERY_S * _STRIDE % max(1, len(names))
+        visits = map(visit, [*names[first:], *names[:first]])
+        return sum(await asyncio.gather(*visits), start=WebhookReport())
 
-    async def _visit(self, workspace_id: str) -> WebhookReport:
+    async def _read(self, workspace_id: str) -> Sequence[_Line]:
+        """Queue the new events of a workspace, and return the due deliveries by webhook."""
         webhooks = await self._endpoints.read_all(workspace_id)
-        rounds = [self._serve(stored) for stored in webhooks if stored.webhook.enabled]
-        return sum(await asyncio.gather(*rounds), start=WebhookReport())
+        enabled = [stored for stored in webhooks if stored.webhook.enabled]
+        return await asyncio.gather(*map(self._read_line, enabled))
 
-    async def _serve(self, stored: StoredWebhook) -> WebhookReport:
+    async def _read_line(self, stored: StoredWebhook) -> _Line:
         await self._queue(stored)
-        return await self._send_due(stored)
+        return _Line(stored, await self._due(stored.webhook))
 
     async def _queue(self, stored: StoredWebhook) -> None:
-        """Create deliveries for the events since the last round, then move the cursor."""
+        """Create deliveries for the events since the last round, then move the cursor.
+
+        The oldest events come first, so that the cursor can be moved when the time is over.
+        """
         webhook, now_s = stored.webhook, int(self._clock.now_s())
+        ends_s = self._clock.monotonic_s() + _QUEUED_WITHIN_S
         since_s = max(stored.cursor_ms // 1_000 - _OVERLAP_S, webhook.created_s)
         until_s = min(stored.cursor_ms // 1_000 + _WINDOW_S, now_s + 1)
-        async for event in self._events(webhook.workspace_id, since_s, until_s):
-            if webhook.wants(event.type):
-                await self._put(webhook, new_delivery(event, now_s))
-        values = {":cur": number(min(until_s, now_s) * 1_000)}
+        found = self._events(webhook.workspace_id, since_s, until_s)
+        events = sorted(
+            [event async for event in found if webhook.wants(event.type)],
+            key=lambda event: event.created_at,
+        )
+        cursor_ms = min(until_s, now_s) * 1_000
+        for group in _groups(events, _QUEUED_AT_ONCE):
+            if self._clock.monotonic_s() > ends_s:
+                cursor_ms = int(datetime.fromisoformat(group[0].created_at).timestamp()) * 1_000
+                break
+            await asyncio.gather(
+                *(self._put(webhook, new_delivery(event, now_s)) for event in group)
+            )
+        values = {":cur": number(cursor_ms)}
         await self._update(webhook_key(webhook.workspace_id, stored.place), WEBHOOK_CURSOR, values)
 
     async def _events(
@@ -183,25 +238,55 @@ class WebhookRounds:
         except ConditionFailed:
             return
 
-    async def _send_due(self, stored: StoredWebhook) -> WebhookReport:
-        webhook, now_s = stored.webhook, int(self._clock.now_s())
+    async def _due(self, webhook: Webhook) -> Sequence[StoredDelivery]:
+        """Return the oldest due deliveries of a webhook."""
+        now_s, ends_s = int(self._clock.now_s()), self._clock.monotonic_s() + _QUEUED_WITHIN_S
         partition, prefix = delivery_rows(webhook, pending=True)
-        rows = await all_rows(self._client, self._table, partition, prefix)
-        sent = failed = in_a_row = 0
-        for pending in decode_items(read_delivery, rows)[0]:
-            due_s = pending.delivery.next_s
-            if due_s is None or due_s > now_s:
-                continue
-            if sent + failed == _SENT_MAX or in_a_row == _FAILURES_MAX:
-                break
-            claimed = await self._claim(webhook, pending)
-            if claimed is None:
-                continue
-            if await self._send(stored, claimed):
-                sent, in_a_row = sent + 1, 0
-            else:
-                failed, in_a_row = failed + 1, in_a_row + 1
+        due: list[StoredDelivery] = []
+        start: Item | None = None
+        while True:
+            rows, start = await query_rows(
+                self._client, self._table, partition, prefix, after=start, limit=_ENTRIES
+            )
+            for pending in decode_items(read_delivery, rows)[0]:
+                next_s = pending.delivery.next_s
+                if next_s is not None and next_s <= now_s:
+                    due.append(pending)
+            is_late = self._clock.monotonic_s() > ends_s
+            if start is None or is_late or len(due) >= _SENT_MAX:
+                return due[:_SENT_MAX]
+
+    async def _send_line(self, line: _Line, places: _Places) -> WebhookReport:
+        """Send the due deliveries of a webhook, a few at once, until too many fail in a row."""
+        due, sent, failed, in_a_row = list(line.due), 0, 0, 0
+        while due and in_a_row < _FAILURES_MAX:
+            group, due = due[: _FAILURES_MAX - in_a_row], due[_FAILURES_MAX - in_a_row :]
+            for accepted in await asyncio.gather(
+                *(self._send_one(line.stored, pending, places) for pending in group)
+            ):
+                match accepted:
+                    case True:
+                        sent, in_a_row = sent + 1, 0
+                    case False:
+                        failed, in_a_row = failed + 1, in_a_row + 1
+                    case None if self._clock.monotonic_s() > places.until_s:
+                        return WebhookReport(sent=sent, failed=failed, waiting=1)
+                    case _:
+                        pass
         return WebhookReport(sent=sent, failed=failed)
+
+    async def _send_one(
+        self, stored: StoredWebhook, pending: StoredDelivery, places: _Places
+    ) -> bool | None:
+        """Send a delivery in a free place, and return whether the webhook accepted it.
+
+        Return None if the time is over, or if another process has claimed the delivery.
+        """
+        async with places.of_workspace, places.of_all:
+            if self._clock.monotonic_s() > places.until_s:
+                return None
+            claimed = await self._claim(stored.webhook, pending)
+            return None if claimed is None else await self._send(stored, claimed)
 
     async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
         """Claim a delivery by setting its next attempt; return None if another process did."""
@@ -263,6 +348,11 @@ class WebhookRounds:
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> bool:
         return await try_update(self._client, write.build(self._table, key, values))
+
+
+def _groups(events: Sequence[WebhookEvent], size: int) -> Iterator[Sequence[WebhookEvent]]:
+    for start in range(0, len(events), size):
+        yield events[start : start + size]
 
 
 @reads_an_item

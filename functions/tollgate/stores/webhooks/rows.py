@@ -16,7 +16,7 @@ _KEPT_S: Final = 30 * DAY_S
 
 
 class StoredWebhook(Struct, frozen=True, kw_only=True):
-    """A webhook, with the attributes of its item that changes and rounds need."""
+    """A webhook, with those attributes of its item that changes and rounds need."""
 
     webhook: Webhook
     place: int

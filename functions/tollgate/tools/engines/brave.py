@@ -77,7 +77,7 @@ def _decode(body: bytes) -> tuple[Source, ...]:
 
 
 def _with_operators(query: str, domains: DomainRules) -> str:
-    """Add domains to a query if the result is short enough; results are filtered anyway."""
+    """Add domains to a query if it then is short enough; the results are filtered in any case."""
     included = " OR ".join(f"site:{domain}" for domain in domains.allowed)
     excluded = " ".join(f"-site:{domain}" for domain in domains.blocked)
     longer = " ".join(filter(None, (query, f"({included})" if included else "", excluded)))

@@ -97,8 +97,8 @@ def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
 
 
 def listed(domains: tuple[str, ...], domains_max: int) -> list[JsonValue] | None:
-    """Return domains for a request, None if there are none or too many for the engine.
+    """Return the domains to put into a request; None if there are none, or too many for the engine.
 
-    The results are filtered by domain anyway.
+    The results are filtered by domain in any case.
     """
     return list(domains) if 0 < len(domains) <= domains_max else None

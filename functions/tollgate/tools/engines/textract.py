@@ -2,8 +2,8 @@
 
 https://docs.aws.amazon.com/textract/latest/dg/API_DetectDocumentText.html (2026-11-22): a picture
 of one page as Base64 in `Document.Bytes`; `Blocks` of type LINE contain the text from top to
-bottom. Each page has its own request, because the call for whole files is asynchronous and needs a
-bucket.
+bottom. Each page is sent in its own request, because the call for whole files is asynchronous and
+needs a bucket.
 """
 
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ RunFault = Literal[
 
 
 class RunFailure(Exception):
-    """A failed run of a tool, which `words` describe to the model.
+    """Raised for a failed run of a tool; `words` describe the failure to the model.
 
     `words` contain no key, no address of the operator and no part of an engine's reply.
     """
@@ -94,7 +94,9 @@ class Painter(Protocol):
 
 
 class ToolBound(Struct, frozen=True, kw_only=True):
-    """The maximum runs of a tool in one request, with their cost and result size."""
+    """The maximum number of runs of a tool in one request, and the maximum cost and result size of
+    these runs.
+    """
 
     engine: str
     """Name of the engine in routing.yaml."""
@@ -118,7 +120,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
 
 
 class RequestTools(Protocol):
-    """The tools for one request, which also remember the URLs that the request may fetch."""
+    """The tools for one request; they also remember the URLs that the request may fetch."""
 
     def declare(self, tool: ServerTool) -> Tool | None:
         """Return the tool's declaration for the model; None for a tool that is not configured."""
@@ -127,7 +129,9 @@ class RequestTools(Protocol):
         """Return the limits for a configured tool, from the request and routing.yaml."""
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with its limits for the provider to run; None if providers may not."""
+        """Return a tool, with its limits, for the provider to run; None if providers may not run
+        it.
+        """
 
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
@@ -145,4 +149,4 @@ class ServerTools(Protocol):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools for one request; `route` is the name of its route, None without one."""
+        """Return the tools for one request; `route` is the name of its route, or None."""

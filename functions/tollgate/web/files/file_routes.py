@@ -36,7 +36,10 @@ _CLAIM_HEADER: Final = "idempotency-key"
 _REPLAY_HEADER: Final = "x-idempotent-replay"
 _PRIVATE: Final = {"cache-control": "private, max-age=0"}
 _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The content.", "content": {"application/octet-stream": {}}},
+    200: {
+        "description": "The content, with the type of the file.",
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    },
     302: {"description": "The URL of the content, which is valid for minutes."},
 }
 
@@ -74,7 +77,7 @@ def _add_upload(router: APIRouter, services: Services) -> None:
         else:
             claim = upload.claim(key, request_id_of(request.scope))
             body, headers = await _create_once(services, files, upload, claim)
-        headers |= await _usage_headers(files, principal)
+        headers |= await _usage_headers(services, files, principal)
         return Response(body, media_type="application/json", headers=headers)
 
 
@@ -95,7 +98,7 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         filename = clean_filename(announcement.filename)
         media_type = announcement.media_type or guess_media_type(filename)
         new = announcement.new_file(principal, filename, media_type)
-        announced = await files.announce(await services.with_expiry(new), announcement.bytes)
+        announced = await files.announce(await services.for_workspace(new), announcement.bytes)
         if announced is None:
             raise invalid_request(
                 "This host stores files in a folder, which has no upload addresses; use POST "
@@ -119,7 +122,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
         after: Annotated[str | None, Query(max_length=64, description="the id of a file")] = None,
         order: Literal["asc", "desc"] = "desc",
     ) -> Response:
-        """List the files of this workspace, by the time of their upload.
+        """List the files that the caller may reach, by the time of their upload.
 
         A page has at most 1,000 files, even if `limit` is higher.
         """
@@ -129,7 +132,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             limit=limit,
             after=after,
             purpose=purpose,
-            member_id=own.member_id,
+            reach=own.reach,
             oldest_first=order == "asc",
         )
         shown = FileList(
@@ -139,7 +142,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             has_more=page.next is not None,
             unreadable=list(page.unreadable),
         )
-        headers = await _usage_headers(files, principal)
+        headers = await _usage_headers(services, files, principal)
         return Response(shown.model_dump_json(), media_type="application/json", headers=headers)
 
 
@@ -190,14 +193,16 @@ async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
 
 async def _create(services: Services, files: FileStore, upload: Upload) -> bytes:
     """Store a file; return the reply."""
-    file = await files.create(await services.with_expiry(upload.file), upload.content)
+    file = await files.create(await services.for_workspace(upload.file), upload.content)
     return FileObject.of(file).model_dump_json().encode()
 
 
 async def _create_once(
     services: Services, files: FileStore, upload: Upload, claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
-    """Store a file, or find the stored reply of the claim; return the reply and its headers."""
+    """Store a file, or find the reply that is stored for the claim; return the reply and its
+    headers.
+    """
     answers = services.answers
     if answers is None:
         raise invalid_request(
@@ -219,8 +224,12 @@ async def _create_once(
     return body, {}
 
 
-async def _usage_headers(files: FileStore, principal: Principal) -> dict[str, str]:
-    usage, cap = await files.usage(principal.workspace_id), files.caps.workspace
+async def _usage_headers(
+    services: Services, files: FileStore, principal: Principal
+) -> dict[str, str]:
+    usage = await files.usage(principal.workspace_id)
+    is_funded = await services.is_funded(principal.workspace_id)
+    cap = files.caps.of_workspace(is_funded=is_funded)
     return {
         **_PRIVATE,
         "x-files-used": str(usage.files),

@@ -38,7 +38,7 @@ class FileFields(BaseModel):
         return NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
-            member_id=principal.member_id,
+            member_id=principal.owner,
             filename=filename,
             purpose=self.purpose,
             media_type=media_type,

@@ -97,7 +97,9 @@ def upload_routes(services: Services) -> APIRouter:
         files, uploads = _stores(services)
         check_size(upload.bytes, files.caps.file_bytes_max, "bytes")
         new = upload.new_file(principal, clean_filename(upload.filename), upload.mime_type)
-        return UploadObject.of(await uploads.create(await services.with_expiry(new), upload.bytes))
+        return UploadObject.of(
+            await uploads.create(await services.for_workspace(new), upload.bytes)
+        )
 
     @router.post("/{upload_id}/complete")
     async def complete_upload(

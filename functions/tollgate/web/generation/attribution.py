@@ -11,7 +11,8 @@ import pydantic_core
 
 from tollgate.ingress.base import ParsedWork
 
-# A label is part of a stored key: it contains no `#`, and cannot look like an unset label.
+# A label becomes part of the key of a stored item, so it may not contain `#` or look like an unset
+# label.
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,63}")
 
 
@@ -38,7 +39,7 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that may contain labels: all metadata, and JSON in the user's id."""
+    """Yield the objects that may contain labels: all metadata, and any JSON in the user's id."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

@@ -1,11 +1,12 @@
-"""The base of metered endpoints, and the steps from a request to its body and caller.
+"""The base of metered endpoints, and the steps that authenticate a request and read its body.
 
 Generations and token counts share this module.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
@@ -14,18 +15,30 @@ from tollgate.core import tracing
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, MethodNotAllowed
 from tollgate.core.ids import IdSource
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
+from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.formats import IngressFormat
+from tollgate.ingress.validation import has_more_marks
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
+from tollgate.web.http.request_id import request_id_of
+from tollgate.web.http.source_address import source_of
+
+# Number of commas and brackets from which a short body is as costly as a large one: a message has
+# three and takes 10 µs.
+_FREE_MARKS: Final = 1_000
+
+_Result = TypeVar("_Result")
 
 
 class RequestServices(Struct, frozen=True, kw_only=True):
@@ -57,14 +70,20 @@ class Entered(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     """Headers by lower-case name, with the first value of a repeated header."""
     principal: Principal
+    request_id: str
+    reach: OwnerScope
+    """The stored objects that the request may name."""
     gateway: Gateway
     body: bytes
+    is_large: bool
+    """True if parsing the body may take more than some milliseconds."""
 
 
 class Entrance:
     """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` stores responses, for a format whose requests may name them; otherwise None.
+    `responses` stores responses, if requests of the format may refer to stored responses; otherwise
+    None.
     """
 
     def __init__(
@@ -95,7 +114,7 @@ class Entrance:
             )
         keys = self.services.keys
         try:
-            principal = await authenticate(keys, headers, METERED.roles)
+            principal = await authenticate(keys, headers, METERED.roles, source=source_of(scope))
         except AccessError as refused:
             target = f"POST {scope['path']}"
             await note_refusal(
@@ -103,11 +122,37 @@ class Entrance:
             )
             raise
         gateway = await self.gateways.for_key(principal.key_id)
-        body = await read_body(receive, self.limits.body_bytes_max)
-        return Entered(headers=headers, principal=principal, gateway=gateway, body=body)
+        request_id = request_id_of(scope)
+        admitting = partial(admit, gateway, principal, request_id)
+        try:
+            body = await read_body(
+                receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
+            )
+            is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
+            if is_large:
+                await admitting()
+        except BaseException:
+            gateway.admissions.end(principal, request_id)
+            raise
+        return Entered(
+            headers=headers,
+            principal=principal,
+            request_id=request_id,
+            reach=METERED.reach(principal),
+            gateway=gateway,
+            body=body,
+            is_large=is_large,
+        )
+
+    async def compute(self, entered: Entered, work: Callable[[], _Result]) -> _Result:
+        """Return the result of work on the body, next to the event loop if the body is large."""
+        side, workspace_id = entered.gateway.side, entered.principal.workspace_id
+        return await side.run(workspace_id, work, is_large=entered.is_large)
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
-        """Return the request with the stored turns that it names; None if its key stores none."""
+        """Return the request with the stored turns that it refers to; None if its key stores no
+        responses.
+        """
         days = entered.principal.response_days
         if self.responses is None or days is None:
             return None
@@ -119,8 +164,15 @@ class Entrance:
             entered.body,
             entered.headers,
             workspace_id=entered.principal.workspace_id,
+            reach=entered.reach,
             days=days,
+            admit=partial(admit, entered.gateway, entered.principal, entered.request_id),
+            side=entered.gateway.side,
         )
+
+    def leave(self, entered: Entered) -> None:
+        """Stop counting a request as admitted; called when the request ends."""
+        entered.gateway.admissions.end(entered.principal, entered.request_id)
 
 
 class FormatEndpoint(ABC):

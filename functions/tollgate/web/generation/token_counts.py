@@ -3,6 +3,8 @@
 Imported at the first request for a count.
 """
 
+from functools import partial
+
 from starlette.types import Receive, Scope
 from typing_extensions import override
 
@@ -43,18 +45,23 @@ class CountEndpoint(FormatEndpoint):
 
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
         entered = await self._entrance.enter(scope, receive)
-        stored = await self._entrance.parse_stored(entered)
-        if stored is None:
-            request = self._counting.parse()(entered.body, entered.headers)
-        else:
-            request = stored.request
-        return await count_tokens(
-            entered.gateway,
-            request,
-            principal=entered.principal,
-            request_id=request_id,
-            pace=self._pace,
-        )
+        try:
+            stored = await self._entrance.parse_stored(entered)
+            if stored is None:
+                parse = partial(self._counting.parse(), entered.body, entered.headers)
+                request = await self._entrance.compute(entered, parse)
+            else:
+                request = stored.request
+            return await count_tokens(
+                entered.gateway,
+                request,
+                principal=entered.principal,
+                reach=entered.reach,
+                request_id=request_id,
+                pace=self._pace,
+            )
+        finally:
+            self._entrance.leave(entered)
 
     async def _send(self, reply: AsgiReply, counted: TokenCount, named: dict[str, str]) -> None:
         body = self._counting.render(counted.tokens)

@@ -57,8 +57,12 @@ class WebLimits(Struct, frozen=True, kw_only=True):
     """Origins whose pages may call the api from a browser."""
     body_bytes_max: int = 50_000_000
     """Maximum size of a body, on metered routes."""
+    trusted_proxies: Sequence[str] = ()
+    """Networks of the proxies whose `X-Forwarded-For` is read."""
     stream_total_s: float = 885.0
-    """Seconds from the start of a request to the end of its stream: Lambda's 900 less 15."""
+    """Seconds from the start of a request to the end of its stream: Lambda's limit of 900, minus
+    15.
+    """
 
 
 class Cors(CORSMiddleware):
@@ -79,7 +83,9 @@ class Cors(CORSMiddleware):
 
 
 def _varying(send: Send) -> Send:
-    """Return a `send` that adds `vary: Origin`, since requests with an origin get other headers."""
+    """Return a `send` that adds `vary: Origin`, because replies to requests with an origin have
+    further headers.
+    """
 
     async def send_varying(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -10,15 +10,16 @@ from tollgate.core.errors import RequestError, not_found
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
+SCIM: Final = "/v1/scim/v2"
 METERED_PATHS: Final = frozenset(
     {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
 )
 COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each.counting)
-# Paths of the streaming function, which has the keys of providers; the buffered function serves all
-# others.
+# Paths of the streaming function, which has access to the keys of providers; the buffered function
+# serves all other paths.
 STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
-# Paths of OpenAI's API below stored responses that are not served.
+# Paths below OpenAI's stored responses that the gateway does not serve.
 UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
@@ -55,7 +56,7 @@ class CanonicalPath:
 
 
 class HeadAsGet:
-    """Answers HEAD like GET but without the body, since routes declare GET only."""
+    """Answers HEAD like GET, but without the body, because routes declare only GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

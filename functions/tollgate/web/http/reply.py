@@ -1,6 +1,6 @@
 """The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from starlette.types import Message, Receive, Send
@@ -9,7 +9,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.replies.sink import ClientGone
 
 # The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
-# bytes), less headers and the JSON around the body.
+# bytes), minus the headers and the JSON around the body.
 REPLY_BYTES_MAX: Final = 6_000_000
 
 
@@ -54,8 +54,14 @@ class AsgiReply:
             raise ClientGone from lost
 
 
-async def read_body(receive: Receive, bytes_max: int) -> bytes:
-    """Return the whole request body.
+async def read_body(
+    receive: Receive,
+    bytes_max: int,
+    *,
+    free_bytes: int | None = None,
+    admit: Callable[[], Awaitable[None]] | None = None,
+) -> bytes:
+    """Return the whole request body; await `admit` once before reading on after `free_bytes`.
 
     Raises RequestError(payload_too_large) as soon as the body exceeds the limit, and ClientGone if
     the client disconnects.
@@ -72,6 +78,9 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
             raise RequestError(
                 ErrorCode.PAYLOAD_TOO_LARGE, f"The request is larger than {bytes_max:,} bytes."
             )
+        if admit is not None and free_bytes is not None and size > free_bytes:
+            await admit()
+            admit = None
         pieces.append(piece)
         if not message.get("more_body", False):
             return b"".join(pieces)

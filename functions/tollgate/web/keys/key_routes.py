@@ -8,14 +8,14 @@ from fastapi import APIRouter, Query, Response
 from msgspec.structs import replace
 
 from tollgate.core.errors import RequestError, invalid_request, not_found, permission_denied
-from tollgate.core.principal import Principal
-from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL
+from tollgate.core.principal import MEMBER_LABEL, Principal
+from tollgate.core.records.activity import TEAM_LABEL
 from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.administration import KeyStore, KeySummary, NewKey
 from tollgate.stores.ports.people import SESSION_KEY_PREFIX, Member, Team
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.web.access import GIVEN_KEYS, OWN_KEY_SETTINGS
-from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router, refuse_lockout
 from tollgate.web.keys.key_shapes import (
     DeletedKeyReply,
     KeyChangeBody,
@@ -43,7 +43,7 @@ def key_routes(services: Services) -> APIRouter:
     async def show_own_key(principal: Caller) -> OwnKeyReply:
         """Show the key of this request, with its spending and remaining limits.
 
-        `levels` are the key's member and team, whose limits count as well.
+        `levels` are the key's member and team, whose limits apply as well.
         """
         return await _show_own(services, principal)
 
@@ -86,9 +86,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
         """Replace the secret of a key; limits, spending and id stay the same."""
         key = await _find(services.keys, own, key_id)
         if is_session_key(key):
-            raise invalid_request(
-                "The secrets of a member's sessions are created by signing in.", "key_id"
-            )
+            raise session_key_refused()
         created = await services.keys.rotate(own.workspace_id, key_id, grace_s=body.grace_s, by=by)
         if created is None:
             raise _no_such_key()
@@ -101,8 +99,12 @@ def _add_ends(router: APIRouter, services: Services) -> None:
         """Refuse a key permanently. The status is 202 while a request of the key runs: repeat until
         200.
         """
-        if not own.is_all:
-            await _find(services.keys, own, key_id)
+        key = await services.keys.get(own.workspace_id, key_id)
+        # A key whose deletion has begun is not found, and the caller repeats the call.
+        if not own.is_all and (key is None or not own.has_key(key)):
+            raise _no_such_key()
+        if key is not None and is_session_key(key):
+            raise session_key_refused()
         deleted = await services.keys.delete(own.workspace_id, key_id, by=by)
         if deleted is None:
             raise _no_such_key()
@@ -162,6 +164,8 @@ async def _change(
     changed = body.plain_settings()
     services.check_days({name: changed.get(name) for name in ("content_days", "response_days")})
     refuse_unknown_tier(changed.get("tier"), await services.key_tiers())
+    if key_id == by.id:
+        refuse_lockout(changed.get("allowed_ips"), by)
 
     def edit(settings: KeySettings) -> KeySettings:
         if not own.has_key(settings):
@@ -224,7 +228,7 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
         )
     if new.tier is not None:
         raise permission_denied("Only an administrator may set a tier.", "tier")
-    # The spending of a key without a team counts for the team that its label names.
+    # If a key has no team, its spending is grouped under the team that its label names.
     for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
         if new.labels.get(name) not in (None, own_value):
             raise permission_denied(
@@ -238,30 +242,37 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
 
     Members may rename and disable their own keys; administrators set limits and re-enable keys.
     """
-    if is_session_key(old) and (
-        replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd) != old
-    ):
-        raise invalid_request(
-            "The key of a member's sessions can only be disabled, enabled and limited; for "
-            "other changes, change the member.",
-            "key_id",
-        )
+    if is_session_key(old) and not _only_frees(old, new):
+        raise session_key_refused()
     if new.label != old.label:
         refuse_session_name(new.label)
     if own.is_all:
         return new
-    if is_session_key(old):
-        # A member could disable the key from one of its sessions, and then only an administrator
-        # could enable it.
-        raise permission_denied(
-            "Sign out to end a session; only administrators may disable its key.", "key_id"
-        )
     rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
     if rest != old or (old.disabled and not new.disabled):
         raise permission_denied(
             "Members may only rename or disable their keys; ask an administrator.", None
         )
     return new
+
+
+def _only_frees(old: KeySettings, new: KeySettings) -> bool:
+    """Return whether a change only enables a key and removes limits in dollars.
+
+    Earlier versions let administrators disable and limit session keys.
+    """
+    kept = replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd)
+    limits = old.limits_nano_usd.items()
+    return kept == old and new.disabled <= old.disabled and new.limits_nano_usd.items() <= limits
+
+
+def session_key_refused() -> RequestError:
+    """Return the refusal of a change to the key of a member's sessions."""
+    return invalid_request(
+        "The key of a member's sessions is not managed as a key: end sessions at "
+        "/v1/members/{member_id}/sessions, and limit or remove the member.",
+        "key_id",
+    )
 
 
 def is_session_key(key: KeySettings) -> bool:

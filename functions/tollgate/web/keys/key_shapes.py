@@ -1,6 +1,6 @@
 """Bodies of the key routes, with OpenRouter's field names where OpenRouter has them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self, TypeVar
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request
+from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.core.principal import KeyRole
@@ -22,6 +23,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
 from tollgate.stores.rules.periods import PERIODS
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
@@ -200,6 +202,30 @@ class OldSecretObject(BaseModel):
         )
 
 
+class HoldsObject(BaseModel):
+    """The generations that credit is held for: in flight, or left by a process that ended."""
+
+    generations: int
+    oldest: str | None = Field(description="id of the oldest generation; null without holds")
+    oldest_since: datetime | None
+    expires_at: datetime | None = Field(
+        description="time after which the next sweep settles or releases the oldest hold, if its "
+        "process has not"
+    )
+
+    @classmethod
+    def of(cls, hold_ids: Sequence[str]) -> "HoldsObject":
+        """Describe the holds of these generations, oldest first."""
+        oldest = hold_ids[0] if hold_ids else None
+        since_s = None if oldest is None else created_s(oldest)
+        return cls(
+            generations=len(hold_ids),
+            oldest=None if oldest is None else f"gen-{oldest}",
+            oldest_since=moment_or_none(since_s),
+            expires_at=None if since_s is None else moment(since_s + HOLD_LIFETIME_S),
+        )
+
+
 @_show_settings
 class KeyObject(BaseModel):
     """A key, without its secret."""
@@ -210,6 +236,7 @@ class KeyObject(BaseModel):
     role: KeyRole
     disabled: bool
     created_at: datetime
+    secret_created_at: datetime = Field(description="from then on the workspace's `key_days` count")
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
@@ -221,6 +248,7 @@ class KeyObject(BaseModel):
     )
     usage: Usd
     held: Usd
+    holds: HoldsObject
     limits_usage: dict[Period, Usd] = Field(description="spent in each current period")
     labels: dict[str, str]
     last_used_at: datetime | None
@@ -236,6 +264,7 @@ class KeyObject(BaseModel):
             role=key.role,
             disabled=key.disabled,
             created_at=moment(key.created_s),
+            secret_created_at=moment(key.secret_created_s),
             expires_at=moment_or_none(key.expires_s),
             models=None if key.models is None else list(key.models),
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
@@ -247,6 +276,7 @@ class KeyObject(BaseModel):
             },
             usage=usd(key.spent_nano_usd),
             held=usd(key.held_nano_usd),
+            holds=HoldsObject.of(key.hold_ids),
             limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
             labels=dict(key.labels),
             last_used_at=moment_or_none(key.last_used_s),

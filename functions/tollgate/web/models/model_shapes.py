@@ -90,7 +90,7 @@ class TopProvider(BaseModel):
     """Limits of the first endpoint."""
 
     context_length: int
-    max_completion_tokens: int | None
+    max_completion_tokens: int | None = None
     is_moderated: bool = False
 
 
@@ -112,7 +112,9 @@ class ModelObject(BaseModel):
     owned_by: str
     name: str
     context_length: int
-    max_completion_tokens: int | None = Field(description="Null for models without answers.")
+    max_completion_tokens: int | None = Field(
+        default=None, description="Absent for models without answers."
+    )
     dimensions: int | None = Field(
         default=None, description="Size of an embedding model's vectors."
     )
@@ -134,7 +136,7 @@ class EndpointObject(BaseModel):
     provider_name: str
     tag: str
     context_length: int
-    max_completion_tokens: int | None
+    max_completion_tokens: int | None = None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
@@ -229,7 +231,7 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 ),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
-                # The route may outlive its first model.
+                # The first model may have retired, while the route still exists.
                 "deprecation_date": None,
                 "expiration_date": None,
                 "successor": None,
@@ -305,7 +307,7 @@ def _created_s(model: ModelSection) -> int:
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
-    """Return the parameters that an endpoint accepts and that its format can carry."""
+    """Return the parameters that an endpoint accepts and that its format has a field for."""
     target = offer.attempt.target
     kind = catalog.models[target.model].kind
     if kind != "chat":

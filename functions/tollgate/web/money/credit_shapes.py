@@ -16,11 +16,11 @@ WorkspaceId = Annotated[
 
 
 class ExpiringObject(BaseModel):
-    """The rest of a grant that expires."""
+    """The unspent part of a grant that expires."""
 
     id: str = Field(description="id of the grant")
     amount: Usd
-    left: Usd = Field(description="rest that is not spent, including held credit")
+    left: Usd = Field(description="amount that is not spent, including held credit")
     expires_at: datetime
 
     @classmethod

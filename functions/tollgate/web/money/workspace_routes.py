@@ -13,8 +13,9 @@ from tollgate.core.errors import invalid_request
 from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.ports.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.stores.rules.key_settings import ContentDays
-from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.stores.rules.key_age import KEY_DAYS_MAX
+from tollgate.stores.rules.key_settings import NETWORKS_LENGTH_MAX, ContentDays
+from tollgate.web.admission import By, Caller, admitted_router, refuse_lockout
 from tollgate.web.files.file_shapes import EXPIRES_MAX_S
 from tollgate.web.money.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
@@ -32,6 +33,14 @@ class WorkspaceSettingsBody(Body):
     )
     file_days: Annotated[int, Field(ge=1, le=EXPIRES_MAX_S // DAY_S)] | None = Field(
         None, description="days after which files expire by default; null keeps them"
+    )
+    allowed_ips: Annotated[str, Field(max_length=NETWORKS_LENGTH_MAX)] | None = Field(
+        None,
+        description="addresses and networks from which its keys and sessions may be used, "
+        "separated by commas; null admits all",
+    )
+    key_days: Annotated[int, Field(ge=1, le=KEY_DAYS_MAX)] | None = Field(
+        None, description="days after which the secret of a key is refused, unless it is rotated"
     )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
@@ -71,6 +80,8 @@ class WorkspaceObject(BaseModel):
     pause_at_budget: bool
     response_days: int | None
     file_days: int | None
+    allowed_ips: str | None
+    key_days: int | None
     credit_limit: Usd = Field(description="lent by the operator")
 
     @classmethod
@@ -89,6 +100,8 @@ class WorkspaceObject(BaseModel):
             pause_at_budget=settings.pause_at_budget,
             response_days=settings.response_days,
             file_days=settings.file_days,
+            allowed_ips=settings.allowed_ips,
+            key_days=settings.key_days,
             credit_limit=usd(workspace.credit_limit_nano_usd),
         )
 
@@ -153,6 +166,8 @@ def workspace_routes(services: Services) -> APIRouter:
         A credit limit below the part that is used or held is refused.
         """
         services.check_days({"response_days": body.response_days})
+        if workspace_id == by.workspace_id:
+            refuse_lockout(body.allowed_ips, by)
         if "credit_limit" in body.model_fields_set:
             limit = nano_usd(body.credit_limit or Decimal(0))
             await services.credits.set_credit_limit(workspace_id, limit, by=by)

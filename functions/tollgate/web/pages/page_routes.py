@@ -96,11 +96,12 @@ def _pages() -> Mapping[str, PageFile]:
     return {file.name: read_page(file) for file in FOLDER.iterdir()}
 
 
-# Only the viewer of the package is used: neither Redoc nor the page that loads from a CDN.
+# Only the viewer from the package is used; Redoc, and the page that loads files from a CDN, are not
+# used.
 _VIEWER: Final = "fastapi_offline"
 _VIEWERS_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
-# The viewer sanitizes the descriptions that it renders, and has data URLs as icons. It gets no key,
-# and requests only the document.
+# The viewer sanitizes the descriptions that it renders, and its icons are data URLs. It gets no
+# key, and requests only the document.
 _REFERENCE_HEADERS: Final = {
     **PAGE_HEADERS,
     "content-security-policy": (

@@ -1,4 +1,4 @@
-"""Bodies and replies on the limits of teams, members and keys, and the search for the tightest
+"""Bodies and replies about the limits of teams, members and keys, and the search for the tightest
 limit.
 """
 
@@ -18,7 +18,7 @@ from tollgate.stores.ports.credit import Balance
 from tollgate.stores.ports.people import LevelSpending, Member, Team
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeyOption
 from tollgate.stores.rules.level_settings import LevelSettings
-from tollgate.web.keys.key_shapes import KeyObject, Limits, refuse_unknown_tier
+from tollgate.web.keys.key_shapes import HoldsObject, KeyObject, Limits, refuse_unknown_tier
 from tollgate.web.shapes import Body, Usd, moment_or_none
 
 _Level = TypeVar("_Level", bound=LevelSettings)
@@ -27,7 +27,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _NO_SETTINGS: Final = frozenset({"id", "limits"})
 
 
-# Plain settings of keys that teams and members have as well, where each may be unset.
+# Plain settings of keys that teams and members have as well; for these, each may be unset.
 _PLAIN: Final = {
     name: setting.offer
     for name, setting in PLAIN_SETTINGS.items()
@@ -119,6 +119,7 @@ class SpendingObject(BaseModel):
         description="spent in each current period; not counted without limits"
     )
     held: Usd
+    holds: HoldsObject
     models: list[str] | None
 
 
@@ -134,6 +135,7 @@ def spending_fields(settings: LevelSettings, spending: LevelSpending) -> dict[st
         },
         "limits_usage": {period: usd(used) for period, used in spending.used_nano_usd.items()},
         "held": usd(spending.held_nano_usd),
+        "holds": HoldsObject.of(spending.hold_ids),
         "models": None if settings.models is None else list(settings.models),
         **{name: getattr(settings, name) for name in _PLAIN},
     }
@@ -249,7 +251,7 @@ def _each(
     level: Level, id_: str, limits: Mapping[Period, int], spending: LevelSpending
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
-        # The counts for a limit that was just set may be missing.
+        # A limit that was just set may not have counts yet.
         if period not in spending.remaining_nano_usd:
             continue
         yield _Left(

@@ -32,7 +32,7 @@ def member_routes(services: Services) -> APIRouter:
     @router.post("/members", status_code=201)
     async def create_member(principal: Caller, by: By, body: NewMemberBody) -> MemberReply:
         """Add a member; the id never changes and is never reused."""
-        _check_role(body.role, principal)
+        check_role(body.role, principal)
         return await _create(services, principal.workspace_id, body, by)
 
     @router.get("/members")
@@ -74,7 +74,7 @@ def member_routes(services: Services) -> APIRouter:
         member = await services.members.get(principal.workspace_id, member_id)
         if member is None:
             raise _no_such_member()
-        _check_role(member.role, principal)
+        check_role(member.role, principal)
         removed = await services.members.remove(principal.workspace_id, member_id, by=by)
         return RemovedMemberReply(id=member_id, removed=bool(removed))
 
@@ -159,7 +159,7 @@ async def _change(
     return MemberReply(data=MemberObject.of(member))
 
 
-def _check_role(role: MemberRole, principal: Principal) -> None:
+def check_role(role: MemberRole, principal: Principal) -> None:
     """Raise AccessError unless the caller may give and take this role."""
     if role not in GIVEN_ROLES.get(principal.role, ()):
         raise permission_denied(
@@ -177,8 +177,8 @@ def _check_member_change(
 
     Members other than owners may change only their own display name and e-mail address.
     """
-    _check_role(old.role, principal)
-    _check_role(new.role, principal)
+    check_role(old.role, principal)
+    check_role(new.role, principal)
     if principal.member_id != member_id or principal.role == "owner":
         return
     if replace(new, **{name: getattr(old, name) for name in OWN_MEMBER_SETTINGS}) != old:

@@ -39,6 +39,9 @@ class MemberBody(LevelBody):
         None, description="team for those of the member's keys that have no team"
     )
     email: Annotated[str, Field(min_length=1, max_length=254)] | None = None
+    disabled: bool = Field(
+        False, description="true refuses the member's keys and sessions within five seconds"
+    )
 
 
 class MemberChangeBody(MemberBody):
@@ -83,6 +86,7 @@ class MemberObject(SpendingObject):
     role: MemberRole
     team_id: str | None
     email: str | None
+    disabled: bool = Field(description="whether the member's keys and sessions are refused")
     created_at: datetime
     removed_at: datetime | None = Field(description="null while the member exists")
     signs_in: bool = Field(description="whether an identity has signed in as this member")
@@ -96,6 +100,7 @@ class MemberObject(SpendingObject):
             role=member.role,
             team_id=member.team_id,
             email=member.email,
+            disabled=member.disabled,
             created_at=moment(member.created_s),
             removed_at=moment_or_none(member.removed_s),
             signs_in=member.subject is not None,

@@ -74,7 +74,7 @@ def team_routes(services: Services) -> APIRouter:
 
     @router.delete("/teams/{team_id}")
     async def delete_team(principal: Caller, by: By, team_id: str) -> DeletedTeamReply:
-        """Delete a team; one with keys or members is refused with status 409."""
+        """Delete a team; a team that has keys or members is refused with status 409."""
         left = await services.teams.delete(principal.workspace_id, team_id, by=by)
         if left is None:
             raise _no_such_team()

@@ -74,7 +74,7 @@ async def list_rows(
 ) -> int | None:
     """Add the wanted rows to a page; return the sum over all pages, None for a later page.
 
-    A later page has no sum, which would require reading all rows of the other pages again.
+    A later page has no sum, because that would require reading all rows of the other pages again.
     """
     total = read = 0
     async for row in found.rows:
@@ -256,7 +256,7 @@ def read_activity_cursor(
 
 
 def _is_row(place: str, days_s: Sequence[int]) -> bool:
-    """Return whether a text may be the place of a row on these days, or on an earlier day.
+    """Return whether a text can be the place of a row on one of these days, or on an earlier day.
 
     At midnight the default period drops its first day, but the pages of that day can still be read.
     """

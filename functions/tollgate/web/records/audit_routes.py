@@ -59,7 +59,7 @@ class AuditQuery(BaseModel):
 
     def filter(self, now_s: int) -> AuditFilter:
         """Return the filter for the store."""
-        # No entry is later than now, except for differences between clocks.
+        # No entry is later than now, unless clocks differ.
         end_s = now_s + 60
         until_s = min(int(self.until.timestamp()), end_s) if self.until else end_s
         since_s = int(self.since.timestamp()) if self.since else until_s - _DEFAULT_S
@@ -94,8 +94,8 @@ class AuditObject(BaseModel):
         description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
     )
     target_name: str | None = Field(description="name of the key at that time")
-    before: dict[str, str] = Field(description="fields that changed; absent ones had no value")
-    after: dict[str, str] = Field(description="fields that changed; absent ones have no value")
+    before: dict[str, str] = Field(description="old values; a field without one is missing")
+    after: dict[str, str] = Field(description="new values; a field without one is missing")
 
     @classmethod
     def of(cls, entry: AuditEntry, *, shows_origin: bool) -> "AuditObject":
@@ -227,7 +227,7 @@ def audit_routes(services: Services) -> APIRouter:
 
 
 def _scope(services: Services, principal: Principal, named: str | None) -> str | None:
-    """Return the workspace whose entries a caller sees, None for all workspaces.
+    """Return the workspace whose entries a caller sees; None for all workspaces.
 
     Raises AccessError if `named` is a workspace that the caller may not see.
     """

@@ -25,7 +25,7 @@ from tollgate.web.records.generation_shapes import GenerationObject
 
 _log = logging.getLogger(__name__)
 
-# The maximum number of rows in a file, which takes some megabytes of memory. A day of a million
+# The maximum number of rows in a file, which takes a few megabytes of memory. A day with a million
 # generations has 20 files.
 FILE_ROWS: Final = 50_000
 

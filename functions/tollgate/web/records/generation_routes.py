@@ -11,7 +11,8 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request, not_found
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
+from tollgate.core.principal import MEMBER_LABEL
+from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
@@ -60,8 +61,7 @@ class Selection(BaseModel):
         cost_min: PositiveUsd | None = None,
         user: str | None = None,
     ) -> GenerationFilter:
-        """Return the filter for the store; `days` is the length of the period if `since` is
-        missing.
+        """Return the filter for the store; if `since` is missing, the period has `days` days.
 
         `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
         `name:value`, and for two values of one label.
@@ -164,7 +164,7 @@ def generation_routes(services: Services) -> APIRouter:
 
 
 async def find_record(services: Services, own: Own, generation_id: str) -> GenerationRecord | None:
-    """Return the record of a generation that the caller may reach, None if there is none."""
+    """Return the record of a generation that the caller may reach; None if there is none."""
     if not is_id(generation_id):
         return None
     record = await services.generations.get(own.workspace_id, generation_id)

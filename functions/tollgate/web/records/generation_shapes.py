@@ -108,7 +108,7 @@ class DocumentsObject(_Mirror):
 
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
-    """The planner's view of a request, without any of the request's text."""
+    """The facts about a request that the planner knows, without any of the request's text."""
 
     prompts: tuple[PromptObject, ...]
     units: UnitsObject | None

@@ -1,6 +1,7 @@
 """Routes that show and delete the stored responses of a workspace."""
 
 import logging
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
@@ -11,6 +12,7 @@ from starlette.responses import Response
 from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.stores.ports.administration import ResponseStore
@@ -62,7 +64,9 @@ class InputItems(BaseModel):
 
 
 async def _read_id(request: Request, response_id: str) -> str:
-    """Return the id in a path, unless the path belongs to a route that is not served here."""
+    """Return the id in a path; reply with status 405 if the path belongs to a route that is not
+    served here.
+    """
     if request.scope["path"] in STREAMING_PATHS | UNSERVED:
         raise HTTPException(405)
     return response_id
@@ -155,7 +159,11 @@ async def _find(
     if stored is None:
         raise _not_found(principal)
     try:
-        return StoredResponse.from_bytes(stored)
+        return await services.side.run(
+            principal.workspace_id,
+            partial(StoredResponse.from_bytes, stored),
+            is_large=len(stored) > LARGE_BYTES,
+        )
     except ValueError as corrupt:
         _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
         raise _not_found(principal) from corrupt

@@ -1,10 +1,11 @@
-"""Reading of stored turns before a generation, and storing of its response."""
+"""Reads stored turns before a generation, and stores the response after it."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 from pydantic_core import to_json
@@ -12,13 +13,15 @@ from pydantic_core import to_json
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.request import JsonObject
+from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import EventSink
+from tollgate.engine.side_thread import LARGE_BYTES, SideThread
 from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
 from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.stored import (
@@ -46,27 +49,57 @@ _STORE_BUDGET_S: Final = 4.0
 # Time left to send the last bytes before the platform ends the invocation.
 _LAST_BYTES_S: Final = 1.0
 
+_Result = TypeVar("_Result")
+
 
 async def parse_with_turns(
-    responses: ContentLog, body: bytes, headers: Mapping[str, str], *, workspace_id: str, days: int
+    responses: ContentLog,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    workspace_id: str,
+    reach: OwnerScope,
+    days: int,
+    admit: Callable[[], Awaitable[None]],
+    side: SideThread,
 ) -> ParsedCall:
     """Parse a request of a key that stores responses, together with the stored turns that it names.
 
-    Raises RequestError with the invalid field.
+    `admit` is awaited before stored turns are read. Raises its refusal, and RequestError with the
+    invalid field.
     """
-    request = decode_object(body)
-    turns = await _Reader(responses, workspace_id, days).read(request)
-    return parse_response_object(request, headers, size_bytes=len(body), turns=turns)
+    reader = _Reader(responses, workspace_id, reach, days, admit=admit, side=side)
+    request = await reader.compute(len(body), partial(decode_object, body))
+    turns = await reader.read(request)
+    parse = partial(parse_response_object, request, headers, size_bytes=len(body), turns=turns)
+    return await reader.compute(len(body) + reader.read_bytes, parse)
 
 
 class _Reader:
-    """Reads the stored responses that one request names."""
+    """Reads the stored responses that one request refers to."""
 
-    def __init__(self, responses: ContentLog, workspace_id: str, days: int) -> None:
+    def __init__(
+        self,
+        responses: ContentLog,
+        workspace_id: str,
+        reach: OwnerScope,
+        days: int,
+        *,
+        admit: Callable[[], Awaitable[None]],
+        side: SideThread,
+    ) -> None:
         self._responses = responses
         self._workspace_id = workspace_id
+        self._reach = reach
         self._days = days
-        self._bytes = 0
+        self._admit = admit
+        self._side = side
+        self.read_bytes = 0
+
+    async def compute(self, size_bytes: int, work: Callable[[], _Result]) -> _Result:
+        """Return the result of work on this many bytes, next to the event loop if they are many."""
+        is_large = size_bytes > LARGE_BYTES
+        return await self._side.run(self._workspace_id, work, is_large=is_large)
 
     async def read(self, request: JsonObject) -> StoredTurns:
         """Return the turns that a request names; the request has not been validated yet."""
@@ -78,13 +111,15 @@ class _Reader:
             if stored is None:
                 raise _unknown_previous(previous if generation_id else "")
             earlier = stored.conversation
-        known = {str(item["id"]): item for item in earlier if "id" in item}
         wanted = dict(references_of(request.get("input")))
+        if not wanted:
+            return StoredTurns(earlier=earlier)
+        known = {str(item["id"]): item for item in earlier if "id" in item}
         named = {generation for generation in wanted.values() if generation}
         # Ids are ordered by time: newer responses, which have most items, are read first.
         for generation in sorted(named, reverse=True)[:_READS_MAX]:
             found_all = all(id_ in known for id_, of in wanted.items() if of is not None)
-            if found_all or self._bytes > _READ_BYTES_MAX:
+            if found_all or self.read_bytes > _READ_BYTES_MAX:
                 break
             stored = await self._get(generation)
             if stored is not None:
@@ -93,19 +128,23 @@ class _Reader:
         return StoredTurns(earlier=earlier, referenced=known)
 
     async def _get(self, generation_id: str) -> StoredResponse | None:
+        await self._admit()
         stored = await self._responses.get(self._workspace_id, generation_id, days=self._days)
         if stored is None:
             return None
-        self._bytes += len(stored)
+        self.read_bytes += len(stored)
         try:
-            return StoredResponse.from_bytes(stored)
+            response = await self.compute(len(stored), partial(StoredResponse.from_bytes, stored))
         except ValueError as corrupt:
             _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
             return None
+        return response if response.is_reached(self._reach) else None
 
 
 def _unknown_previous(id_: str) -> RequestError:
-    """Return the refusal with OpenAI's code, upon which clients resend the whole conversation."""
+    """Return the refusal with OpenAI's code; clients that get this code send the whole conversation
+    again.
+    """
     named = f"Previous response with id '{id_}'" if id_ else "Previous response"
     return RequestError(
         ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
@@ -176,30 +215,37 @@ class StoringSink:
         renderer = self._ingress.renderer(
             call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
         )
-        content = _encode_readable(
-            renderer.whole([self._fold.response()], record), numbered(self._input, record.id)
-        )
+        response = self._fold.response()
+
+        owner = call.principal.owner
+
+        def encode() -> bytes:
+            items = numbered(self._input, record.id)
+            return _encode_readable(renderer.whole([response], record), items, owner=owner)
+
+        request = call.parsed.request
+        is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
+        workspace_id = call.principal.workspace_id
+        content = await self._gateway.side.run(workspace_id, encode, is_large=is_large)
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
         async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
-            await self._responses.keep(
-                call.principal.workspace_id, record.id, content, days=self._days
-            )
+            await self._responses.keep(workspace_id, record.id, content, days=self._days)
 
 
-def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
+def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str | None) -> bytes:
     """Encode a response and its items; raise LedgerError if they could not be read or shown again.
 
     The items of a response become items of the next input.
     """
-    content = encode_stored(response, items)
+    content = encode_stored(response, items, owner=owner)
     if len(content) > RESPONSE_BYTES_MAX:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
-    # Numbers like `1e999` are read as infinity, which JSON cannot express. Text may contain the
-    # word.
+    # Numbers like `1e999` are read as infinity, which JSON cannot express. The check decodes the
+    # content, because a text may also contain the word.
     if b"Infinity" in content:
         try:
             StoredResponse.from_bytes(content)

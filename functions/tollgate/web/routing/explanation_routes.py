@@ -2,26 +2,28 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request
 
 from tollgate.core.errors import invalid_request
-from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import Caller, OwnThings, admitted_router
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
+from tollgate.web.own import Own
 from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
 from tollgate.web.services import Services
 
@@ -47,11 +49,18 @@ def explanation_routes(services: Services) -> APIRouter:
         format: Annotated[  # noqa: A002 - name of the query parameter
             str, Query(description="the client format of the body", json_schema_extra=_NAMES)
         ] = CHAT_COMPLETIONS.name,
+        *,
+        own: OwnThings,
     ) -> ExplanationObject:
         """Explain the candidates of a request, their exclusions and draws, free of charge."""
         faults = [Fault.parse(fault) for fault in simulate]
-        parsed = _ingress(services, format).parse(await request.body(), request.headers)
-        work = await _with_files(services, principal, parsed.request)
+        body = await request.body()
+        parsed = await services.side.run(
+            principal.workspace_id,
+            partial(_ingress(services, format).parse, body, request.headers),
+            is_large=len(body) > LARGE_BYTES,
+        )
+        work = await _with_files(services, own, parsed.request)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
         work, tools = plan_rounds(services.make_tools, planner, work, principal)
@@ -85,11 +94,11 @@ def explanation_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _with_files(services: Services, principal: Principal, work: Work) -> Work:
+async def _with_files(services: Services, own: Own, work: Work) -> Work:
     """Return a request with its uploaded files looked up, since their types affect routing."""
     if not isinstance(work, GenerationRequest) or not work.names_files:
         return work
-    return await find_named_files(services.named_files, principal.workspace_id, work)
+    return await find_named_files(services.named_files, own.workspace_id, own.reach, work)
 
 
 def _ingress(services: Services, name: str) -> Ingress:

@@ -9,7 +9,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError, invalid_request
 from tollgate.sign_in.browser import CALLBACK, LIFETIME_S, Departure
-from tollgate.sign_in.grants import INTERVAL_S, OAuthRefusal, TokenPair
+from tollgate.sign_in.codes import read_user_code
+from tollgate.sign_in.grants import INTERVAL_S, TokenPair
+from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
 from tollgate.web.sign_in.sign_in_pages import SIGN_IN_HEADERS, code_page, done_page, failed_page
 from tollgate.web.sign_in.sign_in_paths import (
@@ -26,6 +28,8 @@ _FIELD_LENGTH_MAX: Final = 32 * 1024
 _COOKIE: Final = "tollgate_sign_in"
 _WINDOW_S: Final = 600
 _DEVICES_MAX: Final = 30
+# Of all callers together whose own addresses are unknown: bounds what strangers can have stored.
+_PROXY_DEVICES_MAX: Final = 3_000
 _TYPED_CODES_MAX: Final = 10
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
 # Refusals that ask the program to try again, which are no failed sign-ins.
@@ -59,10 +63,13 @@ class OAuthRoutes:
         )
 
     async def authorize_device(self, request: Request) -> Response:
-        """Issue codes to a program without a browser (RFC 8628, 3.1)."""
+        """Issue a pair of codes to a program that has no browser (RFC 8628, 3.1)."""
         login = self._services.configured()
         await self._services.read_body(request, _FORM_BYTES_MAX)
-        if not await self._counts(login, request, "device", _DEVICES_MAX):
+        address, most = self._services.paced_address(request), _DEVICES_MAX
+        if address is None:
+            address, most = address_of(request), _PROXY_DEVICES_MAX
+        if not await self._counts(login, "device", address or "unknown", most):
             raise _too_often()
         try:
             waiting = await login.grants.wait_for_person()
@@ -97,9 +104,12 @@ class OAuthRoutes:
                 f"This form was not sent from {public_url.scheme}://{public_url.netloc}.",
                 status=403,
             )
-        if not await self._counts(login, request, "code", _TYPED_CODES_MAX):
-            return failed_page("Too many codes from your address; wait ten minutes.", status=429)
         typed = form.get("user_code", "")[:20]
+        address, code = self._services.paced_address(request), read_user_code(typed)
+        if address and not await self._counts(login, "code", address, _TYPED_CODES_MAX):
+            return failed_page("Too many codes from your address; wait ten minutes.", status=429)
+        if code and not await self._counts(login, "typed", code, _TYPED_CODES_MAX):
+            return failed_page("This code was sent too often; begin again there.", status=429)
         try:
             departure = await login.browser.leave_for_device(typed)
         except RequestError as unknown:
@@ -181,16 +191,16 @@ class OAuthRoutes:
         return JSONResponse(body, headers=_NO_STORE)
 
     async def revoke(self, request: Request) -> Response:
-        """End the sign-in of a refresh token; unknown tokens get the same reply (RFC 7009)."""
+        """End the session of a token; unknown tokens get the same reply (RFC 7009)."""
+        login = self._services.configured()
         form = await self._read_form(request)
-        await self._services.configured().grants.revoke(form.get("token", ""))
+        await login.grants.revoke(form.get("token", ""), by=person(request))
         return Response(status_code=200, headers=_NO_STORE)
 
     async def _read_form(self, request: Request) -> dict[str, str]:
         return _parse_form(await self._services.read_body(request, _FORM_BYTES_MAX))
 
-    async def _counts(self, login: Login, request: Request, purpose: str, most: int) -> bool:
-        origin = address_of(request) or "unknown"
+    async def _counts(self, login: Login, purpose: str, origin: str, most: int) -> bool:
         return await login.codes.count(purpose, origin, window_s=_WINDOW_S, most=most)
 
 

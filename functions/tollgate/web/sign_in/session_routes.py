@@ -1,4 +1,6 @@
-"""Sessions for identity tokens, and the routes that Claude Code expects of a sign-in gateway."""
+"""Sessions that are opened with identity tokens, and the routes that Claude Code expects of a
+sign-in gateway.
+"""
 
 import hashlib
 import logging
@@ -107,7 +109,7 @@ class SessionRoutes:
         _LOGGER.info("telemetry was received", extra={"fields": fields})
         if content[:1] == b"{":
             return JSONResponse({})
-        # An empty protobuf message has no bytes.
+        # The reply is an empty protobuf message, which has no bytes.
         return Response(b"", 200, media_type="application/x-protobuf")
 
     async def is_alive(self, _: Request) -> Response:
@@ -116,7 +118,7 @@ class SessionRoutes:
 
     async def is_ready(self, _: Request) -> Response:
         """Report that the process can serve requests, after a read from the store."""
-        await self._services.configured().codes.read("attempt", "-")
+        await self._services.configured().codes.read("code", "-")
         return PlainTextResponse("ok")
 
 
@@ -134,7 +136,7 @@ def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
     """Return the seconds that a session for a token may last.
 
     A session ends at most an hour after the token was issued, even if the token is valid for
-    longer, since the issuer vouched for the person only at that time.
+    longer, because the issuer vouched for the person only at the time of issue.
     """
     ends_s = min(identity.issued_s + SESSION_S_MAX, identity.expires_s)
     left_s = min(most_s, ends_s - int(clock.now_s()))

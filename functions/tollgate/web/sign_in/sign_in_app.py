@@ -16,6 +16,7 @@ from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.error_boundary import ErrorBoundary, error_response
 from tollgate.web.http.paths import CanonicalPath, HeadAsGet, no_route
 from tollgate.web.http.request_id import RequestIds
+from tollgate.web.http.source_address import source_address
 from tollgate.web.sign_in.oauth_routes import OAuthRoutes
 from tollgate.web.sign_in.session_routes import SessionRoutes
 from tollgate.web.sign_in.sign_in_paths import (
@@ -60,6 +61,7 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
             Route(path, handle, methods=[method]) for (method, path), handle in handlers.items()
         ],
         middleware=[
+            *source_address(limits),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),

@@ -21,6 +21,7 @@ from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
 from tollgate.web.access import ACCESS, authenticate
+from tollgate.web.http.proxies import is_forwarded
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
 
@@ -48,6 +49,8 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     clock: Clock
+    knows_callers: bool = True
+    """False on a server without trusted proxies: a forwarded request has the proxy's address."""
     body_s: float = 10.0
     """Seconds within which a body must arrive, since callers are not yet authenticated."""
 
@@ -60,10 +63,18 @@ class LoginServices(Struct, frozen=True, kw_only=True):
             )
         return self.login
 
+    def paced_address(self, request: Request) -> str | None:
+        """Return the caller's network address; None if only the address of a proxy is known."""
+        if not self.knows_callers and is_forwarded(request.headers):
+            return None
+        return address_of(request)
+
     async def admit(self, request: Request) -> Principal:
         """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
-        return await authenticate(self.keys, request.headers, access.roles)
+        return await authenticate(
+            self.keys, request.headers, access.roles, source=address_of(request)
+        )
 
     async def note_refusal(self, request: Request, code: str) -> None:
         """Record a failed sign-in in the log of access."""

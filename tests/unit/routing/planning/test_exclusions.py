@@ -64,7 +64,7 @@ def test_a_cost_over_the_tiers_limit_names_the_endpoint_and_both_amounts() -> No
     error = refused(tiers, wanted_by(asked, tier="free"))
     assert (error.code, error.param) == (ErrorCode.KEY_LIMIT_EXCEEDED, "max_tokens")
     assert error.message == (
-        "near/n may cost $0.004000005, the tier's limit is $0.002; "
+        "near/n may cost $0.004439005, the tier's limit is $0.002; "
         "ask for fewer tokens with max_tokens."
     )
 

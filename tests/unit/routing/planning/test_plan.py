@@ -21,6 +21,7 @@ from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RetrySection
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.price import bill
 
@@ -234,8 +235,8 @@ def cost_max(name: str, **sizes: int) -> int:
 
 
 def test_the_bound_is_that_of_the_dearest_attempt() -> None:
-    # 500 tokens of prompt at 4 dollars, 100 of output at 20, and 5 for rounding.
-    assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 4_000_005
+    # 500 tokens of prompt at 4 dollars, 100 of output and 76 of slack at 20, and 5 for rounding.
+    assert cost_max("acme/large", size_bytes=1_000, output_tokens_max=100) == 5_520_005
 
 
 def test_the_bound_is_that_of_the_dearest_price_a_prompt_may_turn_out_to_have() -> None:
@@ -254,10 +255,11 @@ def test_the_bound_is_that_of_the_dearest_price_a_prompt_may_turn_out_to_have() 
         for tokens in (100, 101, 300)
     ]
     # Dollars per million are thousands of nano-dollars per token; 5 are for rounding.
+    output = with_slack(10)
     assert bounds == [
-        100 * 1_000 + 10 * 2_000 + 5,
-        101 * 1_000 + 10 * 30_000 + 5,
-        300 * 1_000 + 10 * 30_000 + 5,
+        100 * 1_000 + output * 2_000 + 5,
+        101 * 1_000 + output * 30_000 + 5,
+        300 * 1_000 + output * 30_000 + 5,
     ]
 
 

@@ -94,6 +94,8 @@ UPDATES = {
     "member remove": expressions.MEMBER_REMOVE,
     "member link": expressions.MEMBER_LINK,
     "member's session key": expressions.MEMBER_SESSION_KEY,
+    "member's sessions end": expressions.MEMBER_END_SESSIONS,
+    "session renew": expressions.SIGN_IN_RENEW,
     "level change": expressions.LEVEL_CHANGE,
     "level change, pending": expressions.LEVEL_CHANGE_PENDING,
 }
@@ -112,7 +114,6 @@ CONDITIONS = (
     expressions.UNCHANGED,
     expressions.SAME_KEY,
     expressions.SAME_REVISION,
-    expressions.SAME_SHARDS,
     expressions.LEVEL_THERE,
     expressions.SAME_LEVEL,
     expressions.STATE_SEED,

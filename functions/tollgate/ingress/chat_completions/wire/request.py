@@ -1,8 +1,8 @@
 """The model for an OpenAI chat completion request.
 
 Declared fields are validated; other fields have no effect and are reported as ignored. `Unserved`
-declares unsupported fields that would change the answer; they accept only null. To support one,
-declare it with its real type in `ChatFields` and read it in the parser.
+declares unsupported fields that would change the answer; they accept only null. To support such a
+field, declare it with its real type in `ChatFields` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRouter's `reasoning`
 (https://openrouter.ai/docs/use-cases/reasoning-tokens, 2026-11-21)

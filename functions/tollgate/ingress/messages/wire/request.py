@@ -59,7 +59,7 @@ class AssistantMessage(Wire):
 
 
 class SystemMessage(Wire):
-    """Instructions in between other messages."""
+    """Instructions that stand between other messages."""
 
     role: Literal["system"]
     content: SystemContent
@@ -129,7 +129,7 @@ Tool = Annotated[
 
 
 class ToolChoice(Wire):
-    """The rule for which tools the model may or must call."""
+    """The rule that states which tools the model may or must call."""
 
     type: Literal["auto", "any", "tool", "none"]
     name: Name | None = Field(default=None, description="The tool to call, for type `tool`.")

@@ -180,7 +180,7 @@ class ItemReference(Wire):
 
     @property
     def is_reasoning(self) -> bool:
-        """True if the item is reasoning, which a conversation can lack."""
+        """True if the item is reasoning, without which a conversation is still complete."""
         return self.id.startswith("rs_")
 
 

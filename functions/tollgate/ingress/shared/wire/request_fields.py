@@ -141,8 +141,8 @@ class ProviderPreferences(Wire):
     """Preferences for the providers of a request and for the order in which they are tried.
 
     The fields are OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-21).
-    A preference that the gateway cannot guarantee (where data goes, which weights are served) is
-    refused, not ignored.
+    A preference that the gateway cannot guarantee (such as where data is sent, or which weights are
+    served) is refused, not ignored.
     """
 
     order: Names | None = None

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 NAME_LENGTH_MAX: Final = 256
 URL_LENGTH_MAX: Final = 8_192
 
-# A decoded JSON object. `Any` avoids a second validation of each value.
+# A decoded JSON object. The type `Any` avoids a second validation of each value.
 Json = dict[str, Any]
 
 
@@ -44,7 +44,8 @@ def shape(value: object) -> str | None:
 def tag_of(value: object, field: str, not_an_object: str) -> str | None:
     """Return the union tag in `field`; return `not_an_object` if the value is not an object.
 
-    `not_an_object` is the tag of any union member, whose validation then reports the wrong type.
+    `not_an_object` is the tag of one member of the union; its validation then reports the wrong
+    type.
     """
     if not isinstance(value, dict):
         return not_an_object

@@ -44,7 +44,7 @@ class EmbeddingsRenderer(WholeReplyRenderer):
 
     @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body, whose usage counts the tokens in all inputs."""
+        """Render the body; its usage counts the tokens of all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
 
     def _pieces(self, vectors: Sequence[bytes], record: GenerationRecord) -> Iterator[bytes]:

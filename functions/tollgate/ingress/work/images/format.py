@@ -156,7 +156,9 @@ class ImageRenderer:
         self._pictures: list[ImagePiece] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render a preview; complete images wait for `close`, which knows the cost."""
+        """Render a preview; complete images are rendered by `close`, because the cost is known only
+        then.
+        """
         match event:
             case Partial(piece=piece):
                 picture = decode_json(piece, type=ImagePiece)
@@ -194,7 +196,9 @@ class ImageRenderer:
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
-        """Return the known properties that OpenAI states once for all images."""
+        """Return those properties, as far as they are known, that OpenAI states once for all
+        images.
+        """
         background = picture.background or self._request.background
         quality = picture.quality or self._request.quality
         properties = {

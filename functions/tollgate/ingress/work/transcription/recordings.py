@@ -25,13 +25,13 @@ from tollgate.ingress.shared.media import field_refusal
 _LISTED: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm"
 # A typical bit rate for speech and music, used if the headers do not state a length.
 _BITS_PER_SECOND_TYPICAL: Final = 64_000
-# Finding the length of a real file takes a few hundred reads, up to three per page; a malicious
-# file would need millions.
+# The limit on reads. The length of a real file is found after a few hundred reads (up to three per
+# page); a malicious file would need millions.
 _READS_MAX: Final = 50_000
 _CHUNKS_MAX: Final = 1_000
 # The first page of FLAC in Ogg states the length, and pages have this maximum size (RFC 3533, 6).
-# Only that page is parsed, because tinytag reads FLAC packets from copies, whose reads
-# `_BoundedFile` does not count.
+# Only that page is parsed, because tinytag reads FLAC packets from copies, and `_BoundedFile` does
+# not count reads of copies.
 _FLAC_IN_OGG: Final = b"\x7fFLAC"
 _PAGE_BYTES_MAX: Final = 65_307
 _FMT: Final = struct.Struct("<HHIIHH")
@@ -159,7 +159,7 @@ def _read_wav(content: bytes, field: str) -> Recording:
 
 
 def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
-    """Return the bytes per second; the second value is True if the sample format implies them."""
+    """Return the bytes per second, and True if the sample format alone determines this number."""
     if len(chunk) < _FMT.size:
         raise field_refusal(field, "is not a readable WAV file: its header is incomplete")
     tag, channels, rate, stated_rate, _, bits = _FMT.unpack_from(chunk)

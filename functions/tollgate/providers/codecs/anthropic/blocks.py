@@ -38,7 +38,9 @@ OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_re
 
 
 class BrokenBlock(Exception):
-    """A block that the format does not allow; the message continues "The provider sent …"."""
+    """Raised for a block that the format does not allow; its message completes the sentence "The
+    provider sent …".
+    """
 
 
 class _Block(OpenPart, kw_only=True):
@@ -135,7 +137,9 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data, complete only at the end, that Anthropic requires back; None without any."""
+    """Return the data that must be sent back to Anthropic, which is complete only at the end; None
+    if there is none.
+    """
     match opened.block:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)

@@ -37,7 +37,7 @@ _ACCEPT: Final = {"accept": "application/json"}
 
 
 def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
-    """Return the counting request, None for a Bedrock inference profile of an unknown model.
+    """Return the counting request; None for a Bedrock inference profile of an unknown model.
 
     Anthropic: https://platform.claude.com/docs/en/api/messages-count-tokens. Vertex:
     https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/count-tokens.

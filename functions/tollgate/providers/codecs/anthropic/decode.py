@@ -156,7 +156,8 @@ class MessagesDecoder:
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
-            # The end of a stream repeats some counts of its start, possibly with other values.
+            # The end of a stream repeats some of the counts from its start, possibly with other
+            # values.
             known = {name: count for name, count in usage.items() if count is not None}
             self._usage = {**self._usage, **known}
             yield UsageReported(

@@ -21,7 +21,8 @@ from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_opti
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
-# Not a later version: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+# A later version is not used, because 2026-10-21 refuses temperature, top_p and top_k even at their
+# defaults.
 _VERSION: Final = "2023-06-01"
 # The field is mandatory. A target without a limit gets the smallest limit of any Claude model.
 _OUTPUT_TOKENS_MAX: Final = 4096
@@ -30,11 +31,11 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# Options that the body has under other names, or whose absence other code reports.
+# Options that the body contains under other names, or whose absence is reported by other code.
 _SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
-# Parameters that count as sent only if the body has their field.
+# Parameters that are regarded as sent only if the body has their field.
 _SENT_IN_BODY: Final = ("service_tier", "user")
-# Both the caller's native options and the gateway set fields below this one.
+# Both the caller's native options and the gateway set fields inside this one.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 

@@ -27,8 +27,9 @@ def thinking(
 ) -> ClaudeThinking:
     """Return the thinking settings that are closest to the caller's request.
 
-    `forbidden`: another part of the request excludes thinking. `without_budget`: a token budget is
-    not possible, since the history lacks the thoughts that the model then requires back.
+    `forbidden` means that another part of the request excludes thinking. `without_budget` means
+    that no token budget is possible, because the history lacks the thoughts that the model would
+    then require.
     """
     wants = wants_thoughts(options)
     if options.effort_alone:

@@ -51,7 +51,8 @@ class Tooling(Struct):
 def tooling(
     request: GenerationRequest, target: Target, called: Sequence[str], native: NativeOptions
 ) -> Tooling:
-    """Return the tools that the caller offers or the history used, and the format of the answer.
+    """Return the tools that the caller offers or that the history used, and the format of the
+    answer.
 
     `native` has the caller's tools of Anthropic's own types, and extra fields of other tools.
     """

@@ -52,7 +52,7 @@ class Turn(Struct):
 
 
 class Conversation(Struct):
-    """The values of `system` and `messages`, and the names of the tools in calls."""
+    """The values of `system` and `messages`, and the names of the tools that were called."""
 
     system: list[Block] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -128,12 +128,14 @@ class _Building:
         if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
         if self._history.is_prefilled and not self._claude.prefill:
-            refuse("this model does not continue an assistant message: end with a user message")
+            refuse("this model cannot continue an assistant message: end with a user message")
         self._history.called = self._calls.called
         return self._history
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
-        """Add a turn, or extend the last turn if both are user turns: results must share a turn."""
+        """Add a turn; extend the last turn if both are user turns, because results must share one
+        turn.
+        """
         turns = self._history.turns
         if role == "user" and turns and turns[-1].role == "user":
             turns[-1].blocks += blocks

@@ -24,7 +24,7 @@ class CitationLocation(_Shape):
 
 
 class TextBlock(_Shape):
-    """A text, which is still empty at the start of a streamed block."""
+    """A text block, whose text is still empty at the start of a streamed block."""
 
     type: Literal["text"]
     text: str = ""
@@ -32,7 +32,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """A thought and its signature, both of which Anthropic requires back."""
+    """A thought and its signature; both must be sent back to Anthropic."""
 
     type: Literal["thinking"]
     thinking: str = ""

@@ -15,7 +15,7 @@ _COUNTED: Final = frozenset({"additionalModelRequestFields", "messages", "system
 
 
 def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
-    """Return the counting request, None for an inference profile of an unknown model.
+    """Return the counting request; None for an inference profile of an unknown model.
 
     https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CountTokens.html
     (2026-11-22)

@@ -56,7 +56,9 @@ class Blocks:
         return [block for text in texts for block in self._part(text)]
 
     def cache_point(self, cache: CacheMark | None) -> list[JsonValue]:
-        """Return the cache point for a mark, in a list that is empty if there is no cache point."""
+        """Return a list with the cache point for a mark; an empty list if there is no cache
+        point.
+        """
         if cache is None or not self._caches:
             return []
         lifetime: dict[str, JsonValue] = {"ttl": "1h"} if cache.lifetime == "1h" else {}

@@ -57,7 +57,7 @@ class _Block(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, with the data that Bedrock requires back."""
+        """Yield the events that end the part, with the data that must be sent back to Bedrock."""
         if self.signature or self.redacted:
             self.provenance = Provenance(
                 signer=self.signer,

@@ -152,7 +152,9 @@ def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
 
 
 def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
-    """Return whether `top_p` is sent: Claude 4.5 and later refuse both it and a temperature."""
+    """Return whether `top_p` is sent: Claude 4.5 and later refuse a request that has both `top_p`
+    and a temperature.
+    """
     is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
     crowded = is_claude and request.sampling.temperature is not None
     return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude
@@ -161,7 +163,9 @@ def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking)
 def _tool_config(
     request: GenerationRequest, called: Sequence[str], target: Target, blocks: Blocks
 ) -> dict[str, JsonValue]:
-    """Return the tools that the caller offers, or without any the tools in the history's calls."""
+    """Return the tools that the caller offers; if it offers none, return the tools that the history
+    called.
+    """
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
     # Converse has no tool choice `none`, so a request with this choice declares only the tools that
@@ -181,7 +185,9 @@ def _tool_config(
 
 
 def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
-    """Return whether the caller forces a call that a Claude model that always thinks refuses."""
+    """Return whether the caller forces a tool call; a Claude model that always thinks refuses
+    this.
+    """
     claude = target.dialect.claude
     always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking
     is_adaptive = target.dialect.reasoning == "claude_adaptive"
@@ -234,7 +240,7 @@ def _adapted(
     thoughts: Thinking,
     options: NativeOptions,
 ) -> tuple[str, ...]:
-    """Return the names of the caller's options that the request changes or leaves out."""
+    """Return the names of the caller's options that the encoded request changes or leaves out."""
     sampling, choice = request.sampling, request.tool_choice
     sent = {
         "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX

@@ -119,7 +119,9 @@ def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking
 
 
 def _effort(options: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
-    """Return the nearest effort that the model knows, and whether it is the requested effort."""
+    """Return the nearest effort that the model supports, and whether that is the requested
+    effort.
+    """
     effort = effort_wanted(options)
     if effort is None:
         return None, True

@@ -23,7 +23,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """The values of `system` and `messages`, and the names of the tools in calls."""
+    """The values of `system` and `messages`, and the names of the tools that were called."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -35,7 +35,7 @@ def conversation(
 ) -> Conversation:
     """Return the messages as turns; raise RequestError for messages that Converse can never accept.
 
-    `marks_failures`: the model accepts a status on each result.
+    `marks_failures` is true if the model accepts a status on each result.
     """
     building = _Building(blocks, marks_failures=marks_failures)
     for message in messages:
@@ -138,7 +138,9 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """Return the block that Bedrock sent; None for reasoning without signature and hidden data."""
+    """Return the block that Bedrock sent; None for reasoning that has neither a signature nor
+    hidden data.
+    """
     match part.provenance:
         case Provenance(signature=str(signature)):
             return {

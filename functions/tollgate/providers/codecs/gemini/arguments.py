@@ -24,7 +24,7 @@ _DEPTH_MAX: Final = 100
 
 
 class UnknownPlace(Exception):
-    """The path of a piece does not fit the arguments so far."""
+    """Raised if the path of a piece does not fit the arguments so far."""
 
 
 class Arguments:
@@ -34,7 +34,7 @@ class Arguments:
         self._value: dict[str, JsonValue] = {}
 
     def merge(self, args: dict[str, JsonValue]) -> None:
-        """Add arguments that arrived complete."""
+        """Add arguments that arrived in one piece."""
         self._value.update(args)
 
     def add(self, piece: PartialArg) -> None:
@@ -88,7 +88,8 @@ def _entered(container: JsonValue, step: str | int, empty: JsonValue) -> JsonVal
     if isinstance(container, dict) and isinstance(step, str):
         return container.setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):
-        # Only the next index may be new, or an index of a billion would make a list of that length.
+        # Only the next index may be new; otherwise an index of a billion would create a list of
+        # that length.
         if step == len(container):
             container.append(empty)
         if step < len(container):

@@ -1,6 +1,6 @@
 """Calls in a Gemini answer, complete or in pieces, and the signatures of calls and thoughts.
 
-Gemini requires each signature back unchanged, on the part that had the signature:
+Each signature must be sent back to Gemini unchanged, on the part that it came with:
 https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
 """
 
@@ -24,17 +24,19 @@ _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provenance | None:
-    """Return the provenance of a signed part, None for a part without a signature."""
+    """Return the provenance of a signed part; None for a part without a signature."""
     return Provenance(signer=signer, signature=signature) if signature else None
 
 
 def signature_of(provenance: Provenance | None) -> str | None:
-    """Return the signature, which OpenRouter stores as data; None for a part without one."""
+    """Return the signature, which OpenRouter stores as data; None for a part without a
+    signature.
+    """
     return None if provenance is None else provenance.signature or provenance.data
 
 
 def stated_id(id_: str) -> str | None:
-    """Return an id that Gemini assigned, None for an id that the gateway made."""
+    """Return an id that Gemini assigned; None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 

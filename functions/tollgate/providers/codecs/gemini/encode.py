@@ -43,8 +43,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     body: dict[str, JsonValue] = {"contents": history.turns}
     if history.system:
         body["systemInstruction"] = {"parts": history.system}
-    # The default list names parameters that OpenAI's API lacks. The list does not apply to Gemini,
-    # whose rows name the parameters that a model refuses.
+    # The default list names parameters that OpenAI's API lacks. It does not apply to Gemini: the
+    # rows of Gemini's providers name the parameters that a model refuses.
     refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
     config = _sampling(request, target, refused) | _output_format(request)
     if "image" in request.output:

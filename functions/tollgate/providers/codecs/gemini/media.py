@@ -1,4 +1,5 @@
-"""Image, audio and document parts, inline or by a URL whose file extension tells the media type.
+"""Image, audio and document parts, sent inline or as a URL whose file extension shows the media
+type.
 
 Vertex AI fetches URLs itself, and obeys robots.txt. With an empty `fetches_urls` in the provider's
 row, the gateway fetches the bytes instead.

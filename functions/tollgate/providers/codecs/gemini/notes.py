@@ -24,7 +24,7 @@ def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
 
 
 def log_probs(result: LogProbsResult) -> LogProbs | None:
-    """Return the log probabilities of a chunk in OpenAI's form, None for a chunk without any."""
+    """Return the log probabilities of a chunk in OpenAI's form; None for a chunk without any."""
     entries: list[dict[str, JsonValue]] = []
     for place, chosen in enumerate(result.chosen):
         alternatives = result.top[place].candidates if place < len(result.top) else []

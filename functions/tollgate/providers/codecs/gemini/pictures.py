@@ -35,7 +35,7 @@ _RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9
 _IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
 # Options that `_encode_imagen` handles itself.
 _IMAGEN_OPTIONS: Final = frozenset({"output_compression", "output_format"})
-# The maximum number of pixels on the longer side, and the name of the size.
+# The maximum number of pixels on the longer side of each size, and the name of the size.
 _NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
 _LARGEST: Final = "4K"
 

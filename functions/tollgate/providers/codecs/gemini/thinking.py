@@ -1,6 +1,7 @@
 """The fields that control thinking: a level for Gemini 3, a token budget for Gemini 2.5.
 
-https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). Gemini refuses both.
+https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). Gemini refuses a request that has
+both fields.
 """
 
 from tollgate.core.json_value import JsonValue

@@ -140,7 +140,7 @@ class _Building:
 
 
 def _thought(text: str, signature: str | None) -> JsonValue:
-    """Return a thought; without text, return an empty text part that carries the signature."""
+    """Return a thought; if it has no text, return an empty text part that carries the signature."""
     signed: dict[str, JsonValue] = {} if signature is None else {"thoughtSignature": signature}
     return {"text": text, **({"thought": True} if text else {}), **signed}
 

@@ -1,4 +1,6 @@
-"""Finds a chunk's text between the bytes that most servers repeat in every chunk of a stream."""
+"""Finds the text of a chunk between the bytes that most servers repeat unchanged in every chunk of
+a stream.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,7 +10,8 @@ import msgspec
 from tollgate.providers.codecs.openai_chat.wire import CHUNKS
 from tollgate.providers.shared.refusals import UNREADABLE
 
-# Learning stops after this number of tries, because some servers vary every chunk by padding.
+# Learning stops after this number of attempts, because some servers make every chunk different by
+# padding.
 _LEARNED_MAX: Final = 4
 _PROBE: Final = "probe"
 _STRINGS: Final = msgspec.json.Decoder(str)

@@ -44,8 +44,7 @@ _NO_NAME: Final = "message"
 _INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
-# Frames are decoded together only in groups of at least this size, and at most this number of
-# groups per read.
+# Minimum number of frames that are decoded together, and maximum number of such groups per read.
 _TOGETHER_MIN: Final = 4
 _GROUPS_MAX: Final = 4
 
@@ -59,7 +58,7 @@ class ChatDecoder(ReadDecoder):
     def __init__(self, provider: str, *, signer: str | None = None) -> None:
         self._provider = provider
         self._started = False
-        # The key of the open text is _TEXT, and the key of a call is its number.
+        # The open text has the key _TEXT, and a call has its number as key.
         self._parts = Parts[Hashable, OpenPart]()
         self._calls = ToolCalls(self._parts)
         self._pattern = ChunkPattern()
@@ -283,7 +282,9 @@ class ChatDecoder(ReadDecoder):
 
 
 def _unnamed(frames: Sequence[Frame]) -> Sequence[bytes]:
-    """Return the data of the frames before the first named event, which may be an error."""
+    """Return the data of the frames before the first event that has a name, which may be an
+    error.
+    """
     if {frame.event for frame in frames} == {_NO_NAME}:
         return [frame.data for frame in frames]
     return [frame.data for frame in takewhile(lambda frame: frame.event == _NO_NAME, frames)]

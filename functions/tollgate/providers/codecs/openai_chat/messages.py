@@ -39,7 +39,8 @@ class ChatMessages:
         self._media: list[JsonValue] = []
 
     def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """Return all messages, with the media of tool results in a user turn after the results.
+        """Return all messages. The media of tool results are put into a user turn after the
+        results.
 
         A tool message can have only text.
         """
@@ -155,7 +156,9 @@ class ChatMessages:
         return encoded
 
     def _call_id(self, id_: str) -> str:
-        """Return the id, or an allowed id derived from it, equal for call and result."""
+        """Return the id, or else an allowed id that is derived from it; a call and its result get
+        the same id.
+        """
         length = self._dialect.tool_call_id_length
         if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
             return id_

@@ -20,7 +20,7 @@ class _OpenCall(OpenPart, kw_only=True):
 
 
 class OrphanPiece(Exception):
-    """A piece belongs to no known call and does not name a new call."""
+    """Raised for a piece that belongs to no known call and does not name a new call."""
 
 
 class ToolCalls:
@@ -52,7 +52,7 @@ class ToolCalls:
             call = self._by_index.get(piece.index)
             if call is None or not (names_itself and piece.id):
                 return call
-            # Some servers number every call alike, and only the ids tell the calls apart.
+            # Some servers give every call the same number, so only the ids tell the calls apart.
             return call if piece.id == call.stated_id else None
         if piece.id:
             call = self._by_id.get(piece.id)
@@ -80,7 +80,7 @@ class ToolCalls:
 
 
 def _provenance(piece: ToolCallDelta) -> Provenance | None:
-    """Return a call's signature, which Google's OpenAI-compatible API requires back."""
+    """Return a call's signature, which must be sent back to Google's OpenAI-compatible API."""
     google = piece.extra_content and piece.extra_content.google
     if not google or not google.thought_signature:
         return None

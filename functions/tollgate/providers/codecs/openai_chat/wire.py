@@ -107,7 +107,9 @@ class Delta(Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """True for content that the gateway does not support; Snowflake's empty fields are none."""
+        """True if the piece has content that the gateway does not support; Snowflake's empty fields
+        do not count.
+        """
         fields = (self.audio, self.function_call)
         if not any(fields):
             return False
@@ -151,7 +153,9 @@ class Chunk(Struct, frozen=True):
 
     @property
     def plain_text(self) -> str | None:
-        """The text, if the chunk has nothing else, as nearly all chunks; None for other chunks."""
+        """The text if the chunk has nothing else, which is true of nearly all chunks; None for
+        other chunks.
+        """
         choices = self.choices
         if choices is None or len(choices) != 1 or self.usage or self.x_groq or self.error:
             return None
@@ -192,5 +196,5 @@ class Chunk(Struct, frozen=True):
         return self.x_groq.usage if self.x_groq else None
 
 
-# Not strict, because some servers write numbers as text or with a decimal point.
+# The decoder is not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

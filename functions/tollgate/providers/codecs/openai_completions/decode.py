@@ -85,7 +85,7 @@ class CompletionDecoder:
 
 
 def _log_probs(lists: TextLogProbs | None) -> LogProbs | None:
-    """Return the log probabilities in the form of chat completions, None without any."""
+    """Return the log probabilities in the form of chat completions; None without any."""
     if lists is None or not lists.tokens:
         return None
     values = lists.token_logprobs or []

@@ -25,7 +25,9 @@ class MistralPiece(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """An answer; Mistral sends the text in `delta`, or in `message` without streaming."""
+    """An answer; Mistral sends the text in `delta`, or in `message` if the answer is not
+    streamed.
+    """
 
     index: int | None = None
     text: str | None = None
@@ -52,5 +54,5 @@ class Chunk(Struct, frozen=True):
     error: Any = None
 
 
-# Not strict, because some servers write numbers as text or with a decimal point.
+# The decoder is not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

@@ -1,7 +1,7 @@
 """Encodes a batch of inputs, and decodes the list of vectors without parsing the numbers.
 
-https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). The dialects of
-Mistral, Voyage and Jina state their names for some fields.
+https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). For Mistral, Voyage and
+Jina, the dialects state other names for some fields.
 """
 
 from typing import Final
@@ -39,7 +39,9 @@ class _Body(Struct, frozen=True):
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch, without default dimensions, which some servers refuse."""
+    """Encode one batch. The dimensions are left out if they are the default, because some servers
+    refuse them.
+    """
     dialect = target.dialect.embeddings
     inputs: list[JsonValue] = [*work.texts, *map(list[JsonValue], work.token_lists)]
     body: dict[str, JsonValue] = {"model": target.upstream_model, "input": inputs}

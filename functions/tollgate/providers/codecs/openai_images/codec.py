@@ -1,8 +1,9 @@
 """Encodes image requests in OpenAI's format, and decodes answers that are not streamed.
 
-https://developers.openai.com/api/reference/resources/images (2026-11-22). The dialects of
-other servers state missing and renamed options: docs.together.ai (`width`), docs.x.ai (no `size`),
-docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
+https://developers.openai.com/api/reference/resources/images (2026-11-22). For other servers, the
+dialects state the options that are missing or have other names: docs.together.ai (`width`),
+docs.x.ai (no `size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen
+2026-11-22.
 """
 
 from base64 import b64decode
@@ -70,7 +71,9 @@ def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
 def encode_images_request(
     work: ImageRequest, target: Target, more: dict[str, JsonValue]
 ) -> WireRequest:
-    """Encode one batch, with the further fields `more`; raise RequestError if it must fail."""
+    """Encode one batch, with the further fields `more`; raise RequestError if the provider cannot
+    accept it.
+    """
     dialect = target.dialect.images
     refuse_urls(work, target)
     adapted: list[str] = []
@@ -159,7 +162,7 @@ def usage_of(raw: object) -> Usage:
 
 
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
-    """Return the options that the server accepts, and add the names of the rest to `adapted`."""
+    """Return the options that the server accepts, and add the names of the others to `adapted`."""
     dialect = target.dialect.images
     options = stated_options(work)
     adapted += (name for name in options if name not in dialect.takes)

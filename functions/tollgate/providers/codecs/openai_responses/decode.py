@@ -38,8 +38,8 @@ _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that are ignored: they repeat other events or have no content of the answer. OpenAI does
-# not document `keepalive`: https://github.com/openai/openai-node/issues/1964
+# Events that are ignored, because they repeat other events or have no content of the answer. OpenAI
+# does not document `keepalive`: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -72,7 +72,7 @@ class ResponsesDecoder:
 
     def __init__(self, provider: str, *, signer: str | None, searches: bool = False) -> None:
         self._provider = provider
-        # Whether the provider may search, and the indexes of the output items that were searches.
+        # True if the provider may search; and the indexes of the output items that were searches.
         self._searches = searches
         self._searched: set[int] = set()
         self._signer = signer
@@ -80,7 +80,7 @@ class ResponsesDecoder:
         self._thought_ids: dict[int, str | None] = {}
         self._started = False
         self._parts = Parts[_Place, OpenPart]()
-        # The places whose part was streamed. Complete items repeat these parts, which are then
+        # The places whose part was streamed. Complete items repeat these parts; the repetition is
         # skipped.
         self._known: set[_Place] = set()
         self._final: Response | None = None

@@ -65,7 +65,9 @@ def _items(message: Message, target: Target, text_calls: Collection[str]) -> Ite
 
 
 def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
-    """Yield an item for each part, in order: reasoning must precede the call to which it led."""
+    """Yield an item for each part, in order, because reasoning must precede the call that it led
+    to.
+    """
     for is_reasoning, group in groupby(message.content, _item_of_reasoning):
         if is_reasoning:
             yield from _reasoning([part for part in group if isinstance(part, Reasoning)])
@@ -97,7 +99,7 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
 
 
 def _item_of_reasoning(part: AssistantContent) -> tuple[str | None] | None:
-    """Return a key that is equal for the parts of one reasoning item; None for other parts."""
+    """Return a key that all parts of one reasoning item share; None for other parts."""
     if not isinstance(part, Reasoning):
         return None
     return (part.provenance.id if part.provenance else None,)

@@ -1,8 +1,8 @@
 """Encodes a text to speak, and decodes the audio, which arrives as bytes or in OpenAI's events.
 
 https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22). OpenAI reports
-tokens only in the event `speech.audio.done`. Together calls PCM `raw` with a `response_encoding`
-(https://docs.together.ai/reference/audio-speech, 2026-11-22).
+tokens only in the event `speech.audio.done`. Together's name for PCM is `raw`, with a
+`response_encoding` (https://docs.together.ai/reference/audio-speech, 2026-11-22).
 """
 
 from collections.abc import Iterator

@@ -160,7 +160,9 @@ class TranscriptDecoder:
 
 
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:
-    """Return tokens if the server reports tokens, else seconds if known, else an empty usage."""
+    """Return the tokens if the server reports them, otherwise the seconds if they are known,
+    otherwise an empty usage.
+    """
     if reported is not None:
         input_tokens = count_of(reported.input_tokens)
         if input_tokens is not None:

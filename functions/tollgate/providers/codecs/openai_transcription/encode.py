@@ -1,8 +1,8 @@
 """Encodes a recording as the form for an OpenAI-like transcription server.
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription (openai-python 3.52,
-2026-11-22). The gateway requests the most detailed response format of a server, because some
-servers report the length of the recording only in this format.
+2026-11-22). The gateway requests the most detailed response format that a server has, because some
+servers report the length of the recording only in that format.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from tollgate.core.work.recording import RECORDING_TYPES
 from tollgate.core.work.transcription import TranscriptionRequest
 from tollgate.providers.ports.base import FormPart, Target, WireRequest
 
-# Enough for ten hours of words with two timestamps each.
+# This is enough for ten hours of words with two timestamps each.
 TRANSCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
-    """Encode a request, for a stream if the caller wants a stream and the server can stream."""
+    """Encode a request; it asks for a stream if the caller wants one and the server can stream."""
     dialect = target.dialect.transcription
     streams = work.stream and dialect.streams
     return WireRequest(

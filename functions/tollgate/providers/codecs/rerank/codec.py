@@ -56,7 +56,9 @@ def whole_work(work: RerankRequest, target: Target) -> Sequence[RerankRequest]:
 
 
 def encode_jina(work: RerankRequest, target: Target) -> WireRequest:
-    """Encode a request in Jina's format, with the limit field of the dialect."""
+    """Encode a request in Jina's format; the dialect names the field for the number of
+    documents.
+    """
     dialect = target.dialect.rerank
     body = _fields(work, limit_field=dialect.limit_field) | {"model": target.upstream_model}
     return _wire(dialect.path or "/rerank", body)

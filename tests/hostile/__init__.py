@@ -1,0 +1,1 @@
+"""Hostile providers, callers and networks, each suite bounded; the long ones run each night."""

@@ -1,0 +1,78 @@
+"""Options that limit who reaches the API and what strangers' documents may take.
+
+Keeps C1.
+"""
+
+import re
+
+from tests.infra.test_options import ENDPOINTS
+from tests.infra.translation import Stack, load_template, translate
+from tollgate.settings import Settings
+
+
+def test_concurrency_is_the_accounts_unless_asked(any_stack: Stack) -> None:
+    assert "ReservedConcurrentExecutions" not in any_stack.given().functions["ChatFunction"]
+    reserved = any_stack.given(ChatReservedConcurrency="50").functions["ChatFunction"]
+    assert reserved["ReservedConcurrentExecutions"] == {"Ref": "ChatReservedConcurrency"}
+
+
+def test_readers_never_use_up_the_concurrency_of_chat(any_stack: Stack) -> None:
+    usual = any_stack.given().functions["ReaderFunction"]
+    assert usual["ReservedConcurrentExecutions"] == {"Ref": "ReaderReservedConcurrency"}
+    assert any_stack.parameters["ReaderReservedConcurrency"]["Default"] == "20"
+    unlimited = any_stack.given(ReaderReservedConcurrency="none").functions["ReaderFunction"]
+    assert "ReservedConcurrentExecutions" not in unlimited
+
+
+def test_the_reader_alone_may_be_isolated_by_workspace(any_stack: Stack) -> None:
+    usual = any_stack.given()
+    assert not any("TenancyConfig" in it for it in usual.functions.values())
+    isolated = any_stack.given(ReaderTenantIsolation="true")
+    found = {name: it.get("TenancyConfig") for name, it in isolated.functions.items()}
+    # https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/
+    # aws-properties-lambda-function-tenancyconfig.html (2026-11-27)
+    assert {name: it for name, it in found.items() if it} == {
+        "ReaderFunction": {"TenantIsolationMode": "PER_TENANT"}
+    }
+    told = isolated.environment("ChatFunction")["TOLLGATE_READER_ISOLATES_TENANTS"]
+    assert told == {"Ref": "ReaderTenantIsolation"}
+    assert "reader_isolates_tenants" in Settings.model_fields
+
+
+def test_a_private_api_is_reached_from_its_endpoints_alone() -> None:
+    source = load_template()
+    for given, type_, condition in (
+        ("", "REGIONAL", None),
+        (
+            ENDPOINTS,
+            "PRIVATE",
+            {"StringEquals": {"aws:SourceVpce": {"Fn::Split": [",", ENDPOINTS]}}},
+        ),
+    ):
+        stack = translate(source, PrivateVpcEndpointIds=given).given(PrivateVpcEndpointIds=given)
+        (api,) = stack.properties("AWS::ApiGateway::RestApi").values()
+        configured = api["EndpointConfiguration"]
+        assert configured["Types"] == [type_]
+        assert ("VpcEndpointIds" in configured) is bool(given)
+        (statement,) = api["Body"]["x-amazon-apigateway-policy"]["Statement"]
+        assert statement.get("Condition") == condition
+        assert (statement["Effect"], statement["Action"]) == ("Allow", "execute-api:Invoke")
+
+
+def test_another_policy_of_the_api_is_deployed() -> None:
+    source = load_template()
+    public, private = (
+        set(translate(source, PrivateVpcEndpointIds=it).resources("AWS::ApiGateway::Deployment"))
+        for it in ("", ENDPOINTS)
+    )
+    # A policy holds from the next deployment on, whose name SAM derives from the API's content.
+    assert public != private
+
+
+def test_a_private_api_has_no_public_domain(any_stack: Stack) -> None:
+    rule = any_stack.template["Rules"]["PrivateHasNoDomain"]
+    (refused,) = rule["Assertions"]
+    assert refused["Assert"] == {"Fn::Equals": [{"Ref": "DomainName"}, ""]}
+    pattern = any_stack.parameters["PrivateVpcEndpointIds"]["AllowedPattern"]
+    assert re.search(pattern, ENDPOINTS)
+    assert not re.search(pattern, "vpc-0a1b")
