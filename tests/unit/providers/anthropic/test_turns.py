@@ -96,7 +96,7 @@ def test_q8_later_system_is_a_turn_of_its_own_where_the_model_takes_it() -> None
 def test_q9_a_last_assistant_message_is_continued_or_refused() -> None:
     messages = (user("Hi"), assistant(Text(text="He")))
     assert turns(*messages)[-1] == {"role": "assistant", "content": [text("He")]}
-    assert "does not continue" in refusal(*messages, at=target(NEWER))
+    assert "cannot continue an assistant message" in refusal(*messages, at=target(NEWER))
 
 
 def test_q4_runs_of_users_join_in_order() -> None:
