@@ -168,25 +168,15 @@ class DynamoStores(Stores):
 
     async def forget(self, table: str, partition: str, sort: str) -> None:
         """Delete one item, as its time to live would."""
-        await self.client.call(
-            "DeleteItem",
-            {
-                "TableName": getattr(self.tables, table),
-                "Key": {"pk": string(partition), "sk": string(sort)},
-            },
-        )
+        key = {"pk": string(partition), "sk": string(sort)}
+        await self.client.call("DeleteItem", {"TableName": getattr(self.tables, table), "Key": key})
 
     async def lock(self, workspace_id: str, shard: int = 0) -> None:
         """Lock one shard, as an administrator will."""
-        await self.client.call(
-            "UpdateItem",
-            {
-                "TableName": self.tables.ledger,
-                "Key": wallet_key(workspace_id, shard),
-                "UpdateExpression": "SET lk = :one",
-                "ExpressionAttributeValues": {":one": number(1)},
-            },
-        )
+        key = {"TableName": self.tables.ledger, "Key": wallet_key(workspace_id, shard)}
+        values = {":one": number(1)}
+        update = {"UpdateExpression": "SET lk = :one", "ExpressionAttributeValues": values}
+        await self.client.call("UpdateItem", key | update)
 
 
 @dataclass(frozen=True)
@@ -227,11 +217,10 @@ def client_of(
 ) -> _Client:
     """The same of a class that is made of it."""
     clock = clock or HandClock()
-    signer = Signer(service, REGION, lambda: Credentials("test", "test"), clock)
     return kind(
         service,
         REGION,
-        signer,
+        Signer(service, REGION, lambda: Credentials("test", "test"), clock),
         clock,
         jitter=IdSource(clock).uniform,
         endpoint_url=endpoint_url,
@@ -240,7 +229,7 @@ def client_of(
 
 
 def memory_stores(clock: Clock | None = None) -> MemoryStores:
-    """Fresh books in memory."""
+    """Fresh books."""
     clock = clock or HandClock()
     books, ids = MemoryBooks(), IdSource(clock)
     keys = MemoryKeyStore(books, ids, clock, PREFIX)
@@ -277,8 +266,10 @@ def dynamo_stores(
     Nothing is settled later by a clock that sleepers move: they would move it by minutes.
     """
     ids = ids or IdSource(clock)
-    patient = HaltedClock(clock) if isinstance(clock, HandClock) else clock
-    settlements = settlements or Settlements(patient, ids)
+    if settlements is None:
+        settlements = Settlements(
+            HaltedClock(clock) if isinstance(clock, HandClock) else clock, ids
+        )
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)

@@ -131,8 +131,7 @@ async def tenants() -> Tenants:
     services = call.services
     await services.teams.create("acme", "search", LevelSettings(), by=TESTER)
     await services.members.create("acme", "ana", MemberSettings(role="viewer"), by=TESTER)
-    session = kept_session("ses-of-ana", "ana")
-    call.home.stores.books.sign_ins["acme", "ana", session.id] = session
+    call.home.stores.books.sign_ins["acme", "ana", "ses-of-ana"] = kept_session("ses-of-ana", "ana")
     return Tenants(call, secrets)
 
 
@@ -391,13 +390,11 @@ async def test_c3_models_and_explanations_are_those_of_the_keys_own_catalog() ->
     call = await api()
     new_model = {"new/model": model(endpoint("near", "new-1"))}
     candidate = catalog(models=new_model, aliases={}, routes={})
-    key_id = call.home.principal.key_id
-    call.changes["catalogs"] = Canary(call.home.catalog, key_id, candidate)
+    call.changes["catalogs"] = Canary(call.home.catalog, call.home.principal.key_id, candidate)
     for key, name in ((call.home.secret, "new/model"), (call.management, "acme/small")):
         listed = (await call("GET", "/v1/models", key=key)).json["data"]
         assert (name == "new/model") == ([it["id"] for it in listed] == ["new/model"])
         content = {"model": name, "messages": [{"role": "user", "content": "Hi"}]}
         explained = await call("POST", "/v1/route/explain", key=key, content=content)
-        assert explained.status == 200
         expected = candidate if name == "new/model" else call.home.catalog
         assert explained.json["catalog_sha"] == expected.sha

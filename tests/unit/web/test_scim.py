@@ -74,12 +74,9 @@ async def test_c60_a_leaver_is_disabled_with_keys_and_sessions_and_comes_back(
     assert left.status == (204 if method == "DELETE" else 200), left.body
     for caller in ("bob", "bob's key"):
         assert (await home.ask(caller, "GET", "/v1/key")).status == 401
-    entry = home.them.home.stores.books.entries_of_audit[-1]
-    assert (entry.action, entry.target, entry.after) == (
-        "member.change",
-        "bob",
-        {"disabled": "true"},
-    )
+    entries = home.them.home.stores.books.entries_of_audit
+    [entry] = [entry for entry in entries if entry.action == "member.change"]
+    assert (entry.target, entry.after) == ("bob", {"disabled": "true"})
     assert event_type(entry) == "member.disabled"
     member = await home.ask("acme management", "GET", "/v1/members/bob")
     assert (member.json["data"]["disabled"], member.json["data"]["removed_at"]) == (True, None)

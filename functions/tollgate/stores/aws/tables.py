@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, string
 from tollgate.aws.aws_json import AwsCaller
@@ -41,9 +40,7 @@ def secret_key(secret_hash: str) -> Item:
 
 
 def is_workspace_id(text_: str) -> bool:
-    """Return True if a text is a valid workspace id. An id is a slug, so `#` can separate the parts
-    of keys.
-    """
+    """Return True if a text is a workspace id: a slug, so `#` can separate the parts of keys."""
     return _WORKSPACE_ID.fullmatch(text_) is not None
 
 
@@ -395,15 +392,3 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
         else:
             raise StoreUnavailable("BatchGetItem left keys unprocessed", maybe_applied=False)
     return items
-
-
-async def get_slices(
-    client: AwsCaller, table: str, owner: LimitOwner, count: int
-) -> dict[LimitOwner, Item]:
-    """Return the existing items among the first `count` slices of a state, in order."""
-    owners = [replace(owner, slice=index) for index in range(count)]
-    item_of = {
-        owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item
-        for item in await get_items(client, table, [state_key(slice_) for slice_ in owners])
-    }
-    return {slice_: item_of[slice_] for slice_ in owners if slice_ in item_of}

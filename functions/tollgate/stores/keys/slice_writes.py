@@ -27,13 +27,14 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import slice_change
 from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import get_slices, state_key
+from tollgate.stores.aws.tables import state_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.rows import state_revision
 from tollgate.stores.keys.state_items import (
     LIMIT_NAMES,
     encode_limits,
     encode_rate,
+    get_slices,
     new_state,
     read_key_state,
 )

@@ -6,11 +6,17 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number, string
-from tollgate.core.limits import Period
-from tollgate.stores.aws.decoding import read_number, read_optional_number, reads_an_item
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.core.limits import LimitOwner, Period
+from tollgate.stores.aws.decoding import (
+    read_number,
+    read_optional_number,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.aws.holds import hold_count
-from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import key_state_key
+from tollgate.stores.aws.items import AnyItem, KeyStateItem
+from tollgate.stores.aws.tables import get_items, key_state_key, owner_of_state, state_key
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.key_settings import KeySettings
 
@@ -124,3 +130,15 @@ def encode_limits(settings: KeySettings) -> dict[str, int]:
     }
     tokens = settings.tokens_per_minute
     return {**limits, KeyStateItem.MINUTE_TOKENS: UNLIMITED if tokens is None else tokens}
+
+
+async def get_slices(
+    client: AwsCaller, table: str, owner: LimitOwner, count: int
+) -> dict[LimitOwner, Item]:
+    """Return the existing items among the first `count` slices of a state, in order."""
+    owners = [replace(owner, slice=index) for index in range(count)]
+    item_of = {
+        owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item
+        for item in await get_items(client, table, [state_key(slice_) for slice_ in owners])
+    }
+    return {slice_: item_of[slice_] for slice_ in owners if slice_ in item_of}

@@ -24,9 +24,9 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import get_slices, state_key, try_update
+from tollgate.stores.aws.tables import state_key, try_update
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
-from tollgate.stores.keys.state_items import count_slices, read_key_state
+from tollgate.stores.keys.state_items import count_slices, get_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
     KeyHoldAttempt,
