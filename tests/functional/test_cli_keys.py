@@ -126,7 +126,7 @@ def test_c61_a_key_shows_its_rights_and_what_is_left(server: LocalServer) -> Non
     assert "stored for 30 days" in printed(server, "keys", "show", "rights")
 
     lines = on_screen(server, "keys", "show", "rights", columns=60)
-    assert "models      test/*" in lines
+    assert "models          test/*" in lines
     assert "tier" not in {line.split()[0] for line in lines}
     printed(server, "keys", "delete", "rights")
 
