@@ -44,5 +44,5 @@ handler = Mangum(
     lifespan="off",
     # Bodies of other types are sent as base64, which API Gateway decodes only if the `Accept`
     # header matches BinaryMediaTypes of the template.
-    text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "image/svg+xml"],
+    text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "application/scim+json", "image/svg+xml"],
 )

@@ -41,7 +41,7 @@ async def test_c60_a_second_key_of_a_name_is_refused(stores: AnyStores) -> None:
         await make(stores)
 
     assert (refused.value.code, refused.value.param) == (ErrorCode.INVALID_REQUEST, "name")
-    assert f"named ci already: {first}" in refused.value.message
+    assert f"named ci exists already: {first}" in refused.value.message
     assert await labels(stores) == ["ci"]
     await stores.keys.create(replace(KEY, workspace_id="other"), by=TESTER)
 

@@ -319,7 +319,12 @@ async def test_a_full_disk_of_logs_keeps_no_server_from_its_start(deployment: De
     first(
         2,
         [
-            ([], "TOLLGATE_CATALOG_FILE", "/nowhere/routing.json", "`tollgate compile` writes it"),
+            (
+                [],
+                "TOLLGATE_CATALOG_FILE",
+                "/nowhere/routing.json",
+                "`tollgate compile` writes a catalog",
+            ),
             ([], "TOLLGATE_CATALOG_FILE", "/", "/ is not a valid catalog"),
             ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is not a valid catalog"),
             (
