@@ -1,6 +1,6 @@
 """The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -19,6 +19,7 @@ from tollgate.ingress.formats import (
 )
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
+from tollgate.web.http.paths import SCIM, SCIM_JSON
 from tollgate.web.sign_in.session_shapes import (
     ClosedSessionReply,
     IdentityTokenBody,
@@ -36,6 +37,16 @@ _REF: Final = "#/components/schemas/{model}"
 # FastAPI documents this status for invalid input; the gateway replies with its own envelope.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
+# RFC 7644, 3.12, with the error envelope of other routes added.
+_SCIM_ERROR: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["schemas", "status", "detail"],
+    "properties": {
+        "schemas": {"type": "array", "items": {"type": "string"}},
+        "status": {"type": "string"},
+        "detail": {"type": "string"},
+    },
+}
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:
@@ -69,7 +80,12 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             envelopes = [errors.get(path, ErrorEnvelope)]
             if any(each["name"] == ANTHROPIC_VERSION for each in operation.get("parameters", ())):
                 envelopes.append(errors[MESSAGES.path])
-            _describe_errors(operation["responses"], envelopes)
+            if path.startswith(SCIM):
+                _describe_errors(operation["responses"], _SCIM_ERROR, SCIM_JSON)
+            else:
+                either = [_reference(each) for each in envelopes]
+                schema = either[0] if len(either) == 1 else {"anyOf": either}
+                _describe_errors(operation["responses"], schema, "application/json")
             if operation.pop(ANY_FORMAT, False):
                 content = {"application/json": {"schema": {"anyOf": requests}}}
                 operation["requestBody"] = {"required": True, "content": content}
@@ -128,14 +144,12 @@ def _describe_count(
     }
 
 
-def _describe_errors(responses: dict[str, Any], envelopes: Sequence[type[BaseModel]]) -> None:
+def _describe_errors(responses: dict[str, Any], schema: dict[str, Any], media_type: str) -> None:
     responses.pop(_FOREIGN_STATUS, None)
-    either = [_reference(each) for each in envelopes]
-    schema = either[0] if len(either) == 1 else {"anyOf": either}
     for statuses, origin in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
         responses[statuses] = {
             "description": f"{origin} fault, in the error envelope.",
-            "content": {"application/json": {"schema": schema}},
+            "content": {media_type: {"schema": schema}},
         }
 
 

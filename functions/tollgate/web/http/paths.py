@@ -11,6 +11,7 @@ from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
 SCIM: Final = "/v1/scim/v2"
+SCIM_JSON: Final = "application/scim+json"
 METERED_PATHS: Final = frozenset(
     {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
 )

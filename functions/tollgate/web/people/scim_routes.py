@@ -1,6 +1,6 @@
 """Routes of SCIM 2.0, by which an identity provider disables and enables members."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from tollgate.core.records.audit import Actor
 from tollgate.stores.ports.people import Member
 from tollgate.stores.rules.level_settings import MemberSettings
 from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.web.http.paths import SCIM_JSON
 from tollgate.web.people.member_routes import check_role
 from tollgate.web.people.scim_shapes import (
     ScimPatchBody,
@@ -24,6 +25,10 @@ from tollgate.web.people.scim_shapes import (
 from tollgate.web.services import Services
 
 _PAGE_MAX = 100
+_CONFLICT: Final[dict[str, Any]] = {
+    "description": "A user of this name exists or existed.",
+    "content": {SCIM_JSON: {"schema": {"type": "object"}}},
+}
 _Count = Annotated[int, Query(ge=0)]
 
 
@@ -60,7 +65,13 @@ def scim_routes(services: Services) -> APIRouter:
             raise _no_such_user()
         return ScimUser.of(member)
 
-    @router.post("/Users", status_code=201, response_class=ScimReply, response_model=ScimUser)
+    @router.post(
+        "/Users",
+        status_code=201,
+        response_class=ScimReply,
+        response_model=ScimUser,
+        responses={409: _CONFLICT},
+    )
     async def create_user(principal: Caller, by: By, body: ScimUserBody) -> ScimUser | ScimReply:
         """Add a member as a viewer; the sign-in file states the role at the first sign-in."""
         settings = body.settings()

@@ -12,18 +12,18 @@ from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
 from tollgate.stores.ports.people import Member
 from tollgate.stores.rules.level_settings import MemberSettings
+from tollgate.web.http.paths import SCIM_JSON
 
 _USER: Final = "urn:ietf:params:scim:schemas:core:2.0:User"
 _LIST: Final = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 _ERROR: Final = "urn:ietf:params:scim:api:messages:2.0:Error"
 _FILTER: Final = re.compile(r'\s*(userName|id)\s+eq\s+"([^"\\]{1,254})"\s*', re.IGNORECASE)
-_MEDIA_TYPE: Final = "application/scim+json"
 
 
 class ScimReply(JSONResponse):
     """A reply with SCIM's media type."""
 
-    media_type = _MEDIA_TYPE
+    media_type = SCIM_JSON
 
 
 class ScimEmail(BaseModel):
@@ -144,7 +144,7 @@ def scim_error(error: GatewayError, request_id: str) -> ErrorReply:
     usual = openai_reply(error, request_id)
     fields = {"schemas": [_ERROR], "status": str(usual.status), "detail": error.message}
     body = to_json({**from_json(usual.body), **fields})
-    headers = {**usual.headers, "content-type": _MEDIA_TYPE}
+    headers = {**usual.headers, "content-type": SCIM_JSON}
     return ErrorReply(status=usual.status, body=body, headers=headers)
 
 
