@@ -1,8 +1,8 @@
 """SCIM 2.0 as Okta and Entra send it: a leaver is disabled, never deleted.
 
-The requests have the shapes that secondary sources quote from "SCIM 2.0" of developer.okta.com and from
-"Develop a SCIM endpoint" of learn.microsoft.com, with and without the flag `aadOptscim062020`. The
-vendors' own pages were not opened.
+The requests have the shapes that secondary sources quote from "SCIM 2.0" of developer.okta.com, and
+from "Develop a SCIM endpoint" of learn.microsoft.com with and without the flag `aadOptscim062020`.
+The vendors' own pages were not opened.
 
 Keeps C60, C90, C91.
 """

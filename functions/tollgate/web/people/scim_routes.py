@@ -74,11 +74,9 @@ def scim_routes(services: Services) -> APIRouter:
     )
     async def create_user(principal: Caller, by: By, body: ScimUserBody) -> ScimUser | ScimReply:
         """Add a member as a viewer; the sign-in file states the role at the first sign-in."""
-        settings = body.settings()
-        check_role(settings.role, principal)
-        member = await services.members.create(
-            principal.workspace_id, body.userName, settings, by=by
-        )
+        new = body.settings()
+        check_role(new.role, principal)
+        member = await services.members.create(principal.workspace_id, body.userName, new, by=by)
         if member is None:
             return scim_conflict("A member of this name exists or existed.")
         return ScimUser.of(member)
