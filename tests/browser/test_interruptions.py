@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from playwright.sync_api import Route
 
 from tests.browser.conftest import SCREEN
 from tests.browser.visitor import Visitor
@@ -38,9 +39,18 @@ def test_a_session_that_ends_is_renewed_once_for_calls_side_by_side(
     visitor.sign_in_by_issuer(ANA["sub"])
     asked: list[str] = []
     page.on("request", lambda it: asked.append(it.url))
+    expired: set[str | None] = set()
+
+    def answer(route: Route) -> None:
+        if route.request.headers.get("authorization") in expired:
+            route.fulfill(status=401, json={"error": {"message": "expired"}})
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/**", answer)
     for view in ("credit", "teams"):
-        # An unknown secret is refused as an expired one is.
-        page.evaluate("sessionStorage.setItem('tollgate.secret', 'sk-tg-expired')")
+        secret = page.evaluate("sessionStorage.getItem('tollgate.secret')")
+        expired.add(f"Bearer {secret}")
         visitor.go(view)
     assert page.locator("h1").inner_text() == "Teams"
     assert len([it for it in asked if it.endswith("/oauth/token")]) == 2
