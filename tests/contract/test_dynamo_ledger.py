@@ -200,7 +200,8 @@ async def test_a_decided_generation_that_cannot_be_settled_is_left_to_the_sweepe
     standing = await stores.ledger.settle(hold, record_of(hold, 150))
 
     assert standing.cost_nano_usd == 150
-    assert not caplog.text
+    # moto logs each request.
+    assert not [record for record in caplog.records if record.name.startswith("tollgate")]
     dynamo.clock.now += HOLD_LIFETIME_S + 1
     assert (await dynamo.sweeper.run()).settled == 1
     assert (await dynamo.credits.balance("acme")).spent_nano_usd == 150
