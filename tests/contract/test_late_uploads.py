@@ -369,7 +369,7 @@ async def test_c70_the_content_of_an_upload_that_was_killed_goes_with_its_count(
 
 
 async def test_c70_many_deletions_of_one_file_at_once_are_one(
-    dynamo: DynamoStores, tmp_path: Path
+    honest: DynamoStores, tmp_path: Path
 ) -> None:
     """All have found the file before the first one deletes it."""
     found = 0
@@ -385,11 +385,11 @@ async def test_c70_many_deletions_of_one_file_at_once_are_one(
                 if found == 24:
                     all_found.set()
                 await all_found.wait()
-            return await dynamo.client.call(operation, payload, attempts_max=attempts_max)
+            return await honest.client.call(operation, payload, attempts_max=attempts_max)
 
     contents = FolderFiles(tmp_path)
-    file = await file_store(dynamo, contents).create(NEW, b"text")
-    store = file_store(dynamo, contents, client=Together())  # type: ignore[arg-type]
+    file = await file_store(honest, contents).create(NEW, b"text")
+    store = file_store(honest, contents, client=Together())  # type: ignore[arg-type]
     deleted = await asyncio.gather(*(store.delete("acme", file.id, by=TESTER) for _ in range(24)))
     assert deleted.count(True) == 1
     assert await store.usage("acme") == FileUsage()

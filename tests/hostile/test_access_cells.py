@@ -51,6 +51,9 @@ OPERATORS_REACH: Final = {
 # The role of a new key is compared with its creator's once more.
 CHECKED_TWICE: Final = {"POST /v1/keys"}
 
+# Roles that reach the whole workspace, but only their own sessions on these routes.
+OWN_SESSIONS: Final = {"GET": {"billing"}, "DELETE": {"billing", "viewer"}}
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -60,6 +63,12 @@ class Caller:
     role: str
     workspace: str = "acme"
     reaches: frozenset[str] = frozenset(OWNERS)
+
+    def reaches_on(self, method: str, path: str) -> frozenset[str]:
+        """Return the owners whose things the caller reaches on a route."""
+        if "/sessions" in path and self.role in OWN_SESSIONS[method]:
+            return frozenset()
+        return self.reaches
 
 
 CALLERS: Final = (
@@ -170,7 +179,7 @@ async def _wrong(
         workspaces != {OPERATORS} or caller.workspace == OPERATORS
     )
     names_a_thing = owners_of(path) != (NOBODY,) and route not in FILE_ROUTES
-    is_reached = owner in caller.reaches or path in OPERATORS_REACH
+    is_reached = owner in caller.reaches_on(method, path) or path in OPERATORS_REACH
     if is_served and method != "GET" and (is_reached or not names_a_thing):
         return None
     reply = await here.ask(caller, route, owner)
