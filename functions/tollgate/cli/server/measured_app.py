@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tollgate.cli.server.metrics import ServerMetrics
 from tollgate.core.errors import ErrorCode
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
-from tollgate.web.http.proxies import is_forwarded
+from tollgate.web.http.source_address import is_forwarded
 
 PATH: Final = "/metrics"
 # Label for unmetered routes and unknown paths.

@@ -1,12 +1,16 @@
 """The address that a request comes from, behind the proxies that the operator trusts."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from typing import Final
 
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.core.networks import find_source, parse_networks
 from tollgate.web.http.cors import WebLimits
+
+# Headers that proxies add to requests, whose sender then is not the caller.
+_FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 class SourceAddress:
@@ -44,3 +48,8 @@ def source_address(limits: WebLimits) -> list[Middleware]:
     if not limits.trusted_proxies:
         return []
     return [Middleware(SourceAddress, trusted=limits.trusted_proxies)]
+
+
+def is_forwarded(headers: Container[str]) -> bool:
+    """Return whether a request states that a proxy has forwarded it."""
+    return any(name in headers for name in _FORWARDED)

@@ -13,6 +13,7 @@ from tollgate.sign_in.codes import read_user_code
 from tollgate.sign_in.grants import INTERVAL_S, TokenPair
 from tollgate.sign_in.refusals import OAuthRefusal
 from tollgate.sign_in.tickets import ForProgram
+from tollgate.web.http.source_address import source_of
 from tollgate.web.sign_in.sign_in_pages import SIGN_IN_HEADERS, code_page, done_page, failed_page
 from tollgate.web.sign_in.sign_in_paths import (
     AUTHORIZE,
@@ -21,7 +22,7 @@ from tollgate.web.sign_in.sign_in_paths import (
     REVOKE,
     TOKEN,
 )
-from tollgate.web.sign_in.sign_in_services import Login, LoginServices, address_of, person
+from tollgate.web.sign_in.sign_in_services import Login, LoginServices, person
 
 _FORM_BYTES_MAX: Final = 64 * 1024
 _FIELD_LENGTH_MAX: Final = 32 * 1024
@@ -68,7 +69,7 @@ class OAuthRoutes:
         await self._services.read_body(request, _FORM_BYTES_MAX)
         address, most = self._services.paced_address(request), _DEVICES_MAX
         if address is None:
-            address, most = address_of(request), _PROXY_DEVICES_MAX
+            address, most = source_of(request.scope), _PROXY_DEVICES_MAX
         if not await self._counts(login, "device", address or "unknown", most):
             raise _too_often()
         try:

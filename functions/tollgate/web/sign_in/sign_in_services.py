@@ -21,9 +21,9 @@ from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
 from tollgate.web.access import ACCESS, authenticate
-from tollgate.web.http.proxies import is_forwarded
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.request_id import request_id_of
+from tollgate.web.http.source_address import is_forwarded, source_of
 
 
 class Login(Struct, frozen=True, kw_only=True):
@@ -67,18 +67,18 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         """Return the caller's network address; None if only the address of a proxy is known."""
         if not self.knows_callers and is_forwarded(request.headers):
             return None
-        return address_of(request)
+        return source_of(request.scope)
 
     async def admit(self, request: Request) -> Principal:
         """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
         return await authenticate(
-            self.keys, request.headers, access.roles, source=address_of(request)
+            self.keys, request.headers, access.roles, source=source_of(request.scope)
         )
 
     async def note_refusal(self, request: Request, code: str) -> None:
         """Record a failed sign-in in the log of access."""
-        by = unauthenticated(address_of(request), request_id_of(request.scope))
+        by = unauthenticated(source_of(request.scope), request_id_of(request.scope))
         target = f"{request.method} {request.scope['path']}"
         await self.access_log.note_refusal("sign_in.refused", target, code, by=by)
 
@@ -96,14 +96,9 @@ def person(request: Request) -> Actor:
     return Actor(
         kind="process",
         id="sign-in",
-        origin=address_of(request),
+        origin=source_of(request.scope),
         request_id=request_id_of(request.scope),
     )
-
-
-def address_of(request: Request) -> str | None:
-    """Return the network address that a request came from."""
-    return request.client.host if request.client else None
 
 
 def presented_secret(headers: Mapping[str, str]) -> str:
