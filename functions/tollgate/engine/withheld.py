@@ -23,7 +23,7 @@ _NUMBER_LENGTH_MIN: Final = 4
 # Each non-ASCII character counts as a word, because some scripts have no spaces.
 _WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
-# Fields without text from the caller for the model, or with values too large to be quoted.
+# Fields that hold none of the caller's text, or whose values are too large to be quoted.
 _NO_PROSE: Final = frozenset({"base64", "field", "id", "name", "model", "place", "preferences"})
 
 

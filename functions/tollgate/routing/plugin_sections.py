@@ -47,7 +47,7 @@ OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
 
 
 class PagePricesSection(Strict):
-    """Price in dollars per PDF page that the gateway reads, by the form that the model gets."""
+    """Price in dollars of each PDF page that the gateway reads: sent as text, or with its image."""
 
     text: Dollars = Decimal(0)
     """Price of a page that is sent as text."""

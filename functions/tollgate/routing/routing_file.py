@@ -50,7 +50,9 @@ class RoutingFile(Routing):
     """Models that a gateway serves, with their providers, prices and limits."""
 
     include: tuple[FileGlob, ...] = ()
-    """Globs of files with further sections `providers` to `key_tiers`, relative to this file."""
+    """Globs of files, relative to this file, with more entries for all sections from `providers` to
+    `key_tiers`.
+    """
     dev: DevSection = Field(default_factory=DevSection)
 
 

@@ -157,7 +157,7 @@ class Issuer:
         if key is None:
             key = key_of(header, await self._fetch_keys())
         if key is None:
-            raise refused_token("the issuer has no key with its key id")
+            raise refused_token("the issuer has no key with the token's key id")
         expected = Expected(
             issuer=self._sign_in.issuer,
             client_id=self._sign_in.client_id,

@@ -77,7 +77,7 @@ class Family(Struct, frozen=True, kw_only=True):
     sealed: str
     """The Approval, encrypted so that only the secret of the latest token can decrypt it."""
     session: SessionPlace | None = None
-    """The session that ends with the tokens; None if an earlier version stored the tokens."""
+    """Id of the session that the tokens belong to; None for tokens of an earlier version."""
     previous: str | None = None
     """Hash of the secret of the previous token."""
     changed_ms: int = 0

@@ -124,14 +124,14 @@ async def test_a_key_that_the_issuer_withdraws_is_refused_within_ten_minutes() -
     await home.issuer.identify(token)
     home.upstream.keys = [SECOND_KEY]
     home.clock.at_s += 601
-    with pytest.raises(AccessError, match="no key with its key id"):
+    with pytest.raises(AccessError, match="no key with the token's key id"):
         await home.issuer.identify(token)
 
 
 async def test_invented_keys_cost_two_fetches_a_minute() -> None:
     home = house()
     for number in range(100):
-        with pytest.raises(AccessError, match="no key with its key id"):
+        with pytest.raises(AccessError, match="no key with the token's key id"):
             await home.issuer.identify(home.upstream.token(header={"kid": f"invented {number}"}))
         home.clock.at_s += 0.5
     assert home.upstream.fetched.count(f"{ISSUER}/keys") == 2
@@ -152,7 +152,7 @@ async def test_invented_keys_at_a_slow_issuer_delay_nobody_and_share_one_fetch()
         await home.issuer.identify(honest)
     slow.key_answers.set()
     refusals = await asyncio.gather(*waiting, return_exceptions=True)
-    assert all("no key with its key id" in str(refused) for refused in refusals)
+    assert all("no key with the token's key id" in str(refused) for refused in refusals)
     assert slow.fetched.count(f"{ISSUER}/keys") == 2
 
 

@@ -81,7 +81,8 @@ def explain_holds(level: Any) -> str:
     holds = level.get("holds")
     if not holds or not holds["generations"]:
         return ""
-    return f"{holds['generations']} generations, {holds['oldest']} since {holds['oldest_since']}"
+    oldest = f"the oldest {holds['oldest']} since {holds['oldest_since']}"
+    return f"{holds['generations']} generations, {oldest}"
 
 
 def level_cells(level: Any) -> dict[str, str]:
@@ -114,7 +115,7 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
             level["limits_usage"].get(period, 0),
         )
         if remaining is None:
-            # The gateway may not count a new limit yet.
+            # The gateway possibly does not count a new limit yet.
             continue
         held = max(Decimal(limit) - Decimal(remaining) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]

@@ -51,7 +51,7 @@ class TokenCount(Struct, frozen=True, kw_only=True):
 
 
 class CountPace:
-    """Counter of each key's requests for a count in the current minute."""
+    """Number of token counts that each key requested in the current minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -72,8 +72,8 @@ class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
     model_config = ConfigDict(defer_build=True)
 
 
-# The HTTP status for each error type, because errors inside a stream have no status. Responses
-# sends errors in the stream for which chat completions would answer with a status:
+# The HTTP status for each error type, because errors inside a stream have no status. The Responses
+# API sends some errors in its stream that chat completions answers with a status:
 # https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,

@@ -112,7 +112,7 @@ class Parts(Generic[_Key, _Open]):
         yield self.begin(opened)
 
     def close(self, key: _Key) -> Iterator[Event]:
-        """End the part with a key, if it is open."""
+        """End the part stored under this key, if the part is open."""
         opened = self._open.pop(key, None)
         if opened is not None and opened.has_begun:
             yield from opened.finish()

@@ -1,6 +1,6 @@
-"""DynamoDB transactions, whose writes are all applied or none, and their actions.
+"""DynamoDB transactions, which apply all of their writes or none, and their actions.
 
-This module is separate, because a function that only serves generations sends no transaction.
+A function that only serves generations sends no transaction and does not import this module.
 """
 
 from collections.abc import Iterable

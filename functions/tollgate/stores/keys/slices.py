@@ -127,9 +127,9 @@ def _choose(
             attempts,
             key=lambda slice_: (-attempts[slice_].amount_nano_usd, -attempts[slice_].tokens),
         )
-    # The level has enough in total, but no slice alone does. As an undivided state would, report
-    # the refusal of the slice that is closest to admitting the request, preferably a refusal that
-    # ends after some time.
+    # The level has enough in total, but no slice alone does. Report the refusal of the slice that
+    # is closest to admitting the request, preferably a temporary refusal, as a state without slices
+    # would.
     refusals = [step for step in steps.values() if isinstance(step, GatewayError)]
     return min(
         refusals,

@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
-Requests do not read the workspace's item. Therefore its lock is copied to each shard, and its
-number of shards, admission, response days, networks and maximum age to the item of each secret.
+Requests do not read the workspace's item. Therefore its lock is copied to each shard. Its number of
+shards, admission, response days, networks and maximum key age are copied to each secret's item.
 """
 
 from collections.abc import Callable, Sequence

@@ -85,7 +85,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         int,
         KeyOption(
             option="rpm",
-            text="Requests per minute. A new key has 60, or what a tier with a rate allows.",
+            text="Requests per minute. A new key has 60, or the rate of its tier, if any.",
             lowest=1,
             highest=RATE_MAX,
         ),
@@ -95,8 +95,8 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         int,
         KeyOption(
             option="burst",
-            text="Requests at once after a pause. A new key has 120, or what a tier with a "
-            "rate allows.",
+            text="Requests at once after a pause. A new key has 120, or the burst of its "
+            "tier, if any.",
             lowest=1,
             highest=RATE_MAX,
         ),

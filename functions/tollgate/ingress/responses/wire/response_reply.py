@@ -120,7 +120,7 @@ class SearchSource(Answer):
 
 
 class SearchAction(Answer):
-    """The search of a run."""
+    """The search that a web search tool ran."""
 
     type: Literal["search"]
     query: str

@@ -37,7 +37,7 @@ _SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<
 
 
 def shape(value: object) -> str | None:
-    """Return the tag of a string, an array or an object; None for other values."""
+    """Return which member of a union a value is: a string, an array or an object; else None."""
     return _SHAPES.get(type(value))
 
 
