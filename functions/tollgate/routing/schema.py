@@ -166,6 +166,11 @@ class ModelSection(SuccessionSection):
 
     name: Sentence
     """Display name."""
+    names: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Further names under which callers may request the model, such as dated snapshots. Names in
+    the ids of its endpoints need no entry."""
+    replaces: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Names of retired models for which errors name this model."""
     kind: WorkKind = "chat"
     """Kind of work; each kind has its own HTTP routes."""
     context: Tokens
