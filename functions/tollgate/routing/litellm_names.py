@@ -108,6 +108,8 @@ RESELLERS: Final = frozenset(
         "zerogpu",
     }
 )
+# Every prefix that LiteLLM puts before a name.
+PREFIXES: Final = RESELLERS.union(*_BY_HOST.values())
 
 
 def litellm_names(base_url: str | None, transport: str) -> tuple[str, ...]:

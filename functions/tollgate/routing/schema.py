@@ -27,6 +27,7 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
+    Country,
     Day,
     Dimensions,
     Dollars,
@@ -83,6 +84,9 @@ class ProviderSection(Strict):
     """Google Cloud project, for `auth: google`."""
     location: GoogleName | None = None
     """Google Cloud location, for `auth: google`."""
+    countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
+    """Countries in which the provider runs models, as ISO 3166 codes, for `/models`; known without
+    this key for AWS regions."""
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Raw, Struct, json
 
 from tollgate.providers.ports.base import ProviderRow
-from tollgate.routing.litellm_names import RESELLERS, litellm_names
+from tollgate.routing.litellm_names import PREFIXES, RESELLERS, litellm_names
 from tollgate.routing.model_names import (
     ORGANISATIONS,
     NameIndex,
@@ -61,7 +61,7 @@ class NamedModels:
             for prefix in (slug, *litellm_names(row.base_url, row.transport)):
                 self._rows.setdefault(prefix, set()).add(slug)
 
-        self._prefixes = self._authors.union(RESELLERS, ORGANISATIONS, self._rows)
+        self._prefixes = self._authors.union(PREFIXES, ORGANISATIONS, self._rows)
 
     def find(self, name: str) -> Named:
         """Return what a name means; `UNKNOWN` if nothing has the name."""
