@@ -88,7 +88,7 @@ class NameIndex(Struct, frozen=True):
     """Successor by the key of each retired model."""
 
 
-def key_of(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return the key that all spellings of one id share; fine-tuned ids keep their spelling."""
     if name.startswith(_FINE_TUNED):
         return name
@@ -123,13 +123,13 @@ def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
     replaced: dict[str, str] = {}
     for slug, model in models:
         for name in (slug, slug.partition("/")[2]):
-            own.setdefault(key_of(name), set()).add(slug)
+            own.setdefault(fold_name(name), set()).add(slug)
         for endpoint in model.endpoints:
             for name in (endpoint.upstream, endpoint.upstream.rpartition("/")[2]):
-                derived.setdefault(key_of(name), set()).add(slug)
+                derived.setdefault(fold_name(name), set()).add(slug)
         for name in model.names:
-            stated.setdefault(key_of(name), set()).add(slug)
-        replaced |= {key_of(name): slug for name in model.replaces}
+            stated.setdefault(fold_name(name), set()).add(slug)
+        replaced |= {fold_name(name): slug for name in model.replaces}
     for key, slugs in own.items():
         others = derived.get(key, set()) - slugs
         if {_author(slug) for slug in others} <= {_author(slug) for slug in slugs}:

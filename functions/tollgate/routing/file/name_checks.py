@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.routing.file.document import Where
 from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import Problem
-from tollgate.routing.model_names import RESERVED_PREFIXES, index_names, key_of
+from tollgate.routing.model_names import RESERVED_PREFIXES, fold_name, index_names
 from tollgate.routing.schema import ModelSection
 
 _NAMES_SHOWN_MAX: Final = 5
@@ -53,14 +53,14 @@ def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
         for where, name in _stated(file):
             _, slug, field, _ = where
             place = file.document.place_text(where)
-            earlier = first.setdefault(key_of(name), place)
+            earlier = first.setdefault(fold_name(name), place)
             if name in written:
                 message = f'"{name}" is already a model, alias or route, defined at {written[name]}'
                 yield file.document.at_value(where, "R022", message)
             elif earlier != place:
                 message = f'"{name}" is already a name, stated at {earlier}'
                 yield file.document.at_value(where, "R022", message)
-            elif field == "replaces" and (served := index.slugs.get(key_of(name))):
+            elif field == "replaces" and (served := index.slugs.get(fold_name(name))):
                 message = f'{slug} cannot replace "{name}", which is a name of {served[0]}'
                 yield file.document.at_value(where, "R022", message)
 
@@ -74,7 +74,7 @@ def _ambiguous(files: Sequence[LoadedFile]) -> Iterator[Problem]:
         for name in file.names(section)
     }
     decided = {
-        key_of(name) for name in written | {name for file in files for _, name in _stated(file)}
+        fold_name(name) for name in written | {name for file in files for _, name in _stated(file)}
     }
     shared: dict[tuple[str, ...], list[str]] = {}
     for key, slugs in index_names(_models(files)).slugs.items():

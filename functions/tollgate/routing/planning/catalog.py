@@ -93,7 +93,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     def target(self, name: str) -> str:
         """Return the model or route that a name stands for; return an unknown name unchanged."""
-        name = without_prefix(name)
+        name = strip_tensorzero_prefix(name)
         if not self.states(name):
             slugs = self.named(name).slugs
             return slugs[0] if len(slugs) == 1 else name
@@ -120,7 +120,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))
 
 
-def without_prefix(name: str) -> str:
+def strip_tensorzero_prefix(name: str) -> str:
     """Return a requested name without TensorZero's prefix."""
     for prefix in _TENSORZERO_PREFIXES:
         if name.startswith(prefix):

@@ -10,9 +10,9 @@ from tollgate.routing.litellm_names import PREFIXES, RESELLERS, litellm_names
 from tollgate.routing.model_names import (
     ORGANISATIONS,
     NameIndex,
+    fold_name,
     index_names,
     is_qualifier,
-    key_of,
 )
 
 # The longest known name, `fireworks_ai/accounts/fireworks/models/…`, has four prefixes.
@@ -67,7 +67,7 @@ class NamedModels:
         """Return what a name means; `UNKNOWN` if nothing has the name."""
         prefixes: list[str] = []
         for rest in self._without_prefixes(name, prefixes):
-            key = key_of(rest)
+            key = fold_name(rest)
             for tried in dict.fromkeys((key, key.removesuffix(_NEWEST))):
                 slugs = self._index.slugs.get(tried, ())
                 if slugs := tuple(slug for slug in slugs if self._fits(slug, prefixes)):
