@@ -178,8 +178,9 @@ class _Import:
             if endpoint.get("max_output", 0) > limits.get("max_output", inf):
                 endpoint.pop("max_output")
         model = {"name": name, **first.model, **limits, "endpoints": endpoints}
-        model.pop("after_retirement", None)
-        model.pop("successor", None)
+        # Names belong to one model, and the config states its own as aliases.
+        for key in ("after_retirement", "names", "replaces", "successor"):
+            model.pop(key, None)
         lists_of = ("input", "supports") if first.kind == "chat" else ("input",)
         for key in lists_of:
             lists = [each.model.get(key, ["text"] if key == "input" else []) for _, each in placed]
