@@ -41,7 +41,6 @@ def _reserved_text(name: str) -> str:
 
 def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
     """Yield a problem for each entry of `names` and `replaces` that something else is called."""
-    index = index_names(_models(files))
     written = {
         name: file.document.place_text((section, name))
         for file in files
@@ -51,7 +50,6 @@ def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
     first: dict[str, str] = {}
     for file in files:
         for where, name in _stated(file):
-            _, slug, field, _ = where
             place = file.document.place_text(where)
             earlier = first.setdefault(fold_name(name), place)
             if name in written:
@@ -59,9 +57,6 @@ def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
                 yield file.document.at_value(where, "R022", message)
             elif earlier != place:
                 message = f'"{name}" is already a name, stated at {earlier}'
-                yield file.document.at_value(where, "R022", message)
-            elif field == "replaces" and (served := index.slugs.get(fold_name(name))):
-                message = f'{slug} cannot replace "{name}", which is a name of {served[0]}'
                 yield file.document.at_value(where, "R022", message)
 
 
