@@ -81,6 +81,8 @@ class Settings(BaseSettings):
     """Lambda function that reads documents; if unset, only models that read them serve."""
     reader_isolates_tenants: bool = False
     """True if that function has Lambda's tenant isolation mode, and needs each caller's tenant."""
+    reader_user: str | None = None
+    """User of the processes that read documents, for a server that runs as root."""
     lambda_endpoint_url: str | None = None
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
     """The size limit of an uploaded file."""

@@ -1,9 +1,10 @@
 """Wires all routes, and the reader of documents, for hosts other than Lambda."""
 
+import pwd
+
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
-from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.reading.child_reader import ChildReader
@@ -22,9 +23,10 @@ from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
 
 
-def wire_local_reader() -> DocumentReader:
-    """Return a reader that starts a process for each document."""
-    return ChildReader()
+def wire_local_reader(settings: Settings) -> ChildReader:
+    """Return a reader that starts a process for each document; raise KeyError for no such user."""
+    name = settings.reader_user
+    return ChildReader(user=None if name is None else pwd.getpwnam(name))
 
 
 def wire_whole_app(

@@ -110,7 +110,7 @@ async def _serve(
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, store.state)
 
-        reader = wire_local_reader()
+        reader = wire_local_reader(settings)
 
         def gateway(catalog: Catalog) -> Gateway:
             return wire_gateway(

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 import click
 from starlette.types import ASGIApp
@@ -14,9 +15,11 @@ from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
+from tollgate.core.documents.reading import ReaderUnavailable
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
+from tollgate.reading.child_reader import ChildReader
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
@@ -26,6 +29,8 @@ from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_local_reader, wire_whole_app
+
+_LIMITS_ALONE: Final = "limits alone, since this platform permits no confinement (docs/security.md)"
 
 
 @click.command()
@@ -59,10 +64,12 @@ def serve(host: str, port: int, drain_s: int) -> None:
 async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) -> None:
     """Serve until a signal arrives."""
     clock = SystemClock()
-    async with _open_app(settings, clock) as app:
+    reader, layers = await _open_reader(settings)
+    async with _open_app(settings, clock, reader) as app:
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
             _announce(listener)
+            _tell(f"Documents are read with {layers}.")
             await server.serve(sockets=[listener])
             await server.until_settled()
 
@@ -83,14 +90,14 @@ def _check_catalog(file: Path) -> None:
 
 
 @asynccontextmanager
-async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
+async def _open_app(
+    settings: Settings, clock: SystemClock, reader: ChildReader
+) -> AsyncIterator[ASGIApp]:
     """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
-
-    reader = wire_local_reader()
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
@@ -111,6 +118,26 @@ async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASG
         )
         readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
+
+
+async def _open_reader(settings: Settings) -> tuple[ChildReader, str]:
+    """Return the reader of documents, and how one of its processes was confined, in words."""
+    user = settings.reader_user
+    try:
+        reader = wire_local_reader(settings)
+        confinement = await reader.confinement()
+    except (KeyError, ReaderUnavailable) as failure:
+        whose = "this user" if user is None else f"the user {user} (TOLLGATE_READER_USER)"
+        raise click.ClickException(
+            f"No process of {whose} can read documents. Another user needs a server that runs as"
+            " root, and must be able to run Python."
+        ) from failure
+    layers = (
+        user and f"the user {user}",
+        "namespaces without network" if confinement.namespaces else "",
+        "a filter of system calls" if confinement.seccomp else "",
+    )
+    return reader, ", ".join(filter(None, layers)) or _LIMITS_ALONE
 
 
 @contextlib.contextmanager
