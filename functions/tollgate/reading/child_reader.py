@@ -49,7 +49,7 @@ class ChildReader:
         wait_seconds_max: float = _WAIT_SECONDS_MAX,
         user: pwd.struct_passwd | None = None,
     ) -> None:
-        """`user` runs the processes; only root may start processes of another user."""
+        # Only root may start the processes of another user.
         self._command = command
         self._user = user
         self._seconds_max = seconds_max

@@ -110,7 +110,7 @@ async def _serve(
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, store.state)
 
-        reader = wire_local_reader(settings)
+        reader = wire_local_reader()
 
         def gateway(catalog: Catalog) -> Gateway:
             return wire_gateway(

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final
 
 import click
 from starlette.types import ASGIApp
@@ -15,11 +14,10 @@ from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
-from tollgate.core.documents.reading import ReaderUnavailable
+from tollgate.core.documents.reading import DocumentReader, ReaderUnavailable
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
-from tollgate.reading.child_reader import ChildReader
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
@@ -28,9 +26,7 @@ from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
-from tollgate.wiring.whole import wire_local_reader, wire_whole_app
-
-_LIMITS_ALONE: Final = "limits alone, since this platform permits no confinement (docs/security.md)"
+from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
 
 @click.command()
@@ -91,7 +87,7 @@ def _check_catalog(file: Path) -> None:
 
 @asynccontextmanager
 async def _open_app(
-    settings: Settings, clock: SystemClock, reader: ChildReader
+    settings: Settings, clock: SystemClock, reader: DocumentReader
 ) -> AsyncIterator[ASGIApp]:
     """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
@@ -120,24 +116,15 @@ async def _open_app(
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
 
 
-async def _open_reader(settings: Settings) -> tuple[ChildReader, str]:
-    """Return the reader of documents, and how one of its processes was confined, in words."""
-    user = settings.reader_user
+async def _open_reader(settings: Settings) -> tuple[DocumentReader, str]:
+    """Return the reader of documents, and how it is confined; raise ClickException if it fails."""
     try:
-        reader = wire_local_reader(settings)
-        confinement = await reader.confinement()
-    except (KeyError, ReaderUnavailable) as failure:
-        whose = "this user" if user is None else f"the user {user} (TOLLGATE_READER_USER)"
+        return await open_confined_reader(settings)
+    except ReaderUnavailable as failure:
         raise click.ClickException(
-            f"No process of {whose} can read documents. Another user needs a server that runs as"
-            " root, and must be able to run Python."
+            "No process can read documents here. TOLLGATE_READER_USER needs a server that runs as"
+            " root, and a user who exists and may run Python."
         ) from failure
-    layers = (
-        user and f"the user {user}",
-        "namespaces without network" if confinement.namespaces else "",
-        "a filter of system calls" if confinement.seccomp else "",
-    )
-    return reader, ", ".join(filter(None, layers)) or _LIMITS_ALONE
 
 
 @contextlib.contextmanager
