@@ -3,9 +3,11 @@
 Keeps C90.
 """
 
+import base64
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -13,12 +15,13 @@ from msgspec.structs import replace
 
 from tests.contract.receiver import Receiver, receiver, tls
 from tests.contract.test_webhooks import Hooks, Tls, standard
-from tests.stores import TESTER, DynamoStores, HandClock, aws_client, funded_key
+from tests.stores import REGION, TESTER, DynamoStores, HandClock, aws_client, funded_key
 from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
 from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
-from tollgate.core.webhooks import Webhook
+from tollgate.core.webhooks import Webhook, WebhookSettings
+from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.items import WebhookItem
 from tollgate.stores.aws.tables import all_rows, webhook_partition
@@ -30,6 +33,9 @@ from tollgate.stores.webhooks.sealing import (
     SecretSealer,
     SecretUnreadable,
 )
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.upkeep import wire_upkeep
 
 __all__ = ["receiver", "tls"]
 FIRST, SECOND = b"1" * 32, b"2" * 32
@@ -191,3 +197,41 @@ async def test_while_kms_fails_no_webhook_is_made_and_none_is_sent(hooks: Hooks)
     )
     with pytest.raises(SecretUnreadable, match="StoreUnavailable"):
         await kms.unseal(webhook.secret, webhook)
+
+
+@pytest.mark.parametrize("where", ["kms", "server", "nowhere"])
+async def test_c90_a_gateway_encrypts_as_its_settings_say(ministack_url: str, where: str) -> None:
+    clock, name = HandClock(), os.urandom(6).hex()
+    kms = aws_client(ministack_url, "kms", timeout_s=10.0)
+    made = await kms.call("CreateKey", {})
+    await kms.close()
+    settings = Settings(
+        core_table=f"{name}-core",
+        ledger_table=f"{name}-ledger",
+        generations_table=f"{name}-generations",
+        dynamodb_endpoint_url=ministack_url,
+        kms_endpoint_url=ministack_url,
+        aws_region=REGION,
+        secrets_kms_key=made["KeyMetadata"]["Arn"] if where == "kms" else None,
+        secrets_keys=(base64.b64encode(FIRST).decode(),) if where == "server" else (),
+    )
+    async with (
+        aclosing(wire_stores(settings, clock, timeout_s=10.0)) as stores,
+        aclosing(wire_upkeep(settings, stores, clock)) as upkeep,
+    ):
+        await stores.create_tables()
+        webhooks = wire_administration(settings, stores, clock).webhooks
+        new = WebhookSettings(url="https://hooks.invalid/")
+        created = await webhooks.create("acme", new, by=TESTER)
+        [row] = await all_rows(
+            stores.client, stores.tables.core, webhook_partition("acme"), WEBHOOK_ROWS
+        )
+        secret = json.loads(read_text(row, WebhookItem.WEBHOOK))["secret"]
+        prefixes = {"kms": "kms.", "server": "aes.", "nowhere": created.secret}
+        assert secret.startswith(prefixes[where])
+        # The secret is read before the name, which is found by nobody (RFC 6761).
+        tried = await webhooks.send_test("acme", created.id)
+        assert tried is not None
+        assert "secret" not in tried.answer
+        clock.now += 300
+        assert (await upkeep.webhooks.run()).waiting == 0

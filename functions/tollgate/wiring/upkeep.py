@@ -28,7 +28,7 @@ from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
-from tollgate.wiring.webhook_secrets import wire_kms, wire_sealer
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
@@ -41,14 +41,10 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
-    kms: AwsJson | None
-    """None in a deployment without a key in KMS."""
 
     async def aclose(self) -> None:
         """Close the connections that only scheduled work uses."""
         await self.secrets.close()
-        if self.kms is not None:
-            await self.kms.close()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -58,8 +54,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     secrets = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     channels = _alert_channels(settings, secrets, clock)
-    kms = wire_kms(settings, clock)
-    sealer = wire_sealer(settings, kms, ids)
+    sealer = wire_sealer(settings, stores.kms, ids)
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
@@ -103,7 +98,6 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         secrets=secrets,
-        kms=kms,
     )
 
 

@@ -4,24 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tollgate.aws.aws_json import AwsJson
-from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.webhooks.sealing import KmsSecrets, PlainSecrets, SecretSealer
-from tollgate.wiring.aws import aws_json
 
 # Its library is imported only on a server that has such keys.
 _LOCAL_SECRETS: Final[DottedName[Callable[[Sequence[bytes], IdSource], SecretSealer]]] = DottedName(
     "tollgate.stores.webhooks.local_secrets:LocalSecrets"
 )
-
-
-def wire_kms(settings: Settings, clock: Clock) -> AwsJson | None:
-    """Return the client of KMS; None if the settings name no key there."""
-    if settings.secrets_kms_key is None:
-        return None
-    return aws_json(settings, "kms", settings.kms_endpoint_url, clock)
 
 
 def wire_sealer(settings: Settings, kms: AwsJson | None, ids: IdSource) -> SecretSealer:
