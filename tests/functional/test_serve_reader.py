@@ -47,6 +47,7 @@ def test_c72_a_server_says_how_documents_are_read(catalog: Path) -> None:
     assert said == f"Documents are read with {namespaces}a filter of system calls.\n"
 
 
+@pytest.mark.nightly
 def test_a_server_does_not_start_for_a_reader_user_that_does_not_exist(catalog: Path) -> None:
     with server(catalog, TOLLGATE_READER_USER="nobody-of-this-name") as process:
         output, _ = process.communicate(timeout=30)
