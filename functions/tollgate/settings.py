@@ -7,6 +7,11 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from tollgate.core.held_bytes import (
+    MEMORY_PER_HELD_BYTE,
+    PROCESS_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+)
 from tollgate.core.networks import parse_networks
 from tollgate.core.secret import KeyVariables
 
@@ -103,7 +108,17 @@ class Settings(BaseSettings):
     """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
+    request_held_bytes_max: int | None = Field(default=None, gt=0)
+    """The most bytes of media, documents and answers that a request may hold at once; by default 64
+    MiB, on Lambda an eighth of the function's memory, because a held byte needs up to eight.
+    """
+    process_held_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
+    """The most bytes that all requests of a process may hold, at least twice those of a request."""
 
+    function_memory_mb: int | None = Field(
+        default=None, gt=0, validation_alias="AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
+    )
+    """Memory of the Lambda function; unset elsewhere."""
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
     aws_secret_access_key: str = Field(
@@ -141,6 +156,15 @@ class Settings(BaseSettings):
         # Unlike Path.expanduser, os.path.expanduser does not fail for a user without a home.
         folder = os.path.expanduser(self.gcloud_folder)
         return Path(folder, "application_default_credentials.json")
+
+    @property
+    def request_held_bytes(self) -> int:
+        """The most bytes that a request may hold."""
+        if self.request_held_bytes_max is not None:
+            return self.request_held_bytes_max
+        if self.function_memory_mb is not None:
+            return self.function_memory_mb * 1024 * 1024 // MEMORY_PER_HELD_BYTE
+        return REQUEST_BYTES_MAX
 
     @property
     def variables(self) -> KeyVariables:

@@ -3,12 +3,23 @@ are not streamed.
 """
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 
-from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, ServerToolRun, Text, ToolCall
+from tollgate.core.content import (
+    InlineMedia,
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
     Ended,
     Finish,
@@ -24,7 +35,13 @@ from tollgate.core.events import (
     Started,
     UsageReported,
 )
+from tollgate.core.held_bytes import PIECE_BYTES, take
 from tollgate.core.usage import Usage
+
+# What a small object needs, and how many bytes of objects a byte of JSON becomes at most, both in
+# held bytes.
+_OBJECT_BYTES: Final = 128
+_OBJECTS_PER_BYTE: Final = 4
 
 
 class GenerationResponse(Struct, frozen=True, kw_only=True):
@@ -42,7 +59,10 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
 
 
 class Fold:
-    """Accumulates the events of one stream; `response` requires the whole stream."""
+    """Accumulates the events of one stream; `response` requires the whole stream.
+
+    Each event is taken from the bytes that the request may hold.
+    """
 
     def __init__(self) -> None:
         self._started = Started()
@@ -54,7 +74,8 @@ class Fold:
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Add the next event."""
+        """Add the next event; raise BytesExceeded."""
+        take(held_size(event))
         match event:
             # Deltas come first, because most events are deltas.
             case PartDelta():
@@ -106,6 +127,32 @@ class Fold:
             stop_sequence=self._ended.stop_sequence,
             output=self._output,
         )
+
+
+def held_size(event: Grouped) -> int:
+    """Return the bytes to take for an event that is held."""
+    match event:
+        case PartDelta(text=text):
+            return _text_size(text) + PIECE_BYTES
+        case PartDeltas(texts=texts):
+            return sum(map(_text_size, texts)) + PIECE_BYTES * len(texts)
+        case Output(pieces=pieces):
+            return sum(map(len, pieces)) + PIECE_BYTES * len(pieces)
+        case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
+            return len(base64)
+        case PartStart():
+            return _OBJECT_BYTES
+        case PartNote(note=note):
+            return _OBJECTS_PER_BYTE * len(encode_json(note))
+        case PartEnd(provenance=Provenance() as provenance):
+            return len(encode_json(provenance))
+        case _:
+            return 0
+
+
+def _text_size(text: str) -> int:
+    """Return the size of a text in memory, which needs up to four bytes for a character."""
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def _with_text(part: Part, text: str) -> Part:

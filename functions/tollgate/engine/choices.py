@@ -24,11 +24,16 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
     Grouped,
+    Output,
     PartDelta,
     PartDeltas,
+    Partial,
+    PartStart,
     StreamGrammar,
 )
+from tollgate.core.held_bytes import take
 from tollgate.core.request import GenerationRequest
+from tollgate.core.response import held_size
 from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
@@ -55,6 +60,8 @@ _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
 # Limit on queued reads when one attempt sends several requests. While the queue is full, nothing is
 # read from providers, so that a slow caller cannot exhaust memory.
 _WAITING_MAX: Final = 16
+# Size of a frame around its content: with most providers, it is 200 to 400 bytes.
+_FRAME_BYTES: Final = 1024
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
@@ -237,6 +244,7 @@ async def decode_frames(
             events: list[ChosenGroup] = []
             try:
                 choices.feed(read_frames, events)
+                take(_find_withheld(read_frames, events))
             except Exception:
                 # Yield the events before the broken frame, because the provider sent them.
                 yield events
@@ -249,6 +257,28 @@ async def decode_frames(
         yield events
         raise
     yield events
+
+
+def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> int:
+    """Return how many bytes of a read its events do not account for, as the decoder holds these.
+
+    Such bytes are, for instance, signatures and arguments that are delivered whole.
+    """
+    unseen = sum(len(frame.data) for frame in frames) - _FRAME_BYTES * len(events)
+    if unseen <= 0:
+        return 0
+    # Audio in base64 is larger than the event with its bytes.
+    return max(0, unseen - 2 * sum(_content_size(event) for _, event in events))
+
+
+def _content_size(event: Grouped) -> int:
+    match event:
+        case PartDelta() | PartDeltas() | Output() | PartStart():
+            return held_size(event)
+        case Partial(piece=piece):
+            return len(piece)
+        case _:
+            return _FRAME_BYTES
 
 
 class _Decoders:

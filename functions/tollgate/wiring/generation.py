@@ -26,6 +26,7 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError
+from tollgate.core.held_bytes import ProcessBytes
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -69,6 +70,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
     side: SideThread
     """The thread for long computations, which all catalogs share."""
+    held_bytes: ProcessBytes
+    """The budget of the bytes that requests hold, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return the places where each provider's missing credentials could be set; None if none
@@ -155,6 +158,9 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
         side=SideThread(),
+        held_bytes=ProcessBytes(
+            settings.process_held_bytes_max, request_bytes_max=settings.request_held_bytes
+        ),
     )
 
 
@@ -196,6 +202,7 @@ def wire_gateway(
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
         side=upstream.side,
+        held_bytes=upstream.held_bytes,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,

@@ -29,10 +29,11 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.held_bytes import take
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import GenerationRequest
-from tollgate.core.response import GenerationResponse
+from tollgate.core.response import GenerationResponse, held_size
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.shared.accounts import CompletionFrames
@@ -91,6 +92,7 @@ class TextRenderer:
                 if index not in self._turns:
                     return b""
                 if index != next(iter(self._turns)):
+                    take(held_size(event))
                     self._turns[index].append(event)
                     return b""
                 return self._in_turn(event)

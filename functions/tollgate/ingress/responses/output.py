@@ -22,7 +22,8 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
-from tollgate.core.response import GenerationResponse
+from tollgate.core.held_bytes import take
+from tollgate.core.response import GenerationResponse, held_size
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_items import (
     CallItem,
@@ -81,6 +82,7 @@ class OutputWriter:
         match event:
             case PartDelta(index=index, text=text):
                 if text:
+                    take(held_size(event))
                     yield from self._frames(self._of_part[index].grow(index, text))
             case PartStart(index=index, part=part):
                 yield from self._start(index, part)

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
+from tollgate.core.held_bytes import HeldBytes
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
@@ -288,11 +289,18 @@ class MediaFetcher(Protocol):
     """Fetches media by URL, from public addresses only."""
 
     async def fetch(
-        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+        self,
+        url: str,
+        *,
+        field: str = "messages",
+        bytes_max: int | None = None,
+        held: HeldBytes | None = None,
     ) -> FetchedMedia:
         """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
         `field` names the request's field with the URL; `bytes_max` overrides the fetcher's limit.
+        The size is taken from `held` before the body is read; BytesExceeded is raised if that
+        fails.
         """
 
 

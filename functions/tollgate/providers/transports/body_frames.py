@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Final, Protocol, Self
 
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.held_bytes import HeldBytes
 from tollgate.http1.errors import HttpError
 from tollgate.http1.reply import Reply
 from tollgate.providers.ports.base import Frame
@@ -52,7 +53,10 @@ class WholeBody:
 
 
 class BodyFrames:
-    """Iterates over the frames of each read; the caller closes the reply."""
+    """Iterates over the frames of each read; the caller closes the reply and these frames.
+
+    Reads that complete no frame are held until a later read completes it and its frames are used.
+    """
 
     def __init__(
         self,
@@ -70,6 +74,8 @@ class BodyFrames:
         self._ended = False
         self._marked = False
         self._broken: UpstreamError | None = None
+        self._held = HeldBytes()
+        self._has_completed = False
 
     def __aiter__(self) -> Self:
         return self
@@ -86,7 +92,14 @@ class BodyFrames:
             together = await self._read()
         return together
 
+    def close(self) -> None:
+        """Release the bytes of the frames."""
+        self._held.release()
+
     async def _read(self) -> list[Frame]:
+        if self._has_completed:
+            self._has_completed = False
+            self._held.release()
         try:
             chunk = await self._reply.read()
         except HttpError as failure:
@@ -95,6 +108,10 @@ class BodyFrames:
         frames: list[Frame] = []
         try:
             frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
+            if frames:
+                self._has_completed = True
+            else:
+                self._held.take(len(chunk))
         except UpstreamError as broken:
             # The frames before the broken frame are returned first, and the error is raised
             # afterwards.
