@@ -85,8 +85,7 @@ class _RequestBytes:
         if self._taken + size > self.bytes_max:
             raise BytesExceeded(
                 ErrorCode.ANSWER_TOO_LARGE,
-                f"The request and its answer hold more than {self.bytes_max:,} bytes. The part"
-                " that arrived is billed.",
+                f"The request and its answer hold more than {self.bytes_max:,} bytes.",
             )
         self._process.take(self._workspace_id, size)
         self._taken += size

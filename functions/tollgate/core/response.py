@@ -135,7 +135,7 @@ def held_size(event: Grouped) -> int:
         case PartDelta(text=text):
             return _text_size(text) + PIECE_BYTES
         case PartDeltas(texts=texts):
-            return sum(map(_text_size, texts)) + PIECE_BYTES * len(texts)
+            return _text_size("".join(texts)) + PIECE_BYTES * len(texts)
         case Output(pieces=pieces):
             return sum(map(len, pieces)) + PIECE_BYTES * len(pieces)
         case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):

@@ -14,6 +14,7 @@ from contextlib import (
     closing,
 )
 from itertools import chain
+from operator import attrgetter
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -62,6 +63,7 @@ _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
 _WAITING_MAX: Final = 16
 # Size of a frame around its content: with most providers, it is 200 to 400 bytes.
 _FRAME_BYTES: Final = 1024
+_DATA: Final = attrgetter("data")
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
@@ -264,7 +266,7 @@ def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> in
 
     Such bytes are, for instance, signatures and arguments that are delivered whole.
     """
-    unseen = sum(len(frame.data) for frame in frames) - _FRAME_BYTES * len(events)
+    unseen = sum(map(len, map(_DATA, frames))) - _FRAME_BYTES * len(frames)
     if unseen <= 0:
         return 0
     # Audio in base64 is larger than the event with its bytes.
@@ -278,7 +280,7 @@ def _content_size(event: Grouped) -> int:
         case Partial(piece=piece):
             return len(piece)
         case _:
-            return _FRAME_BYTES
+            return 0
 
 
 class _Decoders:
