@@ -14,16 +14,32 @@ from typing import Any, Final
 
 import pytest
 
-from tests.hostile.hungry import ATTACKS, KB, MB, attack_with
+from tests.hostile.endless import ATTACKS, KB, MB
+from tests.hostile.hungry import attack_with
 
-BUDGET: Final = MB
-SIZE: Final = 8 * MB
+BUDGET: Final = 300 * KB
+SIZE: Final = 3 * MB
 # What the kernel holds of a connection, and what the gateway has read ahead.
 IN_FLIGHT: Final = 8 * MB
 ROOT: Final = Path(__file__).parents[2]
 # A provider's answer of this many bytes grew the process by 5,727 MB.
 HUGE: Final = 1_500 * MB
 by_attack = pytest.mark.parametrize("name", ATTACKS)
+# Attacks of each way by which bytes come; the others take minutes.
+AT_NIGHT: Final = (
+    "short texts",
+    "long texts",
+    "texts beyond Latin",
+    "log probabilities",
+    "an event without an end",
+    "a message of 1 GB",
+    "a whole chunked answer",
+    "a compressed answer",
+    "vectors",
+    "pictures",
+    "pictures by URL",
+    "speech",
+)
 
 
 @by_attack
@@ -34,8 +50,8 @@ async def test_c100_a_request_holds_no_more_than_its_budget(name: str) -> None:
     assert outcome.peak <= BUDGET
     assert (outcome.left, outcome.defects) == (0, [])
     # What is billed is what arrived, within the bound of the request.
-    assert (outcome.cost_nano_usd > 0) == (attack.is_billed and bool(attack.code))
-    assert (outcome.outcome == "cancelled") == (outcome.cost_nano_usd > 0)
+    assert (outcome.cost_nano_usd > 0) == attack.is_billed
+    assert (outcome.outcome == "cancelled") == attack.is_billed
 
 
 async def test_c100_a_hostile_provider_is_left_at_the_budget() -> None:
@@ -46,13 +62,13 @@ async def test_c100_a_hostile_provider_is_left_at_the_budget() -> None:
 
 
 async def test_c100_an_answer_within_the_budget_is_complete() -> None:
-    outcome = await attack_with(ATTACKS["long texts"], BUDGET - 100 * KB, BUDGET)
+    outcome = await attack_with(ATTACKS["long texts"], 2 * MB, 4 * MB)
     assert (outcome.status, outcome.code, outcome.outcome) == (200, "", "ok")
-    assert outcome.received > BUDGET // 2
+    assert outcome.received > MB
 
 
 async def test_c82_c100_speech_is_passed_on_and_not_held() -> None:
-    outcome = await attack_with(ATTACKS["speech"], SIZE, 100 * KB)
+    outcome = await attack_with(ATTACKS["speech"], SIZE, 64 * KB)
     assert outcome.received >= SIZE - 64 * KB
     assert outcome.peak <= 16 * KB
 
@@ -68,9 +84,9 @@ async def test_c100_a_workspace_that_holds_its_share_is_asked_to_wait() -> None:
 
 
 @pytest.mark.nightly
-@by_attack
+@pytest.mark.parametrize("name", AT_NIGHT)
 def test_c100_the_process_grows_by_four_bytes_for_a_held_byte(name: str) -> None:
-    grown = _grown_mb(name, HUGE if ATTACKS[name].code else 100 * MB)
+    grown = _grown_mb(name, HUGE if ATTACKS[name].code else 150 * MB)
     assert grown <= 4 * 64
 
 
