@@ -2,7 +2,7 @@
 
 Each attack comes over a socket; its sizes are small by day, and real at night.
 
-Keeps C100.
+Keeps C47.
 """
 
 import json
@@ -43,7 +43,7 @@ AT_NIGHT: Final = (
 
 
 @by_attack
-async def test_c100_a_request_holds_no_more_than_its_budget(name: str) -> None:
+async def test_c47_a_request_holds_no_more_than_its_budget(name: str) -> None:
     attack = ATTACKS[name]
     outcome = await attack_with(attack, SIZE, BUDGET)
     assert outcome.code == attack.code
@@ -54,44 +54,44 @@ async def test_c100_a_request_holds_no_more_than_its_budget(name: str) -> None:
     assert (outcome.outcome == "cancelled") == attack.is_billed
 
 
-async def test_c100_a_hostile_provider_is_left_at_the_budget() -> None:
+async def test_c47_a_hostile_provider_is_left_at_the_budget() -> None:
     outcome = await attack_with(ATTACKS["long texts"], 60 * MB, BUDGET)
     assert outcome.sent <= BUDGET + IN_FLIGHT
     # 10^6 bytes are at most 2 * 10^6 tokens at $2 a million.
     assert 0 < outcome.cost_nano_usd <= 2 * BUDGET * 2_000 + 10**6
 
 
-async def test_c100_an_answer_within_the_budget_is_complete() -> None:
+async def test_c47_an_answer_within_the_budget_is_complete() -> None:
     outcome = await attack_with(ATTACKS["long texts"], 2 * MB, 4 * MB)
     assert (outcome.status, outcome.code, outcome.outcome) == (200, "", "ok")
     assert outcome.received > MB
 
 
-async def test_c82_c100_speech_is_passed_on_and_not_held() -> None:
+async def test_c82_c47_speech_is_passed_on_and_not_held() -> None:
     outcome = await attack_with(ATTACKS["speech"], SIZE, 64 * KB)
     assert outcome.received >= SIZE - 64 * KB
     assert outcome.peak <= 16 * KB
 
 
-async def test_c100_content_that_states_its_size_is_refused_before_it_comes() -> None:
+async def test_c47_content_that_states_its_size_is_refused_before_it_comes() -> None:
     outcome = await attack_with(ATTACKS["pictures by URL with their length"], SIZE, BUDGET)
     assert (outcome.code, outcome.peak) == ("invalid_request", 0)
 
 
-async def test_c100_a_workspace_that_holds_its_share_is_asked_to_wait() -> None:
+async def test_c47_a_workspace_that_holds_its_share_is_asked_to_wait() -> None:
     outcome = await attack_with(ATTACKS["long texts"], SIZE, BUDGET, others_hold=BUDGET)
     assert (outcome.status, outcome.code) == (503, "service_unavailable")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", AT_NIGHT)
-def test_c100_the_process_grows_by_four_bytes_for_a_held_byte(name: str) -> None:
+def test_c47_the_process_grows_by_four_bytes_for_a_held_byte(name: str) -> None:
     grown = _grown_mb(name, HUGE if ATTACKS[name].code else 150 * MB)
     assert grown <= 4 * 64
 
 
 @pytest.mark.nightly
-def test_c100_a_complete_answer_fits_a_function_of_512_mb() -> None:
+def test_c47_a_complete_answer_fits_a_function_of_512_mb() -> None:
     assert _grown_mb("long texts", 60 * MB) <= 400
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings, environment_variable
+from tollgate.wiring.generation import wire_upstream
 from tollgate.wiring.observation import wire_web_limits
 
 Environment = pytest.MonkeyPatch
@@ -87,5 +89,38 @@ def test_c60_trusted_proxies_are_networks(monkeypatch: Environment) -> None:
     monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.0/8, 2001:db8::1")
     assert wire_web_limits(Settings()).trusted_proxies == ("10.0.0.0/8", "2001:db8::1")
     monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.1/8")
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("variables", "held"),
+    [
+        ({}, 64 * 1024 * 1024),
+        ({"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024"}, 128 * 1024 * 1024),
+        (
+            {
+                "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
+                "TOLLGATE_REQUEST_HELD_BYTES_MAX": "1000",
+            },
+            1000,
+        ),
+    ],
+)
+def test_c47_the_bytes_of_a_request_fit_the_functions_memory(
+    monkeypatch: Environment, variables: dict[str, str], held: int
+) -> None:
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    settings = Settings()
+    assert settings.request_held_bytes == held
+    assert wire_upstream(settings, SystemClock()).held_bytes.request_bytes_max == held
+
+
+@pytest.mark.parametrize(
+    "name", ["TOLLGATE_REQUEST_HELD_BYTES_MAX", "TOLLGATE_PROCESS_HELD_BYTES_MAX"]
+)
+def test_c47_a_budget_of_nothing_is_refused(monkeypatch: Environment, name: str) -> None:
+    monkeypatch.setenv(name, "0")
     with pytest.raises(ValidationError):
         Settings()

@@ -25,6 +25,7 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.errors import ErrorCode
 from tollgate.core.files.media_types import DOCX, PDF, XLSX
+from tollgate.core.held_bytes import ProcessBytes
 from tollgate.engine.generate import generate, planning_request
 from tollgate.routing.planning.planning_request import PlanningRequest
 
@@ -200,6 +201,15 @@ async def test_a_reader_that_is_away_is_a_503() -> None:
     reply = await ask(home, "acme/blind")
     assert (reply.status, reply.json["error"]["code"]) == (503, "service_unavailable")
     assert "retry-after" in reply.headers
+
+
+async def test_c47_pages_that_a_request_may_not_hold_are_refused() -> None:
+    home = await reading()
+    held = ProcessBytes(request_bytes_max=10)
+    home.gateway = replace(home.gateway, held_bytes=held)
+    reply = await ask(home, "acme/blind")
+    assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request")
+    assert (len(reader_of(home).tasks), held.held) == (1, 0)
 
 
 async def test_too_many_documents_are_refused() -> None:
