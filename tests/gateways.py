@@ -171,7 +171,7 @@ class ShelvedMedia:
     asked: list[str] = field(default_factory=list)
 
     async def fetch(
-        self, url: str, *, field: str = "messages", bytes_max: int = 0, held: object = None
+        self, url: str, *, field: str = "messages", bytes_max: int = 0, buffered: object = None
     ) -> FetchedMedia:
         self.asked.append(url)
         if url not in self.shelf:

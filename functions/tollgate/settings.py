@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from tollgate.core.held_bytes import (
-    MEMORY_PER_HELD_BYTE,
+from tollgate.core.buffer_budget import (
+    MEMORY_PER_BUFFERED_BYTE,
     PROCESS_BYTES_MAX,
     REQUEST_BYTES_MAX,
 )
@@ -108,12 +108,12 @@ class Settings(BaseSettings):
     """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
-    request_held_bytes_max: int | None = Field(default=None, gt=0)
-    """The most bytes of media, documents and answers that a request may hold at once; by default 64
-    MiB, on Lambda an eighth of the function's memory, because a held byte needs up to eight.
+    request_buffer_bytes_max: int | None = Field(default=None, gt=0)
+    """The most bytes of media, documents and answers that a request may buffer; by default 64 MiB,
+    on Lambda an eighth of the function's memory.
     """
-    process_held_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
-    """The most bytes that all requests of a process may hold, at least twice those of a request."""
+    process_buffer_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
+    """The most bytes that all requests may buffer, at least twice those of one request."""
 
     function_memory_mb: int | None = Field(
         default=None, gt=0, validation_alias="AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
@@ -158,12 +158,12 @@ class Settings(BaseSettings):
         return Path(folder, "application_default_credentials.json")
 
     @property
-    def request_held_bytes(self) -> int:
-        """The most bytes that a request may hold."""
-        if self.request_held_bytes_max is not None:
-            return self.request_held_bytes_max
+    def request_buffer_bytes(self) -> int:
+        """The most bytes that a request may buffer."""
+        if self.request_buffer_bytes_max is not None:
+            return self.request_buffer_bytes_max
         if self.function_memory_mb is not None:
-            return self.function_memory_mb * 1024 * 1024 // MEMORY_PER_HELD_BYTE
+            return self.function_memory_mb * 1024 * 1024 // MEMORY_PER_BUFFERED_BYTE
         return REQUEST_BYTES_MAX
 
     @property

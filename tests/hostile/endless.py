@@ -1,4 +1,4 @@
-"""Requests, and replies to them that nobody wants to hold in memory."""
+"""Requests, and replies to them that nobody wants to buffer."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Providers and hosts that send more than anybody wants to hold, and a gateway in front of them.
+"""Providers and hosts that send more than anybody wants to buffer, and a gateway in front of them.
 
 As a program, `python -m tests.hostile.hungry ATTACK SIZE`, it makes one attack with this many bytes
 and prints its reply, its bill and by how much the process has grown.
@@ -19,8 +19,8 @@ from tests.asgi import exchange
 from tests.gateways import Always, House, house
 from tests.hostile.endless import ATTACKS, CHAT, JSON, KB, MB, MODEL, URLS, Attack, pictured
 from tollgate.aws.sigv4 import Credentials
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import SystemClock
-from tollgate.core.held_bytes import ProcessBytes
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS
@@ -100,14 +100,14 @@ class _Secrets:
         return CredentialPlace(variables=("NEAR_API_KEY",), secret="tollgate/near")
 
 
-class WatchedBytes(ProcessBytes):
+class WatchedBuffers(ProcessBuffers):
     """A budget that remembers its highest level."""
 
     peak = 0
 
     def take(self, workspace_id: str, size: int) -> None:
         super().take(workspace_id, size)
-        self.peak = max(self.peak, self.held)
+        self.peak = max(self.peak, self.size)
 
 
 class Outcome(Struct, kw_only=True):
@@ -122,13 +122,13 @@ class Outcome(Struct, kw_only=True):
     cost_nano_usd: int
     outcome: str
     peak: int
-    """Highest number of held bytes."""
+    """Highest number of buffered bytes."""
     left: int
-    """Bytes that are still held."""
+    """Bytes that are still buffered."""
     defects: list[str]
 
 
-async def hungry_house(attack: Attack, url: str, held: ProcessBytes, pool: HttpPool) -> House:
+async def hungry_house(attack: Attack, url: str, buffers: ProcessBuffers, pool: HttpPool) -> House:
     """A gateway with sockets, whose one model is served by the attacker."""
     row = {**attack.row, "base_url": url}
     home = await house(
@@ -149,7 +149,7 @@ async def hungry_house(attack: Attack, url: str, held: ProcessBytes, pool: HttpP
         home.gateway,
         providers=CatalogProviders(home.catalog, Registry(services)),
         media=PublicFetcher(Egress(also_allowed=frozenset({"127.0.0.1"}))),
-        held_bytes=held,
+        buffers=buffers,
     )
     return home
 
@@ -179,17 +179,17 @@ async def _ask(
 
 
 async def attack_with(
-    attack: Attack, size: int, request_bytes_max: int, *, others_hold: int = 0
+    attack: Attack, size: int, request_bytes_max: int, *, others: int = 0
 ) -> Outcome:
     """Make one attack of this size on a gateway with this budget.
 
-    `others_hold` is what further requests of the same workspace hold.
+    `others` is what further requests of the same workspace buffer.
     """
-    held, pool = WatchedBytes(0, request_bytes_max=request_bytes_max), HttpPool()
-    if others_hold:
-        held.take("acme", others_hold)
+    buffers, pool = WatchedBuffers(0, request_bytes_max=request_bytes_max), HttpPool()
+    if others:
+        buffers.take("acme", others)
     async with HungryServer(attack, size) as server:
-        home = await hungry_house(attack, server.url, held, pool)
+        home = await hungry_house(attack, server.url, buffers, pool)
         asked = {"model": MODEL, **(CHAT if attack.path == CHAT_COMPLETIONS.path else {})}
         if attack.path == "/v1/responses":
             asked["input"] = "Hi"
@@ -208,8 +208,8 @@ async def attack_with(
         sent=server.sent,
         cost_nano_usd=records[0].cost_nano_usd if records else 0,
         outcome=records[0].outcome if records else "",
-        peak=held.peak,
-        left=held.held - others_hold,
+        peak=buffers.peak,
+        left=buffers.size - others,
         defects=[repr(error) for error, _ in home.journal.defects],
     )
 

@@ -101,7 +101,7 @@ def test_c60_trusted_proxies_are_networks(monkeypatch: Environment) -> None:
         (
             {
                 "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
-                "TOLLGATE_REQUEST_HELD_BYTES_MAX": "1000",
+                "TOLLGATE_REQUEST_BUFFER_BYTES_MAX": "1000",
             },
             1000,
         ),
@@ -113,12 +113,12 @@ def test_c47_the_bytes_of_a_request_fit_the_functions_memory(
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
     settings = Settings()
-    assert settings.request_held_bytes == held
-    assert wire_upstream(settings, SystemClock()).held_bytes.request_bytes_max == held
+    assert settings.request_buffer_bytes == held
+    assert wire_upstream(settings, SystemClock()).buffers.request_bytes_max == held
 
 
 @pytest.mark.parametrize(
-    "name", ["TOLLGATE_REQUEST_HELD_BYTES_MAX", "TOLLGATE_PROCESS_HELD_BYTES_MAX"]
+    "name", ["TOLLGATE_REQUEST_BUFFER_BYTES_MAX", "TOLLGATE_PROCESS_BUFFER_BYTES_MAX"]
 )
 def test_c47_a_budget_of_nothing_is_refused(monkeypatch: Environment, name: str) -> None:
     monkeypatch.setenv(name, "0")

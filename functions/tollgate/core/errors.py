@@ -187,8 +187,8 @@ class UpstreamError(GatewayError):
         self.quoted = quoted
 
 
-class BytesExceeded(UpstreamError):
-    """A request holds more bytes in memory than it may, or than the process can spare now.
+class BufferFull(UpstreamError):
+    """A request needs more bytes of buffers than it may take, or than the process can spare now.
 
     An answer that has begun ends, and its caller pays for the part that arrived.
     """

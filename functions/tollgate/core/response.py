@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
     InlineMedia,
     MadeImage,
@@ -35,11 +36,10 @@ from tollgate.core.events import (
     Started,
     UsageReported,
 )
-from tollgate.core.held_bytes import PIECE_BYTES, take
 from tollgate.core.usage import Usage
 
-# What a small object needs, and how many bytes of objects a byte of JSON becomes at most, both in
-# held bytes.
+# A string of one token needs 64 bytes of memory, and a byte of JSON as objects about 20.
+_PIECE_BYTES: Final = 16
 _OBJECT_BYTES: Final = 128
 _OBJECTS_PER_BYTE: Final = 4
 
@@ -61,7 +61,7 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
 class Fold:
     """Accumulates the events of one stream; `response` requires the whole stream.
 
-    Each event is taken from the bytes that the request may hold.
+    Each event is taken from the request's budget of buffers.
     """
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class Fold:
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Add the next event; raise BytesExceeded."""
-        take(held_size(event))
+        """Add the next event; raise BufferFull."""
+        take(buffered_size(event))
         match event:
             # Deltas come first, because most events are deltas.
             case PartDelta():
@@ -129,15 +129,15 @@ class Fold:
         )
 
 
-def held_size(event: Grouped) -> int:
-    """Return the bytes to take for an event that is held."""
+def buffered_size(event: Grouped) -> int:
+    """Return the bytes to take for an event that is buffered."""
     match event:
         case PartDelta(text=text):
-            return _text_size(text) + PIECE_BYTES
+            return _text_size(text) + _PIECE_BYTES
         case PartDeltas(texts=texts):
-            return _text_size("".join(texts)) + PIECE_BYTES * len(texts)
+            return _text_size("".join(texts)) + _PIECE_BYTES * len(texts)
         case Output(pieces=pieces):
-            return sum(map(len, pieces)) + PIECE_BYTES * len(pieces)
+            return sum(map(len, pieces)) + _PIECE_BYTES * len(pieces)
         case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
             return len(base64)
         case PartStart():

@@ -14,6 +14,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
@@ -30,7 +31,6 @@ from tollgate.core.events import (
     PartStart,
     UsageReported,
 )
-from tollgate.core.held_bytes import HeldBytes
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
@@ -229,7 +229,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
             context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
         finally:
-            peeked.held.release()
+            peeked.buffered.release()
         context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
@@ -255,7 +255,7 @@ class _Peek:
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
-        self.held = HeldBytes()
+        self.buffered = Buffered()
         self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
     @property
@@ -265,7 +265,7 @@ class _Peek:
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
         async for events in reads:
-            self.held.take(_EVENT_BYTES * len(events))
+            self.buffered.take(_EVENT_BYTES * len(events))
             self.events += events
             for choice, event in events:
                 if isinstance(event, UsageReported):

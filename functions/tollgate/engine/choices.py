@@ -20,6 +20,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
@@ -32,9 +33,8 @@ from tollgate.core.events import (
     PartStart,
     StreamGrammar,
 )
-from tollgate.core.held_bytes import take
 from tollgate.core.request import GenerationRequest
-from tollgate.core.response import held_size
+from tollgate.core.response import buffered_size
 from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
@@ -262,7 +262,7 @@ async def decode_frames(
 
 
 def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> int:
-    """Return how many bytes of a read its events do not account for, as the decoder holds these.
+    """Return how many bytes of a read its events do not account for; the decoder buffers these.
 
     Such bytes are, for instance, signatures and arguments that are delivered whole.
     """
@@ -276,7 +276,7 @@ def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> in
 def _content_size(event: Grouped) -> int:
     match event:
         case PartDelta() | PartDeltas() | Output() | PartStart():
-            return held_size(event)
+            return buffered_size(event)
         case Partial(piece=piece):
             return len(piece)
         case _:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import (
-    BytesExceeded,
+    BufferFull,
     ErrorCode,
     GatewayError,
     InternalError,
@@ -67,7 +67,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
-    with gateway.held_bytes.open(call.principal.workspace_id):
+    with gateway.buffers.open(call.principal.workspace_id):
         await _generate(gateway, call, sink)
 
 
@@ -208,7 +208,7 @@ async def _stream_within_deadline(
     try:
         async with limit:
             await _stream(context, sink, tools)
-    except BytesExceeded as full:
+    except BufferFull as full:
         if meter.committed:
             # Otherwise callers could let providers work for nothing, by requests for huge answers.
             meter.cut(full)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.sigv4 import Signer
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock
 from tollgate.core.content import InlineMedia
 from tollgate.core.documents.reading import (
@@ -26,7 +27,6 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError
-from tollgate.core.held_bytes import ProcessBytes
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -70,8 +70,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
     side: SideThread
     """The thread for long computations, which all catalogs share."""
-    held_bytes: ProcessBytes
-    """The budget of the bytes that requests hold, which all catalogs share."""
+    buffers: ProcessBuffers
+    """The budget of buffers, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return the places where each provider's missing credentials could be set; None if none
@@ -158,8 +158,8 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
         side=SideThread(),
-        held_bytes=ProcessBytes(
-            settings.process_held_bytes_max, request_bytes_max=settings.request_held_bytes
+        buffers=ProcessBuffers(
+            settings.process_buffer_bytes_max, request_bytes_max=settings.request_buffer_bytes
         ),
     )
 
@@ -202,7 +202,7 @@ def wire_gateway(
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
         side=upstream.side,
-        held_bytes=upstream.held_bytes,
+        buffers=upstream.buffers,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,

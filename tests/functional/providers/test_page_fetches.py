@@ -8,7 +8,7 @@ import pytest
 from tests.functional.providers.test_public_fetches import LOOPBACK, METADATA, Names, at, guard
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.addresses import DomainRules
-from tollgate.core.held_bytes import ProcessBytes
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.http1.egress import Egress
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import PageLimits, RunFailure
@@ -130,10 +130,10 @@ async def test_c47_a_page_that_a_request_may_not_hold_fails_the_run_alone(
     upstream: FakeUpstream,
 ) -> None:
     upstream.enqueue(Script(chunks=[b"x" * 900]), PAGE)
-    names, process = Names(pages_example=[[LOOPBACK]]), ProcessBytes(request_bytes_max=100)
+    names, process = Names(pages_example=[[LOOPBACK]]), ProcessBuffers(request_bytes_max=100)
     url = at("pages.example", upstream)
     with process.open("acme"):
         assert await fault(guard(names), url) == "unavailable"
-        assert process.held == 0
+        assert process.size == 0
         assert (await guard(names).fetch_page(url, limits())).content == b"hello"
-        assert process.held == 5
+        assert process.size == 5

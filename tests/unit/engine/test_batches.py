@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.scripted import Scripted, frame
 from tests.unit.ingress.samples import chat_completions
 from tests.unit.routing.catalogs import catalog, plan_of, principal
-from tollgate.core.errors import BytesExceeded
+from tollgate.core.buffer_budget import ProcessBuffers
+from tollgate.core.errors import BufferFull
 from tollgate.core.events import Output, Started
-from tollgate.core.held_bytes import ProcessBytes
 from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
@@ -67,19 +67,19 @@ async def events_of(batches: EncodedBatches, seen: list[Any] | None = None) -> l
 
 
 async def test_c47_c81_results_of_all_batches_together_have_a_bound() -> None:
-    half, process = bytes(500), ProcessBytes(request_bytes_max=1000)
+    half, process = bytes(500), ProcessBuffers(request_bytes_max=1000)
     with process.open("acme"):
         whole = await events_of(encoded_batches(2, piece=half))
         assert [len(event.pieces) for event in whole if isinstance(event, Output)] == [2]
         # The receiver of the output takes its bytes.
-        assert process.held == 0
-        with pytest.raises(BytesExceeded):
+        assert process.size == 0
+        with pytest.raises(BufferFull):
             await events_of(encoded_batches(3, piece=half))
 
 
 async def test_c47_c81_too_large_a_result_commits_so_that_its_whole_input_is_billed() -> None:
     seen: list[Any] = []
-    with ProcessBytes(request_bytes_max=1000).open("acme"), pytest.raises(BytesExceeded):
+    with ProcessBuffers(request_bytes_max=1000).open("acme"), pytest.raises(BufferFull):
         await events_of(encoded_batches(3, piece=bytes(500), tokens=7), seen)
     assert [type(event) for event in seen] == [Started, Output]
 

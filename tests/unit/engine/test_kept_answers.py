@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.gateways import house, request_body
 from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.content import (
     InlineMedia,
     MadeImage,
@@ -40,7 +41,6 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.held_bytes import ProcessBytes
 from tollgate.core.idempotency import Claim
 from tollgate.core.usage import Usage
 from tollgate.engine.replies.kept_answers import (
@@ -249,7 +249,7 @@ async def test_c47_c68_an_answer_that_does_not_fit_twice_is_delivered_and_not_ke
     claim = Claim(workspace_id="acme", key_hash="k", body_hash="b", request_id="gen-1")
     sink = reply_sink(home.gateway, reply, home.ingress, parsed, headers={})
     keeping = KeepingSink(sink, answers, claim, None)
-    with ProcessBytes(request_bytes_max=room).open("acme"):
+    with ProcessBuffers(request_bytes_max=room).open("acme"):
         await keeping.begin(SERVED)
         for event in (Started(), *picture(400), Ended(finish="stop")):
             await keeping.send([(0, event)])

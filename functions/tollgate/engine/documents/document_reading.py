@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import (
@@ -23,7 +24,6 @@ from tollgate.core.documents.reading import (
 )
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.files.media_types import PDF, decode_base64
-from tollgate.core.held_bytes import take
 from tollgate.core.records.generation import PromptTokens, ReadSize
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms

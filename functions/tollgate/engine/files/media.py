@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered, take
 from tollgate.core.content import (
     Audio,
     Document,
@@ -23,10 +24,9 @@ from tollgate.core.content import (
     Text,
     UserContent,
 )
-from tollgate.core.errors import BytesExceeded, ErrorCode, RequestError
+from tollgate.core.errors import BufferFull, ErrorCode, RequestError
 from tollgate.core.files.media_types import detect_media_type, kind_of
 from tollgate.core.files.picture_files import find_picture_fault
-from tollgate.core.held_bytes import HeldBytes, take
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -107,15 +107,15 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
 
 @contextmanager
 def refusing_excess(field: str) -> Iterator[None]:
-    """Raise RequestError in place of BytesExceeded if the request's own content is too large."""
+    """Raise RequestError in place of BufferFull if the request's own content is too large."""
     try:
         yield
-    except BytesExceeded as full:
+    except BufferFull as full:
         if full.code is not ErrorCode.ANSWER_TOO_LARGE:
             raise
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"{field} leads to more bytes than a request may hold.",
+            f"{field} leads to more bytes than a request may have.",
             param=field,
         ) from full
 
@@ -139,7 +139,7 @@ class RequestMedia:
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
-        self._held = HeldBytes(TOTAL_BYTES_MAX)
+        self._buffered = Buffered(TOTAL_BYTES_MAX)
         self.forms: DocumentForms | None = None
         """Versions of the request without documents; None if the gateway has read no document."""
 
@@ -211,7 +211,7 @@ class RequestMedia:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {
-                    url: group.create_task(self._fetcher.fetch(url, held=self._held))
+                    url: group.create_task(self._fetcher.fetch(url, buffered=self._buffered))
                     for url in missing
                 }
         except ExceptionGroup as failures:

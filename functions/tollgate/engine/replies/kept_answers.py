@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import InlineMedia, MadeImage
-from tollgate.core.errors import BytesExceeded, GatewayError
+from tollgate.core.errors import BufferFull, GatewayError
 from tollgate.core.events import (
     Chosen,
     ChosenGroup,
@@ -21,10 +22,9 @@ from tollgate.core.events import (
     StreamEvent,
     ungroup,
 )
-from tollgate.core.held_bytes import take
 from tollgate.core.idempotency import Claim
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.response import held_size
+from tollgate.core.response import buffered_size
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.replies.reply_sink import reply_sink
 from tollgate.engine.replies.sink import EventSink, ReplyWriter, request_headers
@@ -136,8 +136,8 @@ class KeepingSink:
         """Add an event, merging consecutive deltas; drop all events if the answer is too large."""
         self._result_bytes += _result_bytes(event)
         try:
-            take(len(event.piece) if isinstance(event, Partial) else held_size(event))
-        except BytesExceeded:
+            take(len(event.piece) if isinstance(event, Partial) else buffered_size(event))
+        except BufferFull:
             self._result_bytes = RESULT_BYTES_KEPT_MAX + 1
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()

@@ -96,7 +96,7 @@ async def count_tokens(
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            with gateway.held_bytes.open(principal.workspace_id):
+            with gateway.buffers.open(principal.workspace_id):
                 media = RequestMedia(gateway.media, request, gateway.files)
                 if not media.is_whole_for(attempt.target):
                     await admit(gateway, principal, request_id)

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import BytesExceeded, ErrorCode, UpstreamError
+from tollgate.core.buffer_budget import Buffered
+from tollgate.core.errors import BufferFull, ErrorCode, UpstreamError
 from tollgate.core.events import (
     Chosen,
     ChosenGroup,
@@ -25,7 +26,6 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.held_bytes import HeldBytes
 from tollgate.core.usage import Usage
 from tollgate.core.work.base import InputWork, WorkResult
 from tollgate.engine.choices import Encoded, decode_frames, error_of, lacks_kind
@@ -75,15 +75,16 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     async def _events(self) -> AsyncGenerator[Sequence[Chosen], None]:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
-        held = HeldBytes()
+        buffered = Buffered()
         tasks = [
-            asyncio.create_task(self._ask(place, slots, held)) for place in range(len(self.wires))
+            asyncio.create_task(self._ask(place, slots, buffered))
+            for place in range(len(self.wires))
         ]
         results: dict[int, WorkResult] = {}
         try:
             for finished_task in asyncio.as_completed(tasks):
                 place, result = await finished_task
-                if isinstance(result, BytesExceeded):
+                if isinstance(result, BufferFull):
                     # The provider has done the work, so the caller pays: an output commits.
                     yield _choose(Started(), Output(pieces=()))
                     raise result
@@ -96,8 +97,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        # From here on, the receiver of the output holds its bytes.
-        held.release()
+        # From here on, the receiver of the output buffers its bytes.
+        buffered.release()
         pieces = (results[place].pieces for place in range(len(tasks)))
         yield _choose(
             _started(results),
@@ -107,13 +108,13 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         )
 
     async def _ask(
-        self, place: int, slots: asyncio.Semaphore, held: HeldBytes
+        self, place: int, slots: asyncio.Semaphore, buffered: Buffered
     ) -> tuple[int, WorkResult | Exception]:
         """Return the index of a batch with its result, or with the exception that ended it."""
         try:
             async with slots:
                 result = await self._result(place)
-                held.take(sum(map(len, result.pieces)))
+                buffered.take(sum(map(len, result.pieces)))
                 return place, result
         except Exception as failure:
             return place, failure

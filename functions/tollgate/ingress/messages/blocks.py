@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 from pydantic_core import from_json
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
     MadeImage,
     Part,
@@ -21,9 +22,8 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
-from tollgate.core.held_bytes import take
 from tollgate.core.json_value import JsonValue
-from tollgate.core.response import GenerationResponse, held_size
+from tollgate.core.response import GenerationResponse, buffered_size
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import (
@@ -208,7 +208,7 @@ class _Open:
             case PartStart():
                 pass
             case PartDelta(text=text):
-                take(held_size(event))
+                take(buffered_size(event))
                 self._text.append(text)
             case PartNote(note=Citation() as note):
                 self._notes.append(note)

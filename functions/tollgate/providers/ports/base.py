@@ -10,9 +10,9 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
-from tollgate.core.held_bytes import HeldBytes
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
@@ -294,12 +294,12 @@ class MediaFetcher(Protocol):
         *,
         field: str = "messages",
         bytes_max: int | None = None,
-        held: HeldBytes | None = None,
+        buffered: Buffered | None = None,
     ) -> FetchedMedia:
         """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
         `field` names the request's field with the URL; `bytes_max` overrides the fetcher's limit.
-        The size is taken from `held` before the body is read; BytesExceeded is raised if that
+        The size is taken from `buffered` before the body is read; BufferFull is raised if that
         fails.
         """
 

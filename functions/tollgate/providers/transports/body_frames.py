@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.held_bytes import HeldBytes
 from tollgate.http1.errors import HttpError
 from tollgate.http1.reply import Reply
 from tollgate.providers.ports.base import Frame
@@ -55,7 +55,7 @@ class WholeBody:
 class BodyFrames:
     """Iterates over the frames of each read; the caller closes the reply and these frames.
 
-    Reads that complete no frame are held until a later read completes it and its frames are used.
+    Reads that complete no frame are buffered until a later read does, and its frames were used.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BodyFrames:
         self._ended = False
         self._marked = False
         self._broken: UpstreamError | None = None
-        self._held = HeldBytes()
+        self._buffered = Buffered()
         self._has_completed = False
 
     def __aiter__(self) -> Self:
@@ -94,12 +94,12 @@ class BodyFrames:
 
     def close(self) -> None:
         """Release the bytes of the frames."""
-        self._held.release()
+        self._buffered.release()
 
     async def _read(self) -> list[Frame]:
         if self._has_completed:
             self._has_completed = False
-            self._held.release()
+            self._buffered.release()
         try:
             chunk = await self._reply.read()
         except HttpError as failure:
@@ -111,7 +111,7 @@ class BodyFrames:
             if frames:
                 self._has_completed = True
             else:
-                self._held.take(len(chunk))
+                self._buffered.take(len(chunk))
         except UpstreamError as broken:
             # The frames before the broken frame are returned first, and the error is raised
             # afterwards.

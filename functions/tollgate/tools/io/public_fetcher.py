@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tollgate.core.errors import BytesExceeded, ErrorCode, RequestError
-from tollgate.core.held_bytes import HeldBytes
+from tollgate.core.buffer_budget import Buffered
+from tollgate.core.errors import BufferFull, ErrorCode, RequestError
 from tollgate.http1.egress import Egress, Fetched, FetchLimits
 from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableReply
 from tollgate.providers.ports.base import FetchedMedia
@@ -31,13 +31,13 @@ class PublicFetcher:
         *,
         field: str = "messages",
         bytes_max: int | None = None,
-        held: HeldBytes | None = None,
+        buffered: Buffered | None = None,
     ) -> FetchedMedia:
         """Return the media at a URL; raise RequestError if it must not or cannot be fetched."""
         limits = replace(
             self._limits,
             body_bytes_max=bytes_max or self._limits.body_bytes_max,
-            take=(held or HeldBytes()).take,
+            take=(buffered or Buffered()).take,
         )
         try:
             found = await self._egress.fetch(url, limits)
@@ -52,12 +52,12 @@ class PublicFetcher:
         # Imported with the first page, because most processes fetch no page.
         from tollgate.tools.ports.base import RunFailure
 
-        held = HeldBytes()
+        buffered = Buffered()
         fetch_limits = replace(
             self._limits,
             body_bytes_max=limits.bytes_max,
             total_s=limits.timeout_s,
-            take=held.take,
+            take=buffered.take,
         )
         try:
             return await self._egress.fetch(url, fetch_limits, limits.domains)
@@ -65,8 +65,8 @@ class PublicFetcher:
             raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
         except UnusableReply as unusable:
             raise RunFailure("url_not_accessible", f"the address {unusable}") from unusable
-        except BytesExceeded as full:
-            held.release()
+        except BufferFull as full:
+            buffered.release()
             raise RunFailure("unavailable", "the page does not fit into memory") from full
         except TimedOut as late:
             raise RunFailure("url_not_accessible", "the page did not arrive in time") from late

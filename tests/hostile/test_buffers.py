@@ -1,4 +1,4 @@
-"""Providers and hosts that send without an end: what a request holds of it, and who pays.
+"""Providers and hosts that send without an end: what a request buffers of it, and who pays.
 
 Each attack comes over a socket; its sizes are small by day, and real at night.
 
@@ -43,7 +43,7 @@ AT_NIGHT: Final = (
 
 
 @by_attack
-async def test_c47_a_request_holds_no_more_than_its_budget(name: str) -> None:
+async def test_c47_a_request_buffers_no_more_than_its_budget(name: str) -> None:
     attack = ATTACKS[name]
     outcome = await attack_with(attack, SIZE, BUDGET)
     assert outcome.code == attack.code
@@ -78,14 +78,14 @@ async def test_c47_content_that_states_its_size_is_refused_before_it_comes() -> 
     assert (outcome.code, outcome.peak) == ("invalid_request", 0)
 
 
-async def test_c47_a_workspace_that_holds_its_share_is_asked_to_wait() -> None:
-    outcome = await attack_with(ATTACKS["long texts"], SIZE, BUDGET, others_hold=BUDGET)
+async def test_c47_a_workspace_that_has_its_share_is_asked_to_wait() -> None:
+    outcome = await attack_with(ATTACKS["long texts"], SIZE, BUDGET, others=BUDGET)
     assert (outcome.status, outcome.code) == (503, "service_unavailable")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", AT_NIGHT)
-def test_c47_the_process_grows_by_four_bytes_for_a_held_byte(name: str) -> None:
+def test_c47_the_process_grows_by_four_bytes_for_a_buffered_byte(name: str) -> None:
     grown = _grown_mb(name, HUGE if ATTACKS[name].code else 150 * MB)
     assert grown <= 4 * 64
 

@@ -7,45 +7,45 @@ from collections.abc import Callable
 
 import pytest
 
-from tollgate.core.errors import BytesExceeded, ErrorCode
-from tollgate.core.held_bytes import HeldBytes, ProcessBytes, take
+from tollgate.core.buffer_budget import Buffered, ProcessBuffers, take
+from tollgate.core.errors import BufferFull, ErrorCode
 from tollgate.ingress.errors import error_headers
 
 
-def refusal(act: Callable[[], None]) -> BytesExceeded:
-    with pytest.raises(BytesExceeded) as raised:
+def refusal(act: Callable[[], None]) -> BufferFull:
+    with pytest.raises(BufferFull) as raised:
         act()
     return raised.value
 
 
 def test_c47_a_request_holds_its_budget_and_not_a_byte_more() -> None:
-    process = ProcessBytes(100, request_bytes_max=10)
+    process = ProcessBuffers(100, request_bytes_max=10)
     with process.open("acme"):
         take(10)
         failed = refusal(lambda: take(1))
         assert failed.code is ErrorCode.ANSWER_TOO_LARGE
         # Whoever asks again gets the same answer, and pays for it again.
         assert error_headers(failed)["x-should-retry"] == "false"
-        assert process.held == 10
-    assert process.held == 0
+        assert process.size == 10
+    assert process.size == 0
 
 
 def test_c47_a_holder_has_a_limit_and_returns_what_it_took() -> None:
-    process = ProcessBytes(100, request_bytes_max=10)
+    process = ProcessBuffers(100, request_bytes_max=10)
     with process.open("acme"):
-        held = HeldBytes(6)
-        held.take(6)
-        assert refusal(lambda: held.take(1)).code is ErrorCode.ANSWER_TOO_LARGE
-        assert process.held == 6
-        held.release()
-        held.release()
+        buffered = Buffered(6)
+        buffered.take(6)
+        assert refusal(lambda: buffered.take(1)).code is ErrorCode.ANSWER_TOO_LARGE
+        assert process.size == 6
+        buffered.release()
+        buffered.release()
         take(10)
-    held.release()
-    assert process.held == 0
+    buffered.release()
+    assert process.size == 0
 
 
 def test_c47_a_workspace_holds_no_more_than_the_others_leave_free() -> None:
-    process = ProcessBytes(120, request_bytes_max=60)
+    process = ProcessBuffers(120, request_bytes_max=60)
     with process.open("greedy"):
         take(60)
         failed = refusal(lambda: process.take("greedy", 1))
@@ -57,15 +57,15 @@ def test_c47_a_workspace_holds_no_more_than_the_others_leave_free() -> None:
             with process.open("third"):
                 take(15)
                 refusal(lambda: take(1))
-    assert process.held == 0
+    assert process.size == 0
     process.take("second", 60)
 
 
 def test_c47_one_request_may_use_its_budget_whatever_the_process_has() -> None:
-    with ProcessBytes(1, request_bytes_max=10).open("acme"):
+    with ProcessBuffers(1, request_bytes_max=10).open("acme"):
         take(10)
 
 
 def test_outside_of_requests_nothing_is_counted() -> None:
     take(10**12)
-    HeldBytes().take(10**12)
+    Buffered().take(10**12)
