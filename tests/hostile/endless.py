@@ -118,6 +118,11 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "text for a streamed response": Attack(
         piece=_delta(content="word") * 200, path="/v1/responses", body={"stream": True}, code=""
     ),
+    "text for a streamed message": Attack(
+        piece=_delta(content="word") * 200,
+        path="/v1/messages",
+        body={**CHAT, "stream": True, "max_tokens": 10**6},
+    ),
     "reports before any text": Attack(
         piece=b'data: {"id":"c1","choices":[],"usage":{"prompt_tokens":1}}\n\n' * 200,
         is_billed=False,

@@ -138,5 +138,5 @@ class Buffered:
     def release(self) -> None:
         """Release all bytes."""
         size, self._size = self._size, 0
-        if self._budget is not None:
+        if self._budget is not None and size:
             self._budget.release(size)

@@ -246,7 +246,8 @@ async def decode_frames(
             events: list[ChosenGroup] = []
             try:
                 choices.feed(read_frames, events)
-                take(_find_withheld(read_frames, events))
+                if withheld := _find_withheld(read_frames, events):
+                    take(withheld)
             except Exception:
                 # Yield the events before the broken frame, because the provider sent them.
                 yield events
