@@ -53,7 +53,9 @@ class HungryServer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
-            await reader.readexactly(int(length or 0))
+            left = int(length or 0)
+            while left:
+                left -= len(await reader.readexactly(min(left, 64 * KB)))
             await self._answer(writer)
         except (OSError, asyncio.IncompleteReadError):
             pass

@@ -1,8 +1,9 @@
 """The bytes that requests buffer: a budget for each request, within one for the process.
 
 Bytes are taken from the budget before they are buffered: fetched media and pages, documents,
-replies of providers, and answers that are folded. Bytes count as they arrive. In memory, a buffered
-byte needs up to eight, because content is joined, decoded and encoded again.
+replies of providers, and answers that are folded. Bytes count as they arrive. Content is joined,
+decoded and encoded again, so a buffered byte needs three or four bytes of memory in an answer, and
+up to ten in media, which have a further limit (decision 230).
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Final
 
 from tollgate.core.errors import BufferFull, ErrorCode
 
+# Memory of a function for each byte that its request may buffer.
 MEMORY_PER_BUFFERED_BYTE: Final = 8
 REQUEST_BYTES_MAX: Final = 64 * 1024 * 1024
 PROCESS_BYTES_MAX: Final = 512 * 1024 * 1024
