@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from tests.gateways import RecordedJournal
+from tests.unit.routing.catalogs import catalog
 from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings, environment_variable
-from tollgate.wiring.generation import wire_upstream
+from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import wire_web_limits
+from tollgate.wiring.stores import wire_stores
 
 Environment = pytest.MonkeyPatch
 
@@ -115,6 +118,15 @@ def test_c47_the_bytes_of_a_request_fit_the_functions_memory(
     settings = Settings()
     assert settings.request_buffer_bytes == held
     assert wire_upstream(settings, SystemClock()).buffers.request_bytes_max == held
+
+
+def test_c47_gateways_of_all_catalogs_share_one_budget() -> None:
+    settings, clock, journal = Settings(), SystemClock(), RecordedJournal([])
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+    one, other = (
+        wire_gateway(stores, upstream, catalog(), clock=clock, journal=journal) for _ in range(2)
+    )
+    assert one.buffers is other.buffers is upstream.buffers
 
 
 @pytest.mark.parametrize(
