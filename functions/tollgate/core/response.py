@@ -3,12 +3,24 @@ are not streamed.
 """
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 
-from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, ServerToolRun, Text, ToolCall
+from tollgate.core.buffer_budget import take
+from tollgate.core.content import (
+    InlineMedia,
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
     Ended,
     Finish,
@@ -26,6 +38,11 @@ from tollgate.core.events import (
 )
 from tollgate.core.usage import Usage
 
+# A string of one token needs 64 bytes of memory, and a byte of JSON as objects about 20.
+_PIECE_BYTES: Final = 16
+_OBJECT_BYTES: Final = 128
+_OBJECTS_PER_BYTE: Final = 4
+
 
 class GenerationResponse(Struct, frozen=True, kw_only=True):
     """A complete answer of one choice; `notes` are keyed by the index of their part."""
@@ -42,7 +59,10 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
 
 
 class Fold:
-    """Accumulates the events of one stream; `response` requires the whole stream."""
+    """Accumulates the events of one stream; `response` requires the whole stream.
+
+    Each event is taken from the request's budget of buffers.
+    """
 
     def __init__(self) -> None:
         self._started = Started()
@@ -54,7 +74,8 @@ class Fold:
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Add the next event."""
+        """Add the next event; raise BufferFull."""
+        take(buffered_size(event))
         match event:
             # Deltas come first, because most events are deltas.
             case PartDelta():
@@ -106,6 +127,32 @@ class Fold:
             stop_sequence=self._ended.stop_sequence,
             output=self._output,
         )
+
+
+def buffered_size(event: Grouped) -> int:
+    """Return the bytes to take for an event that is buffered."""
+    match event:
+        case PartDelta(text=text):
+            return _text_size(text) + _PIECE_BYTES
+        case PartDeltas(texts=texts):
+            return _text_size("".join(texts)) + _PIECE_BYTES * len(texts)
+        case Output(pieces=pieces):
+            return sum(map(len, pieces)) + _PIECE_BYTES * len(pieces)
+        case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
+            return len(base64)
+        case PartStart():
+            return _OBJECT_BYTES
+        case PartNote(note=note):
+            return _OBJECTS_PER_BYTE * len(encode_json(note))
+        case PartEnd(provenance=Provenance() as provenance):
+            return len(encode_json(provenance))
+        case _:
+            return 0
+
+
+def _text_size(text: str) -> int:
+    """Return the size of a text in memory, which needs up to four bytes for a character."""
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def _with_text(part: Part, text: str) -> Part:

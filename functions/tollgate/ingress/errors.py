@@ -49,6 +49,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     # A provider's 401 means that the operator's credential is wrong; the caller's key is valid.
     ErrorCode.PROVIDER_AUTH: 502,
     ErrorCode.PROVIDER_UNAVAILABLE: 502,
+    ErrorCode.ANSWER_TOO_LARGE: 502,
     ErrorCode.SERVICE_UNAVAILABLE: 503,
     ErrorCode.PROVIDER_TIMEOUT: 504,
     ErrorCode.PROVIDER_OVERLOADED: 529,

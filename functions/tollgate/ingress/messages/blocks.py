@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 from pydantic_core import from_json
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
     MadeImage,
     Part,
@@ -22,7 +23,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.json_value import JsonValue
-from tollgate.core.response import GenerationResponse
+from tollgate.core.response import GenerationResponse, buffered_size
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import (
@@ -207,6 +208,7 @@ class _Open:
             case PartStart():
                 pass
             case PartDelta(text=text):
+                take(buffered_size(event))
                 self._text.append(text)
             case PartNote(note=Citation() as note):
                 self._notes.append(note)
