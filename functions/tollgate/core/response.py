@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.usage import Usage
@@ -39,6 +40,8 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
     """The pieces of a result of work other than chat."""
+    unknown: tuple[UnknownFields, ...] = ()
+    """What the provider sent and the gateway does not know, in order."""
 
 
 class Fold:
@@ -51,6 +54,7 @@ class Fold:
         self._notes: dict[int, tuple[Note, ...]] = {}
         self._usage = Usage()
         self._output: tuple[bytes, ...] = ()
+        self._unknown: list[UnknownFields] = []
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
@@ -81,6 +85,8 @@ class Fold:
             case Partial():
                 # Previews are dropped: the final `Output` has the whole result.
                 pass
+            case UnknownFields():
+                self._unknown.append(event)
             case Ended():
                 self._ended = event
             case _:
@@ -105,6 +111,7 @@ class Fold:
             raw_finish=self._ended.raw_finish,
             stop_sequence=self._ended.stop_sequence,
             output=self._output,
+            unknown=tuple(self._unknown),
         )
 
 

@@ -16,7 +16,7 @@ class ZstdStream:
     """One frame, as `body_decoding.Decompressor`."""
 
     def __init__(self) -> None:
-        limits = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
+        limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
         self._stream = zstd.ZstdDecompressor(options=limits)
 
     @property
