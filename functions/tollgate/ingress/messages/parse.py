@@ -18,6 +18,7 @@ from tollgate.core.request import (
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.unknown_fields import unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.messages.held_fields import HELD
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
@@ -28,7 +29,6 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_preferences,
 )
-from tollgate.ingress.shared.held_fields import HELD
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
@@ -55,7 +55,7 @@ _TOOL_FIELDS: Final = {
     "strict",
     "type",
 }
-_NOT_FORWARDED: Final = HELD[_WIRE_FORMAT] | {"provider", "messages"}
+_NOT_FORWARDED: Final = HELD | {"provider", "messages"}
 # The blocks whose unknown fields providers get. Others become text, or reasoning as it was signed.
 _CARRIERS: Final = (
     blocks.DocumentBlock,
