@@ -41,7 +41,7 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     output: tuple[bytes, ...] = ()
     """The pieces of a result of work other than chat."""
     unknown: tuple[UnknownFields, ...] = ()
-    """What the provider sent and the gateway does not know, in order."""
+    """Unknown fields and frames of the provider, in order."""
 
 
 class Fold:
