@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     DOCUMENT_TOO_LARGE = "document_too_large"
     PREVIOUS_RESPONSE_NOT_FOUND = "previous_response_not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
+    UNSUPPORTED_ENCODING = "unsupported_encoding"
     MODEL_NOT_FOUND = "model_not_found"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"

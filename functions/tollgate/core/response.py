@@ -34,6 +34,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.usage import Usage
@@ -56,6 +57,8 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
     """The pieces of a result of work other than chat."""
+    unknown: tuple[UnknownFields, ...] = ()
+    """Unknown fields and frames of the provider, in order."""
 
 
 class Fold:
@@ -71,6 +74,7 @@ class Fold:
         self._notes: dict[int, tuple[Note, ...]] = {}
         self._usage = Usage()
         self._output: tuple[bytes, ...] = ()
+        self._unknown: list[UnknownFields] = []
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
@@ -102,6 +106,8 @@ class Fold:
             case Partial():
                 # Previews are dropped: the final `Output` has the whole result.
                 pass
+            case UnknownFields():
+                self._unknown.append(event)
             case Ended():
                 self._ended = event
             case _:
@@ -126,6 +132,7 @@ class Fold:
             raw_finish=self._ended.raw_finish,
             stop_sequence=self._ended.stop_sequence,
             output=self._output,
+            unknown=tuple(self._unknown),
         )
 
 

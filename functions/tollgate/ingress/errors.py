@@ -42,6 +42,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TEAM_IN_USE: 409,
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
     ErrorCode.FILE_TOO_LARGE: 413,
+    ErrorCode.UNSUPPORTED_ENCODING: 415,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,

@@ -51,6 +51,7 @@ CONTRACT = {
     "not_found": (404, "not_found_error"),
     "permission_denied": (403, "permission_error"),
     "service_unavailable": (503, "server_error"),
+    "unsupported_encoding": (415, "invalid_request_error"),
     "method_not_allowed": (405, "invalid_request_error"),
 }
 

@@ -28,6 +28,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -232,7 +233,7 @@ class CompletionRenderer(CompletionFrames):
                 if choice == 0:
                     self._head = head
                 return writer.begin(head)
-            case UsageReported() | Output() | Partial():
+            case UsageReported() | Output() | Partial() | UnknownFields():
                 return b""
             case Ended():
                 return self._finish_frame(writer.finish(event))
