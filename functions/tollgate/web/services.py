@@ -37,6 +37,7 @@ from tollgate.stores.ports.administration import (
 from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
+from tollgate.stores.ports.subjects import SubjectStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.access import Access, authenticate, has_key
@@ -65,6 +66,7 @@ class Services(Struct, frozen=True, kw_only=True):
     audit_log: AuditLog
     access_log: AccessLog
     webhooks: WebhookStore
+    subjects: SubjectStore
     cooldowns: CooldownStore
     contents: ContentLog | None
     """None in a deployment without a bucket for content."""
