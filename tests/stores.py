@@ -1,6 +1,5 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
-import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from tests.clocks import HaltedClock
 from tests.dynamodb_grammar import check_request
 from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
@@ -73,8 +73,6 @@ from tollgate.stores.subjects.standing import DynamoSubjectStore
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0
-# Shorter ones are pauses between attempts.
-LONG_SLEEP_S = 5.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
 RETENTION_S = 30 * DAY_S
@@ -96,25 +94,6 @@ class HandClock:
 
     async def sleep(self, delay_s: float) -> None:
         self.now += delay_s
-
-
-class HaltedClock:
-    """Another clock, on which nobody wakes from a long sleep until `going` is set."""
-
-    def __init__(self, clock: HandClock) -> None:
-        self._clock = clock
-        self.going = asyncio.Event()
-
-    def now_s(self) -> float:
-        return self._clock.now_s()
-
-    def monotonic_s(self) -> float:
-        return self._clock.monotonic_s()
-
-    async def sleep(self, delay_s: float) -> None:
-        if delay_s >= LONG_SLEEP_S:
-            await self.going.wait()
-        await self._clock.sleep(delay_s)
 
 
 class GrammarChecked:

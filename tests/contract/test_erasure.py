@@ -339,7 +339,7 @@ async def test_c99_a_request_for_what_is_on_hold_is_refused(
     stores: DynamoStores | MemoryStores, held: Subject
 ) -> None:
     assert await stores.subjects.hold(replace(HELD, subject=held), by=ADMIN)
-    with pytest.raises(AccessError, match="legal hold"):
+    with pytest.raises(AccessError, match="on legal hold"):
         await stores.subjects.request(EVE, by=ADMIN)
     assert await stores.subjects.release(replace(HELD, subject=held), by=ADMIN)
     assert not await stores.subjects.release(replace(HELD, subject=held), by=ADMIN)

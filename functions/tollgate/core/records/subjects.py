@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import permission_denied
+from tollgate.core.errors import AccessError, permission_denied
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
@@ -102,10 +102,15 @@ class Erasure(Struct, frozen=True, kw_only=True):
         return replace(self, subject=subject, finished_s=now_s)
 
 
+def on_hold() -> AccessError:
+    """Return the refusal for what a legal hold covers."""
+    return permission_denied("This is on legal hold, so it cannot be deleted.")
+
+
 def refuse_held(subject: Subject, holds: tuple[LegalHold, ...]) -> None:
     """Raise AccessError if a legal hold covers a subject, or a part of it."""
     if any(hold.subject.overlaps(subject) for hold in holds):
-        raise permission_denied("A legal hold covers this; it cannot be erased.")
+        raise on_hold()
 
 
 def is_held(record: GenerationRecord, holds: tuple[LegalHold, ...]) -> bool:

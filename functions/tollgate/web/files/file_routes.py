@@ -160,6 +160,7 @@ def _add_file(router: APIRouter, services: Services) -> None:
         files = _store(services)
         if not own.is_all:
             await _find(files, own, file_id)
+        await services.check_file_holds(own.workspace_id, file_id)
         if not await files.delete(own.workspace_id, file_id, by=by):
             raise _not_found()
         return DeletedFile(id=file_id)
