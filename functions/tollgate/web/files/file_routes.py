@@ -10,6 +10,7 @@ from tollgate.core.errors import GatewayError, RequestError, invalid_request, no
 from tollgate.core.files.file_types import guess_media_type
 from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.administration import FileStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
@@ -121,6 +122,9 @@ def _add_list(router: APIRouter, services: Services) -> None:
         limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = _LIMIT_DEFAULT,
         after: Annotated[str | None, Query(max_length=64, description="the id of a file")] = None,
         order: Literal["asc", "desc"] = "desc",
+        member: Annotated[
+            str | None, Query(max_length=128, description="the member who owns the files")
+        ] = None,
     ) -> Response:
         """List the files that the caller may reach, by the time of their upload.
 
@@ -132,7 +136,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             limit=limit,
             after=after,
             purpose=purpose,
-            reach=own.reach,
+            reach=own.reach if member is None or not own.is_all else OwnerScope(owner=member),
             oldest_first=order == "asc",
         )
         shown = FileList(
