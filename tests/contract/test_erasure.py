@@ -27,7 +27,7 @@ from tollgate.core.errors import AccessError, LedgerError, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.core.ids import IdSource
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.records.subjects import BACKUPS_S, Erasure, LegalHold, Subject
+from tollgate.core.records.subjects import BACKUPS_S, Erasure, LegalHold, PrivacySubject
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.records.contents import ObjectContentLog
@@ -38,9 +38,9 @@ from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.stored import StoredRecords
 
-EVE = Subject(workspace_id="acme", kind="user", id="eve@acme")
-ANA = Subject(workspace_id="acme", kind="member", id="ana@acme")
-ACME = Subject(workspace_id="acme", kind="workspace", id="acme")
+EVE = PrivacySubject(workspace_id="acme", kind="user", id="eve@acme")
+ANA = PrivacySubject(workspace_id="acme", kind="member", id="ana@acme")
+ACME = PrivacySubject(workspace_id="acme", kind="workspace", id="acme")
 HELD = LegalHold(
     subject=EVE, reason="case 7", placed_s=MIDNIGHT_S, placed_by="k", by_operator=False
 )
@@ -92,12 +92,12 @@ class Place:
             dynamo.tables,
             dynamo.subjects,
             self.records(),
-            self.objects,
+            objects=self.objects,
             retention_s=RETENTION_S,
             clock=dynamo.clock,
         )
 
-    async def erase(self, subject: Subject) -> Erasure:
+    async def erase(self, subject: PrivacySubject) -> Erasure:
         """Request an erasure and run the rounds until it is finished; return the proof."""
         await self.dynamo.subjects.request(subject, by=ADMIN)
         for _ in range(2):
@@ -137,9 +137,7 @@ async def test_c99_an_erased_user_is_in_no_record_and_its_content_is_gone(
     ]
     await place.keep(made)
     for record in made:
-        claim = Claim(
-            workspace_id="acme", key_hash=record.id, body_hash="b", request_id=record.id
-        )
+        claim = Claim(workspace_id="acme", key_hash=record.id, body_hash="b", request_id=record.id)
         await place.answers.claim(claim)
         await place.answers.keep(claim, b"secret")
     dynamo.clock.now = MIDNIGHT_S + 7_200
@@ -207,7 +205,9 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
         subject = f"https://issuer.example {name.upper()}"
         await dynamo.members.create("acme", name, settings, subject=subject, by=TESTER)
     keys = [
-        (await funded_key(dynamo, 10**6, NewKey(workspace_id="acme", label=name, member_id=name)))[1]
+        (await funded_key(dynamo, 10**6, NewKey(workspace_id="acme", label=name, member_id=name)))[
+            1
+        ]
         for name in ("ana@acme", "bob@acme")
     ]
     records = [
@@ -239,7 +239,8 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
         "sessions": 1,
     }
     ana, bob = [await dynamo.members.get("acme", name) for name in ("ana@acme", "bob@acme")]
-    assert ana is not None and bob is not None
+    assert ana is not None
+    assert bob is not None
     assert (ana.display_name, ana.email, ana.subject) == (None, None, None)
     assert (bob.display_name, bob.email) == ("Ana Person", "ana.p@example.com")
     assert await dynamo.members.find_by_subject("acme", "https://issuer.example ANA@ACME") == ana
@@ -252,7 +253,7 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
     created = [it for it in await entries(dynamo, "acme") if it.action == "member.create"]
     assert created[0].after["email"].startswith("sha256:")
     texts = str([it for it in await entries(dynamo, "acme") if it.target == "ana@acme"])
-    assert "Ana Person" not in texts and "ana.p@example.com" not in texts and "ANA@" not in texts
+    assert not [it for it in ("Ana Person", "ana.p@example.com", "ANA@") if it in texts]
 
 
 async def test_c99_an_erased_workspace_leaves_its_books(
@@ -278,7 +279,8 @@ async def test_c99_an_erased_workspace_leaves_its_books(
     assert (proof.erased["files"], proof.erased["keys"], proof.erased["members"]) == (1, 1, 1)
     assert [await place.names(name) for name in ("content/", "responses/", "files/")] == [[]] * 3
     ana = await dynamo.members.get("acme", "ana")
-    assert ana is not None and (ana.email, ana.removed_s) == (None, MIDNIGHT_S + 7_200)
+    assert ana is not None
+    assert (ana.email, ana.removed_s) == (None, MIDNIGHT_S + 7_200)
     assert (await dynamo.keys.list("acme")).found == ()
     assert await dynamo.generations.get("acme", record.id) == replace(record, user=None)
     assert await dynamo.credits.balance("acme") == before
@@ -336,7 +338,7 @@ async def test_c99_records_of_another_subject_on_hold_stay(
 
 @pytest.mark.parametrize("held", [EVE, ACME])
 async def test_c99_a_request_for_what_is_on_hold_is_refused(
-    stores: DynamoStores | MemoryStores, held: Subject
+    stores: DynamoStores | MemoryStores, held: PrivacySubject
 ) -> None:
     assert await stores.subjects.hold(replace(HELD, subject=held), by=ADMIN)
     with pytest.raises(AccessError, match="on legal hold"):

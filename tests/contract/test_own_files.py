@@ -12,7 +12,7 @@ from tests.contract.test_file_routes import CAPS_OF_TESTS, Desk, open_desk
 from tests.memory.people import MemorySessionStore
 from tests.stores import PREFIX, TESTER, DynamoStores
 from tests.unit.web.stored_content import kept_hold
-from tollgate.core.records.subjects import Subject
+from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import MemberSettings
 
@@ -81,7 +81,7 @@ async def test_c91_a_member_adds_to_completes_and_cancels_no_upload_of_others(
 
 async def test_c99_a_file_of_a_member_on_hold_is_not_deleted(desk: Desk) -> None:
     bobs, eves = [(await desk.upload(who=f"{name}'s key")).json["id"] for name in ("bob", "eve")]
-    bob = Subject(workspace_id="acme", kind="member", id="bob")
+    bob = PrivacySubject(workspace_id="acme", kind="member", id="bob")
     subjects, held = desk.api.home.stores.subjects, replace(kept_hold(), subject=bob)
     await subjects.hold(held, by=TESTER)
     refused = await desk.call("DELETE", f"/{bobs}", "bob")

@@ -5,7 +5,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Erasure, LegalHold, Subject, refuse_held
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, refuse_held
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 from tollgate.stores.rules.subject_entries import erasure_requested, hold_placed, hold_released
 
@@ -43,7 +43,7 @@ class MemorySubjectStore:
         found = self._books.erasures.values()
         return tuple(it for it in found if it.subject.workspace_id == workspace_id)
 
-    async def request(self, subject: Subject, *, by: Actor) -> Erasure:
+    async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         """Request an erasure, or return the open one."""
         refuse_held(subject, await self.holds(subject.workspace_id))
         if subject.kind == "member":

@@ -43,7 +43,7 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
             tables,
             standing,
             records,
-            stores.objects,
+            objects=stores.objects,
             retention_s=retention_s,
             clock=clock,
         ),

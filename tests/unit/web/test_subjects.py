@@ -13,7 +13,7 @@ from tests.stores import TESTER
 from tests.unit.web.routes import HOLD_ID
 from tests.unit.web.stored_content import kept_hold
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
-from tollgate.core.records.subjects import Subject
+from tollgate.core.records.subjects import PrivacySubject
 
 EVE = {"kind": "user", "id": "eve"}
 OF_ACME = "/v1/workspaces/acme"
@@ -88,7 +88,7 @@ async def test_c99_a_bad_subject_is_refused(
 async def test_c99_a_response_on_hold_is_not_deleted(held: bool) -> None:
     them = await tenants()
     if held:
-        acme = Subject(workspace_id="acme", kind="workspace", id="acme")
+        acme = PrivacySubject(workspace_id="acme", kind="workspace", id="acme")
         await them.home.stores.subjects.hold(replace(kept_hold(), subject=acme), by=TESTER)
     reply = await ask(them, "DELETE", "/v1/responses/resp_x")
     assert reply.status == (403 if held else 200), reply.body

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
-from tollgate.core.records.subjects import SubjectKind
+from tollgate.core.records.subjects import PrivacySubjectKind
 
 # Nothing that the gateway stores is older.
 _SINCE: Final = "2020-01-01T00:00:00Z"
@@ -50,7 +50,9 @@ class _Archive:
         )
 
 
-def write_archive(api: Api, kind: SubjectKind, subject_id: str, target: Path) -> dict[str, Any]:
+def write_archive(
+    api: Api, kind: PrivacySubjectKind, subject_id: str, target: Path
+) -> dict[str, Any]:
     """Write the archive of a subject, and return its manifest.
 
     An archive that could not be completed is deleted.
@@ -75,7 +77,9 @@ def write_archive(api: Api, kind: SubjectKind, subject_id: str, target: Path) ->
     return manifest
 
 
-def _write_generations(api: Api, kind: SubjectKind, subject_id: str, archive: _Archive) -> None:
+def _write_generations(
+    api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive
+) -> None:
     """Write records, then the contents and responses that are stored for them."""
     selection: Query = {
         "since": _SINCE,
@@ -98,7 +102,7 @@ def _write_generations(api: Api, kind: SubjectKind, subject_id: str, archive: _A
     archive.add_lines("responses", (each for each in responses if each is not None))
 
 
-def _write_files(api: Api, kind: SubjectKind, subject_id: str, archive: _Archive) -> None:
+def _write_files(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive) -> None:
     """Write the list of uploaded files, and their contents."""
     found = list(_all_files(api, None if kind == "workspace" else subject_id))
     archive.add_lines("files", found)
@@ -106,7 +110,7 @@ def _write_files(api: Api, kind: SubjectKind, subject_id: str, archive: _Archive
         archive.add(f"files/{file['id']}", api.download(f"/files/{file['id']}/content"))
 
 
-def _write_people(api: Api, kind: SubjectKind, subject_id: str, archive: _Archive) -> None:
+def _write_people(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive) -> None:
     """Write people, keys and sessions, and the entries of the audit log."""
     logged: Query = {"since": _SINCE, "limit": _PAGE}
     if kind == "member":

@@ -11,7 +11,7 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.subject_archive import write_archive
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.records.subjects import SubjectKind
+from tollgate.core.records.subjects import PrivacySubjectKind
 
 _ERASURE_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.subject_shapes:ErasureObject")
 _HOLD_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.subject_shapes:HoldObject")
@@ -25,13 +25,13 @@ _workspace = click.option(
 
 def _names_subject(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the arguments that name a subject."""
-    kind = click.argument("kind", type=click.Choice(get_args(SubjectKind)))
+    kind = click.argument("kind", type=click.Choice(get_args(PrivacySubjectKind)))
     return kind(click.argument("subject_id", metavar="ID")(command))
 
 
 @click.group()
 def subjects() -> None:
-    """Erase, export and hold what is stored of an end user, a member or a workspace.
+    """Request erasures, export and hold what is stored of an end user, a member or a workspace.
 
     Needs a management key or the session of an owner. `tollgate upkeep subjects` carries out
     erasures, and keeps what is on hold from expiring.
@@ -43,7 +43,12 @@ def subjects() -> None:
 @_workspace
 @calls_gateway
 def erase(
-    api: Api, style: OutputStyle, *, kind: SubjectKind, subject_id: str, workspace: str | None
+    api: Api,
+    style: OutputStyle,
+    *,
+    kind: PrivacySubjectKind,
+    subject_id: str,
+    workspace: str | None,
 ) -> None:
     """Request the erasure of an end user, of a removed member, or of a locked workspace."""
     path = f"{_prefix(workspace)}/erasures"
@@ -70,7 +75,7 @@ def hold(
     api: Api,
     style: OutputStyle,
     *,
-    kind: SubjectKind,
+    kind: PrivacySubjectKind,
     subject_id: str,
     reason: str,
     workspace: str | None,
@@ -110,8 +115,8 @@ def release(api: Api, style: OutputStyle, hold_id: str, workspace: str | None) -
     help="The zip archive to write; it must not exist.",
 )
 @calls_gateway
-def export(
-    api: Api, style: OutputStyle, *, kind: SubjectKind, subject_id: str, target: Path
+def export_subject(
+    api: Api, style: OutputStyle, *, kind: PrivacySubjectKind, subject_id: str, target: Path
 ) -> None:
     """Write what the workspace stores of a subject to an archive of JSON lines and files.
 

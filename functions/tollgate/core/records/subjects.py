@@ -12,7 +12,7 @@ from tollgate.core.errors import AccessError, permission_denied
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
-SubjectKind = Literal["user", "member", "workspace"]
+PrivacySubjectKind = Literal["user", "member", "workspace"]
 # The time after which everything that a request writes is written. A function runs for 15 minutes
 # at most, and the sweeper settles what it leaves 17 minutes later.
 WRITTEN_AFTER_S: Final = 3_600
@@ -20,11 +20,11 @@ WRITTEN_AFTER_S: Final = 3_600
 BACKUPS_S: Final = 35 * DAY_S
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class PrivacySubject(Struct, frozen=True, kw_only=True):
     """An end user, a member, or a whole workspace."""
 
     workspace_id: str
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     id: str
     """The end user as requests state it, the id of the member, or the id of the workspace."""
 
@@ -48,7 +48,7 @@ class Subject(Struct, frozen=True, kw_only=True):
             self.kind == "user" and self.id == record.user
         )
 
-    def overlaps(self, other: "Subject") -> bool:
+    def overlaps(self, other: "PrivacySubject") -> bool:
         """Return whether one of two subjects of a workspace is, or contains, the other."""
         return "workspace" in (self.kind, other.kind) or self == other
 
@@ -56,7 +56,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 class LegalHold(Struct, frozen=True, kw_only=True):
     """A hold on what is stored of a subject, which is then neither erased nor left to expire."""
 
-    subject: Subject
+    subject: PrivacySubject
     reason: str
     placed_s: int
     placed_by: str
@@ -72,7 +72,7 @@ class LegalHold(Struct, frozen=True, kw_only=True):
 class Erasure(Struct, frozen=True, kw_only=True):
     """The erasure of a subject: requested, then done in rounds, then the proof."""
 
-    subject: Subject
+    subject: PrivacySubject
     """A finished erasure of an end user has the digest in place of the id."""
     requested_s: int
     requested_by: str
@@ -107,7 +107,7 @@ def on_hold() -> AccessError:
     return permission_denied("This is on legal hold, so it cannot be deleted.")
 
 
-def refuse_held(subject: Subject, holds: tuple[LegalHold, ...]) -> None:
+def refuse_held(subject: PrivacySubject, holds: tuple[LegalHold, ...]) -> None:
     """Raise AccessError if a legal hold covers a subject, or a part of it."""
     if any(hold.subject.overlaps(subject) for hold in holds):
         raise on_hold()

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Erasure, LegalHold, Subject
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject
 
 
 class SubjectStore(Protocol):
@@ -25,7 +25,7 @@ class SubjectStore(Protocol):
     async def erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
         """Return the erasures of a workspace, finished or not."""
 
-    async def request(self, subject: Subject, *, by: Actor) -> Erasure:
+    async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         """Request an erasure, again after one that is finished; return the open erasure.
 
         Raise AccessError if a legal hold covers the subject. Raise RequestError for a member who

@@ -4,21 +4,21 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tollgate.core.records.subjects import Erasure, LegalHold, Subject, SubjectKind
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, PrivacySubjectKind
 from tollgate.stores.rules.audit_entries import AuditedChange
 
 
 class HoldChange(Struct, frozen=True, kw_only=True):
     """A legal hold as an entry shows it."""
 
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     reason: str
 
 
 class ErasureChange(Struct, frozen=True, kw_only=True):
     """An erasure as an entry shows it: requested, or finished with the erased items by class."""
 
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     requested_s: int | None = None
     erased: Mapping[str, str] | None = None
     backups_until_s: int | None = None
@@ -36,7 +36,7 @@ def hold_released(held: LegalHold) -> AuditedChange:
     return _change("hold.release", held.subject, before=before)
 
 
-def erasure_requested(subject: Subject) -> AuditedChange:
+def erasure_requested(subject: PrivacySubject) -> AuditedChange:
     """Return the change by which an erasure is requested."""
     return _change("erasure.request", subject, after=ErasureChange(kind=subject.kind))
 
@@ -54,7 +54,7 @@ def erasure_finished(erasure: Erasure) -> AuditedChange:
 
 def _change(
     action: str,
-    subject: Subject,
+    subject: PrivacySubject,
     *,
     before: Struct | None = None,
     after: Struct | None = None,

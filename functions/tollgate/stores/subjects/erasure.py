@@ -26,7 +26,6 @@ from tollgate.stores.subjects.stored import StoredRecords, delete_below, without
 _log: Final = logging.getLogger(__name__)
 
 
-
 class ErasureRounds:
     """Carries out the requested erasures.
 
@@ -91,7 +90,7 @@ class ErasureRounds:
         waiting: Counter[str],
         days: set[str],
     ) -> AsyncIterator[tuple[str, int]]:
-        """Erase one class after the other; yield the name of each with the number of items."""
+        """Delete one class after the other; yield the name of each with the number of items."""
         subject = erasure.subject
         if subject.kind != "user":
             async for name, count in self._people.erase(subject, waiting):
@@ -116,9 +115,7 @@ class ErasureRounds:
             return await delete_below(objects, folder)
         async for group in objects.list(folder):
             for found in group:
-                record = await self._records.get(
-                    subject.workspace_id, found.key.rpartition("/")[2]
-                )
+                record = await self._records.get(subject.workspace_id, found.key.rpartition("/")[2])
                 if record is None or not subject.has_record(record) or is_held(record, holds):
                     continue
                 await objects.delete(found.key)

@@ -11,7 +11,7 @@ from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Subject
+from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.aws.decoding import decode_items
 from tollgate.stores.aws.expressions import MEMBER_FORGET
 from tollgate.stores.aws.items import AnyItem, MemberItem
@@ -62,9 +62,9 @@ class PeopleErasure:
         self._clock = clock
 
     async def erase(
-        self, subject: Subject, waiting: Counter[str]
+        self, subject: PrivacySubject, waiting: Counter[str]
     ) -> AsyncIterator[tuple[str, int]]:
-        """Erase one class after the other; yield the name of each with the number of items.
+        """Delete one class after the other; yield the name of each with the number of items.
 
         `waiting` counts the items that cannot be erased yet.
         """
@@ -80,7 +80,7 @@ class PeopleErasure:
             for prefix in ("E#", "P#", "D#"):
                 yield "webhooks", await self._delete_rows(partition, prefix)
 
-    async def _delete_keys(self, subject: Subject, waiting: Counter[str]) -> int:
+    async def _delete_keys(self, subject: PrivacySubject, waiting: Counter[str]) -> int:
         deleted, after = 0, None
         while True:
             page = await self._keys.list(subject.workspace_id, after=after)
@@ -96,7 +96,7 @@ class PeopleErasure:
                 return deleted
 
     async def _delete_files(
-        self, files: DynamoFileStore, subject: Subject, waiting: Counter[str]
+        self, files: DynamoFileStore, subject: PrivacySubject, waiting: Counter[str]
     ) -> int:
         """Delete files, pending uploads too, without entries, which would have the files' names."""
         deleted = 0
@@ -112,7 +112,7 @@ class PeopleErasure:
                     waiting["files"] += 1
         return deleted
 
-    async def _forget_members(self, subject: Subject) -> int:
+    async def _forget_members(self, subject: PrivacySubject) -> int:
         """Remove names, addresses and identities from members, who become tombstones."""
         forgotten = 0
         prefix = level_rows_prefix("member")
@@ -164,6 +164,6 @@ def _key_of(row: Item) -> Item:
     return {name: row[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
 
 
-def _sessions(subject: Subject) -> str:
+def _sessions(subject: PrivacySubject) -> str:
     """Return the prefix of a member's sessions, or of all sessions of a workspace."""
     return sign_ins_prefix(subject.id) if subject.kind == "member" else "S#"

@@ -32,8 +32,8 @@ class Preservation:
         tables: Tables,
         standing: DynamoSubjectStore,
         records: StoredRecords,
-        objects: ObjectStore | None,
         *,
+        objects: ObjectStore | None,
         retention_s: int,
         clock: Clock,
     ) -> None:

@@ -12,7 +12,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Erasure, LegalHold, Subject, refuse_held
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, refuse_held
 from tollgate.stores.aws.decoding import read_number, read_text, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_STANDING
 from tollgate.stores.aws.items import StandingItem, WorkspaceItem
@@ -44,9 +44,7 @@ _Standing = TypeVar("_Standing", LegalHold, Erasure)
 class DynamoSubjectStore:
     """Implements `stores.ports.subjects.SubjectStore`, and stores the progress of rounds."""
 
-    def __init__(
-        self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock
-    ) -> None:
+    def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
         self._table = tables.core
         self._ids = ids
@@ -83,7 +81,7 @@ class DynamoSubjectStore:
     async def erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
         return await self._all(workspace_id, _ERASURES, Erasure)
 
-    async def request(self, subject: Subject, *, by: Actor) -> Erasure:
+    async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         refuse_held(subject, await self.holds(subject.workspace_id))
         key = self._erasure_key(subject)
         with refusing_when_unavailable():
@@ -91,9 +89,7 @@ class DynamoSubjectStore:
             old = await self._find(key, Erasure)
             if old is not None and old.finished_s is None:
                 return old
-            new = Erasure(
-                subject=subject, requested_s=int(self._clock.now_s()), requested_by=by.id
-            )
+            new = Erasure(subject=subject, requested_s=int(self._clock.now_s()), requested_by=by.id)
             await self._put(key, old, new, *self._entries.puts(erasure_requested(subject), by))
         return new
 
@@ -122,7 +118,7 @@ class DynamoSubjectStore:
         with refusing_when_unavailable():
             await self._put(self._erasure_key(old.subject), old, new, *entry)
 
-    async def _check_ended(self, subject: Subject) -> None:
+    async def _check_ended(self, subject: PrivacySubject) -> None:
         """Raise RequestError unless a member was removed, or a workspace is locked."""
         workspace_id = subject.workspace_id
         if subject.kind == "member":
@@ -161,12 +157,14 @@ class DynamoSubjectStore:
         try:
             await transact(self._client, self._ids, [{"Put": put}, *entry])
         except TransactionCancelled as cancelled:
-            raise StoreUnavailable("the hold or erasure changed", maybe_applied=False) from cancelled
+            raise StoreUnavailable(
+                "the hold or erasure changed", maybe_applied=False
+            ) from cancelled
 
-    def _hold_key(self, subject: Subject) -> Item:
+    def _hold_key(self, subject: PrivacySubject) -> Item:
         return standing_key(subject.workspace_id, _HOLDS + subject.place)
 
-    def _erasure_key(self, subject: Subject) -> Item:
+    def _erasure_key(self, subject: PrivacySubject) -> Item:
         return standing_key(subject.workspace_id, _ERASURES + subject.place)
 
 

@@ -13,7 +13,7 @@ from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.records.activity import day_of
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.records.subjects import Subject
+from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.aws.expressions import IF_PRESENT
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.records.contents import ObjectContentLog
@@ -52,7 +52,7 @@ class StoredRecords:
         self._clock = clock
 
     async def pages(
-        self, subject: Subject, *, since_s: int | None = None, until_s: int | None = None
+        self, subject: PrivacySubject, *, since_s: int | None = None, until_s: int | None = None
     ) -> AsyncIterator[RecordPage]:
         """Yield the records of a subject by day; by default from all days with records."""
         now_s = int(self._clock.now_s())
@@ -60,13 +60,12 @@ class StoredRecords:
         last_s = now_s + DAY_S if until_s is None else until_s
         for second in range(first_s // DAY_S * DAY_S, last_s + 1, DAY_S):
             day = day_of(second)
-            async for page in self._generations.read_day(
-                subject.workspace_id, day, page_max=_PAGE
-            ):
+            async for page in self._generations.read_day(subject.workspace_id, day, page_max=_PAGE):
                 found = tuple(
                     record
                     for record in page.found
-                    if subject.has_record(record) and (until_s is None or record.created_s < until_s)
+                    if subject.has_record(record)
+                    and (until_s is None or record.created_s < until_s)
                 )
                 if found or page.unreadable:
                     yield RecordPage(day=day, found=found, unreadable=page.unreadable)

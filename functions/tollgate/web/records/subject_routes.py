@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import LegalHold, Subject
+from tollgate.core.records.subjects import LegalHold, PrivacySubject
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.records.subject_shapes import (
     ErasureObject,
@@ -74,9 +74,7 @@ def workspace_subject_routes(services: Services) -> APIRouter:
         return await _place(services, workspace_id, body, by, by_operator=True)
 
     @router.delete("/workspaces/{workspace_id}/holds/{hold_id}")
-    async def release_workspace_hold(
-        by: By, workspace_id: str, hold_id: str
-    ) -> ReleasedHoldReply:
+    async def release_workspace_hold(by: By, workspace_id: str, hold_id: str) -> ReleasedHoldReply:
         """Release a legal hold."""
         await services.find_workspace(workspace_id)
         return await _release(services, workspace_id, hold_id, by, by_operator=True)
@@ -140,12 +138,12 @@ async def _list_erasures(services: Services, workspace_id: str) -> ErasuresReply
     return ErasuresReply(data=[ErasureObject.of(erasure) for erasure in found])
 
 
-async def _request(services: Services, subject: Subject, by: Actor) -> ErasureReply:
+async def _request(services: Services, subject: PrivacySubject, by: Actor) -> ErasureReply:
     erasure = await services.subjects.request(_checked(subject), by=by)
     return ErasureReply(data=ErasureObject.of(erasure))
 
 
-def _checked(subject: Subject) -> Subject:
+def _checked(subject: PrivacySubject) -> PrivacySubject:
     """Return a subject; raise RequestError for a workspace other than the subject's own."""
     if subject.kind == "workspace" and subject.id != subject.workspace_id:
         raise invalid_request("id must be the id of this workspace.", "id")

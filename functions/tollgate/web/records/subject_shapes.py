@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.records.subjects import Erasure, LegalHold, Subject, SubjectKind
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, PrivacySubjectKind
 from tollgate.web.shapes import Body, moment, moment_or_none
 
 _ID_LENGTH_MAX = 512
@@ -15,15 +15,15 @@ _REASON_LENGTH_MAX = 500
 class SubjectBody(Body):
     """An end user, a member or a workspace."""
 
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     id: Annotated[str, Field(min_length=1, max_length=_ID_LENGTH_MAX)] = Field(
         description="the end user as requests state it in `user`, or the id of the member or "
         "of this workspace"
     )
 
-    def subject(self, workspace_id: str) -> Subject:
+    def subject(self, workspace_id: str) -> PrivacySubject:
         """Return the subject in a workspace."""
-        return Subject(workspace_id=workspace_id, kind=self.kind, id=self.id)
+        return PrivacySubject(workspace_id=workspace_id, kind=self.kind, id=self.id)
 
 
 class NewHoldBody(SubjectBody):
@@ -38,7 +38,7 @@ class HoldObject(BaseModel):
     """A legal hold: what it covers is not erased, not deleted by callers, and does not expire."""
 
     id: str
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     subject: str
     reason: str
     placed_at: datetime
@@ -70,7 +70,7 @@ class HoldReply(BaseModel):
 
 
 class HoldsReply(BaseModel):
-    """All legal holds of a workspace."""
+    """The legal holds of a workspace."""
 
     data: list[HoldObject]
 
@@ -85,7 +85,7 @@ class ReleasedHoldReply(BaseModel):
 class ErasureObject(BaseModel):
     """An erasure, and its proof once it is finished."""
 
-    kind: SubjectKind
+    kind: PrivacySubjectKind
     subject: str = Field(description="SHA-256 of an end user's id once the erasure is finished")
     requested_at: datetime = Field(description="requests that began before are erased")
     requested_by: str = Field(description="id of the key or session")
@@ -122,6 +122,6 @@ class ErasureReply(BaseModel):
 
 
 class ErasuresReply(BaseModel):
-    """All erasures of a workspace."""
+    """The erasures of a workspace."""
 
     data: list[ErasureObject]
