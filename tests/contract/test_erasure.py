@@ -17,17 +17,19 @@ from tests.stores import (
     RETENTION_S,
     TESTER,
     DynamoStores,
-    MemoryStores,
     funded_key,
+    record_of,
     scan_items,
 )
 from tollgate.aws.objects import FolderObjects
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import AccessError, LedgerError, RequestError
+from tollgate.core.errors import LedgerError, RequestError
 from tollgate.core.idempotency import Claim
 from tollgate.core.ids import IdSource
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.records.subjects import BACKUPS_S, Erasure, LegalHold, PrivacySubject
+from tollgate.core.webhooks import WebhookSettings
+from tollgate.http1.egress import Egress
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.records.contents import ObjectContentLog
@@ -37,6 +39,8 @@ from tollgate.stores.subjects.erasure import ErasureRounds
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.stored import StoredRecords
+from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.posting import EventSender
 
 EVE = PrivacySubject(workspace_id="acme", kind="user", id="eve@acme")
 ANA = PrivacySubject(workspace_id="acme", kind="member", id="ana@acme")
@@ -120,6 +124,13 @@ class BrokenLog(ObjectContentLog):
 
     async def delete(self, workspace_id: str, generation_id: str) -> None:
         raise LedgerError("service_unavailable", "away")  # type: ignore[arg-type]
+
+
+def webhooks_of(dynamo: DynamoStores) -> DynamoWebhookStore:
+    sender = EventSender(dynamo.clock, Egress())
+    return DynamoWebhookStore(
+        dynamo.client, dynamo.tables, sender, ids=IdSource(dynamo.clock), clock=dynamo.clock
+    )
 
 
 def actions(found: Sequence[object]) -> set[str]:
@@ -256,6 +267,24 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
     assert not [it for it in ("Ana Person", "ana.p@example.com", "ANA@") if it in texts]
 
 
+async def test_c99_a_key_with_a_running_request_is_deleted_by_a_later_round(
+    dynamo: DynamoStores, tmp_path: Path
+) -> None:
+    place = Place(dynamo, tmp_path)
+    await dynamo.members.create("acme", "ana@acme", MemberSettings(), by=TESTER)
+    new = NewKey(workspace_id="acme", label="ana", member_id="ana@acme")
+    _, key = await funded_key(dynamo, 10**6, new)
+    hold = await dynamo.ledger.hold(key, 10)
+    await dynamo.members.remove("acme", "ana@acme", by=TESTER)
+    proof = await place.erase(ANA)
+    assert (proof.finished_s, proof.waiting) == (None, ("keys with running requests: 1",))
+    await dynamo.ledger.settle(hold, record_of(hold, 7))
+    proof = await place.erase(ANA)
+    assert proof.finished_s is not None
+    assert proof.erased["keys"] == 1
+    assert await dynamo.audit.run() == []
+
+
 async def test_c99_an_erased_workspace_leaves_its_books(
     dynamo: DynamoStores, tmp_path: Path
 ) -> None:
@@ -268,6 +297,12 @@ async def test_c99_an_erased_workspace_leaves_its_books(
     await place.logs[0].keep("acme", IdSource(dynamo.clock).new_id(), b"secret", days=90)
     await place.files.create(NEW, b"words")
     await dynamo.members.create("acme", "ana", MemberSettings(email="a@x", role="owner"), by=TESTER)
+    hooks = webhooks_of(dynamo)
+    await hooks.create("acme", WebhookSettings(url="https://hooks.example/"), by=TESTER)
+    _, stranger = await funded_key(dynamo, 10**6, NewKey(workspace_id="other", label="k"))
+    kept = await generated(dynamo, stranger, MIDNIGHT_S, 5, user="eve")
+    await place.logs[0].keep("other", kept.id, b"secret", days=30)
+    theirs = await place.files.create(replace(NEW, workspace_id="other"), b"words")
     dynamo.clock.now = MIDNIGHT_S + 7_200
     with pytest.raises(RequestError, match="locked"):
         await dynamo.subjects.request(ACME, by=ADMIN)
@@ -277,7 +312,13 @@ async def test_c99_an_erased_workspace_leaves_its_books(
     proof = await place.erase(ACME)
     assert proof.finished_s is not None
     assert (proof.erased["files"], proof.erased["keys"], proof.erased["members"]) == (1, 1, 1)
-    assert [await place.names(name) for name in ("content/", "responses/", "files/")] == [[]] * 3
+    assert not await hooks.list("acme")
+    assert await place.names("responses/") == []
+    assert [name.rpartition("/")[2] for name in await place.names("content/")] == [kept.id]
+    assert await dynamo.generations.get("other", kept.id) == kept
+    assert [it.id for it in (await dynamo.keys.list("other")).found] == [stranger.key_id]
+    assert (await place.files.page("other", limit=9)).found == (theirs,)
+    assert (await place.files.page("acme", limit=9)).found == ()
     ana = await dynamo.members.get("acme", "ana")
     assert ana is not None
     assert (ana.email, ana.removed_s) == (None, MIDNIGHT_S + 7_200)
@@ -285,67 +326,3 @@ async def test_c99_an_erased_workspace_leaves_its_books(
     assert await dynamo.generations.get("acme", record.id) == replace(record, user=None)
     assert await dynamo.credits.balance("acme") == before
     assert await dynamo.audit.run() == []
-
-
-async def test_c99_a_hold_postpones_an_erasure_and_keeps_what_would_expire(
-    dynamo: DynamoStores, tmp_path: Path
-) -> None:
-    place = Place(dynamo, tmp_path)
-    _, key = await funded_key(dynamo, 10**6)
-    record = await generated(dynamo, key, MIDNIGHT_S, 5, user="eve@acme")
-    await place.keep([record])
-    dynamo.clock.now = MIDNIGHT_S + 7_200
-    await dynamo.subjects.request(EVE, by=ADMIN)
-    assert await dynamo.subjects.hold(HELD, by=ADMIN)
-    assert not await dynamo.subjects.hold(HELD, by=ADMIN)
-    for _ in range(2):
-        assert (await place.rounds().run("acme")).held == 1
-        assert (await place.preservation().run("acme")).preserved == 1
-        dynamo.clock.now += 3_700
-    [item] = await scan_items(dynamo.client, dynamo.tables.generations)
-    assert "ttl" not in item
-    assert await dynamo.generations.get("acme", record.id) == record
-    assert len(await place.names("held/")) == 2
-    [hold] = await dynamo.subjects.holds("acme")
-    assert hold.preserved_s is not None
-
-    assert await dynamo.subjects.release(HELD, by=ADMIN)
-    assert await dynamo.subjects.holds("acme") == ()
-    assert (await place.preservation().run("acme")).released == 1
-    assert await place.names("held/") == []
-    [item] = await scan_items(dynamo.client, dynamo.tables.generations)
-    assert int(item["ttl"]["N"]) == record.created_s + RETENTION_S
-    assert await dynamo.subjects.all_holds("acme") == ()
-    assert (await place.rounds().run("acme")).finished == 1
-    found = actions(await entries(dynamo, "acme"))
-    assert {"hold.place", "hold.release", "erasure.request", "erasure.finish"} <= found
-
-
-async def test_c99_records_of_another_subject_on_hold_stay(
-    dynamo: DynamoStores, tmp_path: Path
-) -> None:
-    place = Place(dynamo, tmp_path)
-    _, key = await funded_key(dynamo, 10**6)
-    labels = {"member": "ana@acme"}
-    record = await generated(dynamo, key, MIDNIGHT_S, 5, user="eve@acme", labels=labels)
-    dynamo.clock.now = MIDNIGHT_S + 7_200
-    await dynamo.subjects.hold(replace(HELD, subject=ANA), by=ADMIN)
-    proof = await place.erase(EVE)
-    assert proof.finished_s is None
-    assert proof.waiting == ("records on legal hold: 1",)
-    assert await dynamo.generations.get("acme", record.id) == record
-
-
-@pytest.mark.parametrize("held", [EVE, ACME])
-async def test_c99_a_request_for_what_is_on_hold_is_refused(
-    stores: DynamoStores | MemoryStores, held: PrivacySubject
-) -> None:
-    assert await stores.subjects.hold(replace(HELD, subject=held), by=ADMIN)
-    with pytest.raises(AccessError, match="on legal hold"):
-        await stores.subjects.request(EVE, by=ADMIN)
-    assert await stores.subjects.release(replace(HELD, subject=held), by=ADMIN)
-    assert not await stores.subjects.release(replace(HELD, subject=held), by=ADMIN)
-    erasure = await stores.subjects.request(EVE, by=ADMIN)
-    assert await stores.subjects.request(EVE, by=TESTER) == erasure
-    assert await stores.subjects.erasures("acme") == (erasure,)
-    assert await stores.subjects.erasures("other") == ()
