@@ -81,8 +81,9 @@ class Place:
         people = PeopleErasure(
             dynamo.client,
             dynamo.tables,
+            dynamo.subjects,
             dynamo.keys,  # type: ignore[arg-type]
-            self.files,
+            files=self.files,
             clock=dynamo.clock,
         )
         return ErasureRounds(

@@ -13,8 +13,10 @@ from tests.contract.test_activity import MIDNIGHT_S, generated
 from tests.contract.test_audit_log import ADMIN, entries
 from tests.contract.test_erasure import ACME, ANA, EVE, HELD, Place, actions
 from tests.stores import RETENTION_S, TESTER, DynamoStores, MemoryStores, funded_key, scan_items
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import AccessError
 from tollgate.core.records.subjects import PrivacySubject
+from tollgate.stores.records.contents import ObjectContentLog
 
 
 async def test_c99_a_hold_postpones_an_erasure_and_keeps_what_would_expire(
@@ -97,3 +99,28 @@ async def test_c99_a_request_for_what_is_on_hold_is_refused(
     assert await stores.subjects.request(EVE, by=TESTER) == erasure
     assert await stores.subjects.erasures("acme") == (erasure,)
     assert await stores.subjects.erasures("other") == ()
+
+
+async def test_c99_a_hold_stops_a_round_that_is_running(
+    dynamo: DynamoStores, tmp_path: Path
+) -> None:
+    place = Place(dynamo, tmp_path)
+    _, key = await funded_key(dynamo, 10**6)
+    records = [
+        await generated(dynamo, key, MIDNIGHT_S - DAY_S * day, 5, user="eve@acme") for day in (9, 0)
+    ]
+    await place.keep(records)
+
+    class Holding(ObjectContentLog):
+        """A log, of which the first deletion meets a new hold."""
+
+        async def delete(self, workspace_id: str, generation_id: str) -> None:
+            await dynamo.subjects.hold(HELD, by=ADMIN)
+            await super().delete(workspace_id, generation_id)
+
+    dynamo.clock.now = MIDNIGHT_S + 7_200
+    await dynamo.subjects.request(EVE, by=ADMIN)
+    rounds = place.rounds((Holding(place.objects, clock=dynamo.clock),))
+    assert (await rounds.run("acme")).held == 1
+    assert await dynamo.generations.get("acme", records[1].id) == records[1]
+    assert await place.logs[0].get("acme", records[1].id) == b"secret"

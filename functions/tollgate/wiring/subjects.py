@@ -30,8 +30,9 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
     people = PeopleErasure(
         client,
         tables,
+        standing,
         wire_administration(settings, stores, clock).keys,
-        None if files is None else files.store,
+        files=None if files is None else files.store,
         clock=clock,
     )
     return SubjectRounds(

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import Clock
-from tollgate.core.errors import GatewayError
+from tollgate.core.errors import AccessError, GatewayError
 from tollgate.core.records.subjects import (
     WRITTEN_AFTER_S,
     Erasure,
-    LegalHold,
     is_held,
 )
 from tollgate.stores.records.kept_answers import answers_folder
@@ -56,6 +55,8 @@ class ErasureRounds:
                 continue
             try:
                 report += await self._continue(erasure)
+            except AccessError:
+                report += SubjectReport(held=1)
             except GatewayError as failed:
                 _log.warning("the erasure %s failed: %s", erasure.subject.place, failed.message)
                 report += SubjectReport(failed=1)
@@ -64,13 +65,11 @@ class ErasureRounds:
     async def _continue(self, erasure: Erasure) -> SubjectReport:
         began_s = int(self._clock.now_s())
         subject = erasure.subject
-        holds = await self._standing.holds(subject.workspace_id)
-        if any(hold.subject.overlaps(subject) for hold in holds):
-            return SubjectReport(held=1)
+        await self._standing.check(subject)
         waiting: Counter[str] = Counter()
         days = set(erasure.days)
         erased = Counter(erasure.erased)
-        async for name, count in self._erase(erasure, holds, waiting, days):
+        async for name, count in self._erase(erasure, waiting, days):
             erased[name] += count
             # An interrupted round has stored the counts of its finished classes.
             new = replace(erasure, erased=dict(erased), days=tuple(sorted(days)))
@@ -84,13 +83,12 @@ class ErasureRounds:
         return SubjectReport(finished=int(done), open=int(not done))
 
     async def _erase(
-        self,
-        erasure: Erasure,
-        holds: tuple[LegalHold, ...],
-        waiting: Counter[str],
-        days: set[str],
+        self, erasure: Erasure, waiting: Counter[str], days: set[str]
     ) -> AsyncIterator[tuple[str, int]]:
-        """Delete one class after the other; yield the name of each with the number of items."""
+        """Delete one class after the other; yield the name of each with the number of items.
+
+        Raise AccessError once a legal hold covers the subject: holds are read again for each page.
+        """
         subject = erasure.subject
         if subject.kind != "user":
             async for name, count in self._people.erase(subject, waiting):
@@ -98,22 +96,23 @@ class ErasureRounds:
         if self._objects is not None:
             # Answers are found by their records, so they go first.
             with refusing_when_unavailable():
-                yield "answers", await self._erase_answers(self._objects, erasure, holds)
-        yield "records", await self._erase_records(erasure, holds, waiting, days)
+                yield "answers", await self._erase_answers(self._objects, erasure)
+        yield "records", await self._erase_records(erasure, waiting, days)
         if subject.kind == "workspace" and self._objects is not None:
             with refusing_when_unavailable():
                 for folder in self._records.folders(subject.workspace_id):
+                    await self._standing.check(subject)
                     yield "contents", await delete_below(self._objects, folder)
 
-    async def _erase_answers(
-        self, objects: ObjectStore, erasure: Erasure, holds: tuple[LegalHold, ...]
-    ) -> int:
+    async def _erase_answers(self, objects: ObjectStore, erasure: Erasure) -> int:
         """Delete the stored answers of a subject's requests, one group in memory at a time."""
         subject, erased = erasure.subject, 0
         folder = answers_folder(subject.workspace_id)
         if subject.kind == "workspace":
+            await self._standing.check(subject)
             return await delete_below(objects, folder)
         async for group in objects.list(folder):
+            holds = await self._standing.check(subject)
             for found in group:
                 record = await self._records.get(subject.workspace_id, found.key.rpartition("/")[2])
                 if record is None or not subject.has_record(record) or is_held(record, holds):
@@ -122,17 +121,12 @@ class ErasureRounds:
                 erased += 1
         return erased
 
-    async def _erase_records(
-        self,
-        erasure: Erasure,
-        holds: tuple[LegalHold, ...],
-        waiting: Counter[str],
-        days: set[str],
-    ) -> int:
+    async def _erase_records(self, erasure: Erasure, waiting: Counter[str], days: set[str]) -> int:
         """Delete contents and responses, and remove the person from the records, page by page."""
         erased, now_s = 0, self._clock.now_s()
         pages = self._records.pages(erasure.subject, until_s=erasure.until_s)
         async for page in pages:
+            holds = await self._standing.check(erasure.subject)
             waiting.update({"corrupt records": len(page.unreadable)} if page.unreadable else {})
             for record in page.found:
                 if is_held(record, holds):

@@ -34,6 +34,7 @@ from tollgate.stores.people.level_items import (
     is_tombstone,
     read_member_settings,
 )
+from tollgate.stores.subjects.standing import DynamoSubjectStore
 
 # Number of items that are read at a time.
 _PAGE: Final = 250
@@ -50,13 +51,15 @@ class PeopleErasure:
         self,
         client: AwsCaller,
         tables: Tables,
+        standing: DynamoSubjectStore,
         keys: DynamoKeyStore,
-        files: DynamoFileStore | None,
         *,
+        files: DynamoFileStore | None,
         clock: Clock,
     ) -> None:
         self._client = client
         self._table = tables.core
+        self._standing = standing
         self._keys = keys
         self._files = files
         self._clock = clock
@@ -101,6 +104,7 @@ class PeopleErasure:
         """Delete files, pending uploads too, without entries, which would have the files' names."""
         deleted = 0
         async for rows in self._rows(file_partition(subject.workspace_id), ROWS):
+            await self._standing.check(subject)
             found, corrupt = decode_items(decode_file, rows)
             waiting.update({"corrupt files": len(corrupt)} if corrupt else {})
             for file in found:

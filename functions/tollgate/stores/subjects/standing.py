@@ -59,6 +59,12 @@ class DynamoSubjectStore:
         """Return the holds of a workspace, including released ones that have copies left."""
         return await self._all(workspace_id, _HOLDS, LegalHold)
 
+    async def check(self, subject: PrivacySubject) -> tuple[LegalHold, ...]:
+        """Return the holds of a workspace; raise AccessError if one covers the subject."""
+        holds = await self.holds(subject.workspace_id)
+        refuse_held(subject, holds)
+        return holds
+
     async def hold(self, held: LegalHold, *, by: Actor) -> bool:
         key = self._hold_key(held.subject)
         with refusing_when_unavailable():
@@ -82,7 +88,7 @@ class DynamoSubjectStore:
         return await self._all(workspace_id, _ERASURES, Erasure)
 
     async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
-        refuse_held(subject, await self.holds(subject.workspace_id))
+        await self.check(subject)
         key = self._erasure_key(subject)
         with refusing_when_unavailable():
             await self._check_ended(subject)
