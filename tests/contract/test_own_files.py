@@ -89,3 +89,16 @@ async def test_c99_a_file_of_a_member_on_hold_is_not_deleted(desk: Desk) -> None
     assert (await desk.call("DELETE", f"/{eves}", "eve")).status == 200
     await subjects.release(held, by=TESTER)
     assert (await desk.call("DELETE", f"/{bobs}", "bob")).status == 200
+
+
+async def test_c91_a_manager_lists_the_files_of_a_member_and_others_only_theirs(desk: Desk) -> None:
+    bobs, eves = [(await desk.upload(who=f"{name}'s key")).json["id"] for name in ("bob", "eve")]
+    for who, member, found in (
+        ("acme management", "bob", [bobs]),
+        ("acme management", "nobody", []),
+        ("eve", "eve", [eves]),
+    ):
+        listed = await desk.call("GET", f"?member={member}", who)
+        assert [it["id"] for it in listed.json["data"]] == found
+    refused = await desk.call("GET", "?member=bob", "eve")
+    assert (refused.status, refused.error["param"]) == (403, "member")

@@ -6,7 +6,13 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from tollgate.core.errors import GatewayError, RequestError, invalid_request, not_found
+from tollgate.core.errors import (
+    GatewayError,
+    RequestError,
+    invalid_request,
+    not_found,
+    permission_denied,
+)
 from tollgate.core.files.file_types import guess_media_type
 from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
@@ -131,12 +137,14 @@ def _add_list(router: APIRouter, services: Services) -> None:
         A page has at most 1,000 files, even if `limit` is higher.
         """
         files = _store(services)
+        if member is not None and not own.has_member(member):
+            raise permission_denied("You may list only your own files.", "member")
         page = await files.page(
             principal.workspace_id,
             limit=limit,
             after=after,
             purpose=purpose,
-            reach=own.reach if member is None or not own.is_all else OwnerScope(owner=member),
+            reach=own.reach if member is None else OwnerScope(owner=member),
             oldest_first=order == "asc",
         )
         shown = FileList(
