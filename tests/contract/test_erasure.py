@@ -108,7 +108,7 @@ class Place:
         for _ in range(2):
             await self.rounds().run("acme")
             self.dynamo.clock.now += 3_700
-        [erasure] = await self.dynamo.subjects.erasures("acme")
+        [erasure] = (await self.dynamo.subjects.erasures("acme")).found
         return erasure
 
     async def keep(self, records: Sequence[GenerationRecord]) -> None:

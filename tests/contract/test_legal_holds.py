@@ -14,8 +14,8 @@ from tests.contract.test_audit_log import ADMIN, entries
 from tests.contract.test_erasure import ACME, ANA, EVE, HELD, Place, actions
 from tests.stores import RETENTION_S, TESTER, DynamoStores, MemoryStores, funded_key, scan_items
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import AccessError
-from tollgate.core.records.subjects import PrivacySubject
+from tollgate.core.errors import AccessError, RequestError
+from tollgate.core.records.subjects import STANDING_MAX, PrivacySubject
 from tollgate.stores.records.contents import ObjectContentLog
 
 
@@ -97,8 +97,24 @@ async def test_c99_a_request_for_what_is_on_hold_is_refused(
     assert not await stores.subjects.release(replace(HELD, subject=held), by=ADMIN)
     erasure = await stores.subjects.request(EVE, by=ADMIN)
     assert await stores.subjects.request(EVE, by=TESTER) == erasure
-    assert await stores.subjects.erasures("acme") == (erasure,)
-    assert await stores.subjects.erasures("other") == ()
+    assert (await stores.subjects.erasures("acme")).found == (erasure,)
+    assert (await stores.subjects.erasures("other")).found == ()
+
+
+async def test_c99_erasures_come_in_pages_and_have_a_limit(
+    stores: DynamoStores | MemoryStores,
+) -> None:
+    requested = [
+        await stores.subjects.request(replace(EVE, id=str(number)), by=TESTER)
+        for number in range(STANDING_MAX)
+    ]
+    with pytest.raises(RequestError, match="100 open erasures"):
+        await stores.subjects.request(EVE, by=TESTER)
+    first = await stores.subjects.erasures("acme", limit=60)
+    rest = await stores.subjects.erasures("acme", after=first.next, limit=60)
+    assert (len(first.found), rest.next) == (60, None)
+    found = {it.subject for it in (*first.found, *rest.found)}
+    assert found == {it.subject for it in requested}
 
 
 async def test_c99_a_hold_stops_a_round_that_is_running(

@@ -4,8 +4,16 @@ from tests.memory.books import MemoryBooks
 from tollgate.core.clock import Clock
 from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, refuse_held
+from tollgate.core.records.subjects import (
+    Erasure,
+    LegalHold,
+    PrivacySubject,
+    check_room,
+    refuse_held,
+)
+from tollgate.stores.ports.subjects import ERASURES_PAGE_MAX
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 from tollgate.stores.rules.subject_entries import erasure_requested, hold_placed, hold_released
 
@@ -27,6 +35,7 @@ class MemorySubjectStore:
         """Place a hold; False if the subject is on hold."""
         if held.subject in self._books.legal_holds:
             return False
+        check_room(len(await self.holds(held.subject.workspace_id)), "legal holds")
         self._books.legal_holds[held.subject] = held
         self._note(hold_placed(held), by)
         return True
@@ -38,10 +47,18 @@ class MemorySubjectStore:
             self._note(hold_released(found), by)
         return found is not None
 
-    async def erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
-        """Return the erasures of a workspace."""
-        found = self._books.erasures.values()
-        return tuple(it for it in found if it.subject.workspace_id == workspace_id)
+    async def erasures(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ERASURES_PAGE_MAX
+    ) -> Page[Erasure]:
+        """Return a page of the erasures of a workspace."""
+        found = {
+            it.subject.place: it
+            for it in self._books.erasures.values()
+            if it.subject.workspace_id == workspace_id
+        }
+        names = sorted(name for name in found if after is None or name > after)
+        last = names[limit - 1] if len(names) > limit else None
+        return Page(found=tuple(found[name] for name in names[:limit]), next=last)
 
     async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         """Request an erasure, or return the open one."""
@@ -55,6 +72,7 @@ class MemorySubjectStore:
             if wallet is None or not wallet.locked:
                 raise invalid_request("Only a locked workspace can be erased.", "id")
         if subject not in self._books.erasures:
+            check_room(len(self._books.erasures), "open erasures")
             self._books.erasures[subject] = Erasure(
                 subject=subject, requested_s=int(self._clock.now_s()), requested_by=by.id
             )

@@ -61,7 +61,7 @@ def erase(
 @calls_gateway
 def list_erasures(api: Api, style: OutputStyle, workspace: str | None) -> None:
     """List the erasures; a finished one is the proof, and the audit log has it too."""
-    found = api.get(f"{_prefix(workspace)}/erasures")["data"]
+    found = list(api.pages(f"{_prefix(workspace)}/erasures", {}, "cursor"))
     rows = [_erasure_row(each) for each in found]
     show(rows, _ERASURES, style, data=found, shape=_ERASURE_SHAPE)
 

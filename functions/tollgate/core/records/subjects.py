@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S
-from tollgate.core.errors import AccessError, permission_denied
+from tollgate.core.errors import AccessError, invalid_request, permission_denied
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
@@ -16,6 +16,8 @@ PrivacySubjectKind = Literal["user", "member", "workspace"]
 # The time after which everything that a request writes is written. A function runs for 15 minutes
 # at most, and the sweeper settles what it leaves 17 minutes later.
 WRITTEN_AFTER_S: Final = 3_600
+# The number of holds, and of open erasures, that a workspace may have.
+STANDING_MAX: Final = 100
 # The time for which backups of the tables (point-in-time recovery) have what was erased.
 BACKUPS_S: Final = 35 * DAY_S
 
@@ -111,6 +113,15 @@ def refuse_held(subject: PrivacySubject, holds: tuple[LegalHold, ...]) -> None:
     """Raise AccessError if a legal hold covers a subject, or a part of it."""
     if any(hold.subject.overlaps(subject) for hold in holds):
         raise on_hold()
+
+
+def check_room(standing: int, what: str) -> None:
+    """Raise RequestError if a workspace has as many holds, or open erasures, as it may have.
+
+    Each costs the rounds a pass over all records.
+    """
+    if standing >= STANDING_MAX:
+        raise invalid_request(f"A workspace may have {STANDING_MAX} {what}.")
 
 
 def is_held(record: GenerationRecord, holds: tuple[LegalHold, ...]) -> bool:

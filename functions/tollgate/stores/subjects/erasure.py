@@ -50,9 +50,7 @@ class ErasureRounds:
     async def run(self, workspace_id: str) -> SubjectReport:
         """Carry out the open erasures of a workspace; a failed one stays open."""
         report = SubjectReport()
-        for erasure in await self._standing.erasures(workspace_id):
-            if erasure.finished_s is not None:
-                continue
+        for erasure in await self._standing.open_erasures(workspace_id):
             try:
                 report += await self._continue(erasure)
             except AccessError:

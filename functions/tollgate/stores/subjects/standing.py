@@ -11,9 +11,16 @@ from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusi
 from tollgate.core.clock import Clock
 from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
-from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, refuse_held
-from tollgate.stores.aws.decoding import read_number, read_text, reads_an_item
+from tollgate.core.records.subjects import (
+    Erasure,
+    LegalHold,
+    PrivacySubject,
+    check_room,
+    refuse_held,
+)
+from tollgate.stores.aws.decoding import decode_items, read_number, read_text, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_STANDING
 from tollgate.stores.aws.items import StandingItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
@@ -21,11 +28,13 @@ from tollgate.stores.aws.tables import (
     all_rows,
     get_item,
     level_row_key,
+    query_rows,
     standing_key,
     workspace_key,
 )
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.people.level_items import is_tombstone
+from tollgate.stores.ports.subjects import ERASURES_PAGE_MAX
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import LOCKED
 from tollgate.stores.rules.subject_entries import (
@@ -71,6 +80,7 @@ class DynamoSubjectStore:
             old = await self._find(key, LegalHold)
             if old is not None and old.released_s is None:
                 return False
+            check_room(len(await self.holds(held.subject.workspace_id)), "legal holds")
             await self._put(key, old, held, *self._entries.puts(hold_placed(held), by))
         return True
 
@@ -84,8 +94,27 @@ class DynamoSubjectStore:
             await self._put(key, old, new, *self._entries.puts(hold_released(old), by))
         return True
 
-    async def erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
-        return await self._all(workspace_id, _ERASURES, Erasure)
+    async def erasures(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ERASURES_PAGE_MAX
+    ) -> Page[Erasure]:
+        start = None if after is None else standing_key(workspace_id, _ERASURES + after)
+        with refusing_when_unavailable():
+            rows, end = await query_rows(
+                self._client,
+                self._table,
+                _partition(workspace_id),
+                _ERASURES,
+                after=start,
+                limit=limit,
+            )
+        found, unreadable = decode_items(lambda row: _decode(row, Erasure), rows)
+        last = None if end is None else read_text(end, StandingItem.SORT).removeprefix(_ERASURES)
+        return Page(found=tuple(found), next=last, unreadable=tuple(unreadable))
+
+    async def open_erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
+        """Return the erasures of a workspace that are not finished."""
+        found = await self._all(workspace_id, _ERASURES, Erasure)
+        return tuple(erasure for erasure in found if erasure.finished_s is None)
 
     async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         await self.check(subject)
@@ -95,6 +124,7 @@ class DynamoSubjectStore:
             old = await self._find(key, Erasure)
             if old is not None and old.finished_s is None:
                 return old
+            check_room(len(await self.open_erasures(subject.workspace_id)), "open erasures")
             new = Erasure(subject=subject, requested_s=int(self._clock.now_s()), requested_by=by.id)
             await self._put(key, old, new, *self._entries.puts(erasure_requested(subject), by))
         return new
@@ -140,9 +170,8 @@ class DynamoSubjectStore:
     async def _all(
         self, workspace_id: str, prefix: str, kind: type[_Standing]
     ) -> tuple[_Standing, ...]:
-        partition = standing_key(workspace_id, "")[StandingItem.PARTITION]["S"]
         with refusing_when_unavailable():
-            rows = await all_rows(self._client, self._table, partition, prefix)
+            rows = await all_rows(self._client, self._table, _partition(workspace_id), prefix)
         return tuple(_decode(row, kind) for row in rows)
 
     async def _find(self, key: Item, kind: type[_Standing]) -> _Standing | None:
@@ -172,6 +201,10 @@ class DynamoSubjectStore:
 
     def _erasure_key(self, subject: PrivacySubject) -> Item:
         return standing_key(subject.workspace_id, _ERASURES + subject.place)
+
+
+def _partition(workspace_id: str) -> str:
+    return read_text(standing_key(workspace_id, ""), StandingItem.PARTITION)
 
 
 def _encode(standing: Struct) -> AttributeValue:

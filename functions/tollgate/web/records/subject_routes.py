@@ -1,6 +1,8 @@
 """Routes of legal holds and erasures, of a workspace's owners and of the operator."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from tollgate.core.errors import invalid_request, not_found, permission_denied
 from tollgate.core.records.audit import Actor
@@ -9,6 +11,7 @@ from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.records.subject_shapes import (
     ErasureObject,
     ErasureReply,
+    ErasuresQuery,
     ErasuresReply,
     HoldObject,
     HoldReply,
@@ -40,9 +43,11 @@ def subject_routes(services: Services) -> APIRouter:
         return await _release(services, principal.workspace_id, hold_id, by)
 
     @router.get("/erasures")
-    async def list_erasures(principal: Caller) -> ErasuresReply:
+    async def list_erasures(
+        principal: Caller, wanted: Annotated[ErasuresQuery, Query()]
+    ) -> ErasuresReply:
         """List the erasures of this workspace; a finished one is its proof."""
-        return await _list_erasures(services, principal.workspace_id)
+        return await _list_erasures(services, principal.workspace_id, wanted)
 
     @router.post("/erasures", status_code=201)
     async def request_erasure(principal: Caller, by: By, body: SubjectBody) -> ErasureReply:
@@ -80,10 +85,12 @@ def workspace_subject_routes(services: Services) -> APIRouter:
         return await _release(services, workspace_id, hold_id, by, by_operator=True)
 
     @router.get("/workspaces/{workspace_id}/erasures")
-    async def list_workspace_erasures(workspace_id: str) -> ErasuresReply:
+    async def list_workspace_erasures(
+        workspace_id: str, wanted: Annotated[ErasuresQuery, Query()]
+    ) -> ErasuresReply:
         """List the erasures of a workspace."""
         await services.find_workspace(workspace_id)
-        return await _list_erasures(services, workspace_id)
+        return await _list_erasures(services, workspace_id, wanted)
 
     @router.post("/workspaces/{workspace_id}/erasures", status_code=201)
     async def request_workspace_erasure(
@@ -133,9 +140,15 @@ async def _release(
     return ReleasedHoldReply(id=hold_id)
 
 
-async def _list_erasures(services: Services, workspace_id: str) -> ErasuresReply:
-    found = await services.subjects.erasures(workspace_id)
-    return ErasuresReply(data=[ErasureObject.of(erasure) for erasure in found])
+async def _list_erasures(
+    services: Services, workspace_id: str, wanted: ErasuresQuery
+) -> ErasuresReply:
+    page = await services.subjects.erasures(workspace_id, after=wanted.cursor, limit=wanted.limit)
+    return ErasuresReply(
+        data=[ErasureObject.of(erasure) for erasure in page.found],
+        next_cursor=page.next,
+        unreadable=list(page.unreadable),
+    )
 
 
 async def _request(services: Services, subject: PrivacySubject, by: Actor) -> ErasureReply:

@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject, PrivacySubjectKind
-from tollgate.web.shapes import Body, moment, moment_or_none
+from tollgate.stores.ports.subjects import ERASURES_PAGE_MAX
+from tollgate.web.shapes import Body, Unreadable, moment, moment_or_none
 
 _ID_LENGTH_MAX = 512
 _REASON_LENGTH_MAX = 500
@@ -122,6 +123,19 @@ class ErasureReply(BaseModel):
 
 
 class ErasuresReply(BaseModel):
-    """The erasures of a workspace."""
+    """Erasures in any order; `next_cursor` is the `cursor` of the next page."""
 
     data: list[ErasureObject]
+    next_cursor: str | None
+    unreadable: Unreadable
+
+
+class ErasuresQuery(BaseModel):
+    """The page of erasures to return."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    cursor: Annotated[str, Field(max_length=128)] | None = Field(
+        None, description="the `next_cursor` of the previous page"
+    )
+    limit: Annotated[int, Field(ge=1, le=ERASURES_PAGE_MAX)] = ERASURES_PAGE_MAX
