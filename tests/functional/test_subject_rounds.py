@@ -18,7 +18,7 @@ from tests.functional.test_serve import variables
 from tests.local_server import TOLLGATE
 from tests.stores import TESTER, record_of
 from tollgate.core.ids import IdSource
-from tollgate.core.records.subjects import Subject
+from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -32,7 +32,7 @@ async def test_c99_a_process_finishes_an_erasure_that_was_requested_two_hours_ag
         principal = await deployment.stores.keys.authenticate(workspace.inference.secret)
         hold = await stores.ledger.hold(principal, 1_000)
         await stores.ledger.settle(hold, replace(record_of(hold, 7), user="eve"))
-        subject = Subject(workspace_id=workspace.id, kind="user", id="eve")
+        subject = PrivacySubject(workspace_id=workspace.id, kind="user", id="eve")
         requests = DynamoSubjectStore(
             stores.client, stores.tables, ids=IdSource(earlier), clock=earlier
         )
