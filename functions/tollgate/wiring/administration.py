@@ -21,6 +21,7 @@ from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 
 class Administration(Struct, frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     """Return the administration stores over the tables of `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
+    sealer = wire_sealer(settings, stores.kms, ids)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     prefix = settings.key_prefix
     keys = DynamoKeyStore(stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix)
@@ -69,7 +71,12 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         audit_log=DynamoAuditLog(client, tables, clock),
         access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         webhooks=DynamoWebhookStore(
-            client, tables, EventSender(clock, Egress()), ids=ids, clock=clock
+            client,
+            tables,
+            EventSender(clock, Egress(), sealer),
+            sealer,
+            ids=ids,
+            clock=clock,
         ),
         subjects=DynamoSubjectStore(client, tables, ids=ids, clock=clock),
         responses=None
