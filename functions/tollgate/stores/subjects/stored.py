@@ -15,7 +15,7 @@ from tollgate.core.records.activity import day_of
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.aws.expressions import IF_PRESENT
-from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.items import GenerationItem
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore, record_item
 
@@ -93,7 +93,7 @@ class StoredRecords:
         """Replace a record that still exists; one that does not expire has no time to live."""
         item: Item = record_item(record, retention_s=self._retention_s)
         if not expires:
-            del item[AnyItem.DELETE_AT]
+            del item[GenerationItem.DELETE_AT]
         put = {"TableName": self._table, "Item": item, "ConditionExpression": IF_PRESENT}
         try:
             with refusing_when_unavailable():
