@@ -41,6 +41,7 @@ from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.stored import StoredRecords
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
+from tollgate.stores.webhooks.sealing import PlainSecrets
 
 EVE = PrivacySubject(workspace_id="acme", kind="user", id="eve@acme")
 ANA = PrivacySubject(workspace_id="acme", kind="member", id="ana@acme")
@@ -128,9 +129,10 @@ class BrokenLog(ObjectContentLog):
 
 
 def webhooks_of(dynamo: DynamoStores) -> DynamoWebhookStore:
-    sender = EventSender(dynamo.clock, Egress())
+    sealer, ids = PlainSecrets(), IdSource(dynamo.clock)
+    sender = EventSender(dynamo.clock, Egress(), sealer)
     return DynamoWebhookStore(
-        dynamo.client, dynamo.tables, sender, ids=IdSource(dynamo.clock), clock=dynamo.clock
+        dynamo.client, dynamo.tables, sender, sealer, ids=ids, clock=dynamo.clock
     )
 
 
