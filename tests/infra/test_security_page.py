@@ -55,6 +55,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "WorkspaceItem": "workspaces",
     "AuditItem": "audit log",
     "AuditSealItem": "seals of the audit log",
+    "StandingItem": "erasures and legal holds",
     "CreditIdItem": "credit",
     "CreditEntryItem": "credit",
     "CreditLotsItem": "credit",

@@ -315,6 +315,10 @@ SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
 TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
 TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")
 MEMBER_REMOVE: Final = ConditionalUpdate("SET gone = :now", LEVEL_THERE)
+MEMBER_FORGET: Final = ConditionalUpdate(
+    "SET cfg = :cfg, gone = if_not_exists(gone, :now) REMOVE sj", "rev = :rev"
+)
+SAME_STANDING: Final = "subj = :was"
 MEMBER_LINK: Final = ConditionalUpdate(
     "SET sj = :sj", f"{LEVEL_THERE} AND attribute_not_exists(sj)"
 )

@@ -1,12 +1,9 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. The comment or docstring of each attribute states the DynamoDB type
-(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack
-optional attributes. Stored names are short because DynamoDB bills them together with the values. A
-stored name never changes, because existing items have it.
-
-`tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
-names literally; a test checks that each of them is defined here.
+Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
+(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
+attributes. Stored names are short because DynamoDB bills them; they never change.
+`tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
 """
 
 from typing import Final
@@ -163,7 +160,7 @@ class KeyPointerItem(KeyRow):
     REVISION: Final = "rev"  # N: number of changes of the settings (optional)
     PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
     DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
-    # Only a tombstone has the next four attributes.
+    # Only tombstones have these:
     DELETED: Final = "gone"  # N: Unix second of the deletion
     SPENT: Final = "us"  # N: nano-dollars spent in total
     MONTH_SPENT: Final = "um"  # N: nano-dollars in the month of the deletion
@@ -306,6 +303,12 @@ class AnswerClaimItem(AnyItem):
 
 class DeletedResponseItem(AnyItem):
     """Core table: a response whose deletion has begun; the item exists for a day."""
+
+
+class StandingItem(AnyItem):
+    """Core table: a legal hold, or an erasure."""
+
+    STATE: Final = "subj"  # S: the LegalHold or Erasure as JSON
 
 
 class LoginCodeItem(AnyItem):

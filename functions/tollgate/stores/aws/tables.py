@@ -134,6 +134,11 @@ def deleted_response_key(workspace_id: str, generation_id: str) -> Item:
     return _key(f"X#{workspace_id}", generation_id)
 
 
+def standing_key(workspace_id: str, place: str) -> Item:
+    """Return the key of a legal hold or an erasure in the core table."""
+    return _key(f"Q#{workspace_id}", place)
+
+
 def login_code_key(kind: str, digest: str) -> Item:
     """Return the key of a sign-in step in the core table, by the hash of its code."""
     return _key(f"O#{digest}", kind)

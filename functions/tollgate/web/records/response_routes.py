@@ -104,6 +104,7 @@ def response_routes(services: Services) -> APIRouter:
     ) -> DeletedResponse:
         """Delete a stored response; later responses that continue it keep its items."""
         responses, generation_id = await _reach(services, principal, own, response_id)
+        await services.check_response_holds(principal.workspace_id, generation_id)
         if not await responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
         return DeletedResponse(id=response_id)

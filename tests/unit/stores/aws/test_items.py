@@ -43,6 +43,7 @@ _OTHER_MEANINGS = {
     ("keys/tiers.py", "tier"),
     ("money/workspaces.py", "id"),
     ("rules/audit_entries.py", "label"),
+    ("subjects/standing.py", "id"),
     ("rules/key_settings.py", "tier"),
     ("rules/periods.py", "month"),
     ("rules/webhook_events.py", "id"),
