@@ -27,7 +27,13 @@ def _json(path: Path) -> Any:
 
 def published_schema(name: str) -> Any:
     """A JSON Schema of a public API."""
-    return _json(beside_recordings("schemas") / f"{name}.schema.json")
+    schema = _json(beside_recordings("schemas") / f"{name}.schema.json")
+    if "ResponseUsage" in schema.get("$defs", {}):
+        # Recorded responses of OpenAI have null where its schema permits only a value.
+        types = schema["$defs"]
+        types["ModelResponseProperties"]["properties"]["user"] = {"type": ["string", "null"]}
+        types["ResponseUsage"]["type"] = ["object", "null"]
+    return schema
 
 
 def aws_service_model(name: str) -> Any:
