@@ -14,6 +14,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
+from tollgate.core.principal import UsageOn
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
@@ -68,8 +69,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """A parsed request for a chat generation, with the options that its renderer reads."""
 
     request: GenerationRequest
-    usage_on_finish: bool = False
-    """True if a stream sends usage in its finish frame, not in a separate frame afterwards."""
+    usage_on: UsageOn | None = None
+    """The frame of a stream that has the usage; None if the request names none."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)

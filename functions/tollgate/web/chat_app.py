@@ -29,7 +29,7 @@ from tollgate.engine.replies.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.generation.entrance import (
@@ -185,6 +185,8 @@ class MeteredEndpoint(FormatEndpoint):
         body = parsed.described or body
         tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
         parsed = replace(parsed, tells_routing=tells_routing)
+        if isinstance(parsed, ParsedCall) and parsed.usage_on is None:
+            parsed = replace(parsed, usage_on=entered.principal.usage_on)
         call = Call(
             principal=entered.principal,
             reach=entered.reach,
