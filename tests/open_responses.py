@@ -71,7 +71,7 @@ def check_event(event: Json) -> None:
     kind = event["type"]
     if kind == "keepalive" or kind.startswith(EVENTS_OF_OPENAI):
         return
-    if event.get("item", {}).get("type") in ITEMS_OF_OPENAI:
+    if "item" in event and event["item"]["type"] in ITEMS_OF_OPENAI:
         return
     if "response" in event:
         event = {**event, "response": _known_response(event["response"])}

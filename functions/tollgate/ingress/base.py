@@ -59,6 +59,8 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     """The names of request fields that have no effect."""
     tells_routing: bool = False
     """True if the reply must show how the request was routed (`Routed`)."""
+    shows_provider: bool = False
+    """True if an error must show the provider's own error body."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
