@@ -28,11 +28,13 @@ def _json(path: Path) -> Any:
 def published_schema(name: str) -> Any:
     """A JSON Schema of a public API."""
     schema = _json(beside_recordings("schemas") / f"{name}.schema.json")
-    if "ResponseUsage" in schema.get("$defs", {}):
-        # Recorded responses of OpenAI have null where its schema permits only a value.
-        types = schema["$defs"]
+    types = schema.get("$defs", {})
+    # Recorded answers of OpenAI have null where its schemas permit only a value.
+    if "ResponseUsage" in types:
         types["ModelResponseProperties"]["properties"]["user"] = {"type": ["string", "null"]}
         types["ResponseUsage"]["type"] = ["object", "null"]
+    if answer := types.get("CreateChatCompletionResponse"):
+        answer["properties"]["system_fingerprint"] = {"type": ["string", "null"]}
     return schema
 
 

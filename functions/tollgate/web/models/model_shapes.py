@@ -94,6 +94,19 @@ class TopProvider(BaseModel):
     is_moderated: bool = False
 
 
+class RequestLimits(BaseModel):
+    """The most tokens of one request."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class ModelLinks(BaseModel):
+    """The address of a model's endpoints."""
+
+    details: str
+
+
 class ModelObject(BaseModel):
     """A model, an alias or a route, in OpenAI's and OpenRouter's format.
 
@@ -122,6 +135,15 @@ class ModelObject(BaseModel):
     pricing: Pricing
     top_provider: TopProvider
     supported_parameters: list[str]
+    # OpenRouter's SDKs require the next four fields.
+    default_parameters: dict[str, float] = Field(
+        default_factory=dict, description="Empty: the provider's defaults apply."
+    )
+    per_request_limits: RequestLimits
+    supported_voices: list[str] = Field(
+        default_factory=list, description="Empty: the provider's voices apply."
+    )
+    links: ModelLinks
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
@@ -191,6 +213,8 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
             context_length=model.context, max_completion_tokens=model.max_output
         ),
         supported_parameters=sorted(frozenset().union(*accepted)),
+        per_request_limits=_request_limits(model.context, model.max_output),
+        links=_links(slug),
         deprecation_date=model.deprecated,
         expiration_date=model.retires,
         successor=model.successor,
@@ -230,6 +254,9 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                     list(inputs), shown.architecture.output_modalities
                 ),
                 "top_provider": limits,
+                "per_request_limits": _request_limits(
+                    limits.context_length, limits.max_completion_tokens
+                ),
                 "supported_parameters": sorted(parameters),
                 # The first model may have retired, while the route still exists.
                 "deprecation_date": None,
@@ -239,6 +266,14 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
         )
     kind = shown.kind if name == target else "alias"
     return shown.model_copy(update={"id": name, "kind": kind})
+
+
+def _request_limits(context: int, max_output: int | None) -> RequestLimits:
+    return RequestLimits(prompt_tokens=context, completion_tokens=max_output or 0)
+
+
+def _links(slug: str) -> ModelLinks:
+    return ModelLinks(details=f"/api/v1/models/{slug}/endpoints")
 
 
 def model_endpoints(
