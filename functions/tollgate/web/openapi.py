@@ -20,6 +20,7 @@ from tollgate.ingress.formats import (
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.http.paths import SCIM, SCIM_JSON
+from tollgate.web.request_examples import ANY_FORMAT_EXAMPLE, REQUEST_EXAMPLES
 from tollgate.web.sign_in.session_shapes import (
     ClosedSessionReply,
     IdentityTokenBody,
@@ -89,6 +90,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             if operation.pop(ANY_FORMAT, False):
                 content = {"application/json": {"schema": {"anyOf": requests}}}
                 operation["requestBody"] = {"required": True, "content": content}
+            _add_example(operation)
             access = ACCESS[method.upper(), path]
             # An empty requirement at the end makes the key optional.
             is_optional = access.keyless or not access.roles
@@ -99,6 +101,15 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     }
     document["servers"] = [{"url": "/api"}, {"url": "/"}]
     return document
+
+
+def _add_example(operation: dict[str, Any]) -> None:
+    """Add an example to the JSON body of an operation, if it has one."""
+    body = operation.get("requestBody")
+    content = body["content"].get("application/json") if body else None
+    if content is not None:
+        name = content["schema"].get("$ref", "").rpartition("/")[2]
+        content["example"] = REQUEST_EXAMPLES.get(name, ANY_FORMAT_EXAMPLE)
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
