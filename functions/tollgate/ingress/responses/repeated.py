@@ -3,6 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from tollgate.core.json_value import JsonValue
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire import tool_models
@@ -10,14 +13,19 @@ from tollgate.ingress.responses.wire.server_tool_models import ServerToolType
 
 _Json = dict[str, Any]
 
-# OpenAI's defaults, which a response states for parameters that the provider did not get.
-_DEFAULTS: Final[Mapping[str, JsonValue]] = {
-    "frequency_penalty": 0.0,
-    "presence_penalty": 0.0,
-    "temperature": 1.0,
-    "top_logprobs": 0,
-    "top_p": 1.0,
-}
+
+class StatedNumbers(Struct, frozen=True, kw_only=True):
+    """The numbers that every response states; the defaults are OpenAI's."""
+
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    temperature: float = 1.0
+    top_logprobs: int = 0
+    top_p: float = 1.0
+
+
+# A response states these for parameters that the provider did not get.
+_DEFAULTS: Final[Mapping[str, JsonValue]] = asdict(StatedNumbers())
 
 
 def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:

@@ -101,12 +101,6 @@ class RequestLimits(BaseModel):
     completion_tokens: int
 
 
-class ModelLinks(BaseModel):
-    """The address of a model's endpoints."""
-
-    details: str
-
-
 class ModelObject(BaseModel):
     """A model, an alias or a route, in OpenAI's and OpenRouter's format.
 
@@ -143,7 +137,7 @@ class ModelObject(BaseModel):
     supported_voices: list[str] = Field(
         default_factory=list, description="Empty: the provider's voices apply."
     )
-    links: ModelLinks
+    links: dict[Literal["details"], str] = Field(description="The path of the endpoints.")
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
@@ -214,7 +208,7 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
         ),
         supported_parameters=sorted(frozenset().union(*accepted)),
         per_request_limits=_request_limits(model.context, model.max_output),
-        links=_links(slug),
+        links={"details": f"/api/v1/models/{slug}/endpoints"},
         deprecation_date=model.deprecated,
         expiration_date=model.retires,
         successor=model.successor,
@@ -270,10 +264,6 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
 
 def _request_limits(context: int, max_output: int | None) -> RequestLimits:
     return RequestLimits(prompt_tokens=context, completion_tokens=max_output or 0)
-
-
-def _links(slug: str) -> ModelLinks:
-    return ModelLinks(details=f"/api/v1/models/{slug}/endpoints")
 
 
 def model_endpoints(
