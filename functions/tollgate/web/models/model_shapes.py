@@ -95,13 +95,6 @@ class TopProvider(BaseModel):
     is_moderated: bool = False
 
 
-class RequestLimits(BaseModel):
-    """The most tokens of one request."""
-
-    prompt_tokens: int
-    completion_tokens: int
-
-
 class ModelObject(BaseModel):
     """A model, an alias or a route, in OpenAI's and OpenRouter's format.
 
@@ -134,7 +127,7 @@ class ModelObject(BaseModel):
     default_parameters: dict[str, float] = Field(
         default_factory=dict, description="Empty: the provider's defaults apply."
     )
-    per_request_limits: RequestLimits
+    per_request_limits: dict[str, int]
     supported_voices: list[str] = Field(
         default_factory=list, description="Empty: the provider's voices apply."
     )
@@ -271,8 +264,8 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
     return shown.model_copy(update={"id": name, "kind": kind})
 
 
-def _request_limits(context: int, max_output: int | None) -> RequestLimits:
-    return RequestLimits(prompt_tokens=context, completion_tokens=max_output or 0)
+def _request_limits(context: int, max_output: int | None) -> dict[str, int]:
+    return {"prompt_tokens": context, "completion_tokens": max_output or 0}
 
 
 def model_endpoints(
