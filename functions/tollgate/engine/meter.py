@@ -25,6 +25,7 @@ from tollgate.core.events import (
     UnknownFields,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -44,6 +45,9 @@ from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
 
 # Imported at first use: only a provider's error needs this function.
+_SHOW_BODY: Final = DottedName[Callable[..., JsonValue]](
+    "tollgate.engine.provider_errors:show_error_body"
+)
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
 # Limits on a provider's strings in a record. A record larger than a DynamoDB item could never be
@@ -211,6 +215,8 @@ class Meter:
         if isinstance(error, UpstreamError) and error.quoted:
             shown = _WITHHOLD()(error.quoted, self._call.parsed.request)
             error.message = error.message.replace(error.quoted, shown)
+        if isinstance(error, UpstreamError) and error.body and self._call.parsed.shows_provider:
+            error.provider_body = _SHOW_BODY()(error.body, self._call.parsed.request)
         self._failure = error
         self._outcome = "error"
 

@@ -14,6 +14,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.limits import RateLimit
+from tollgate.core.principal import UsageOn
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import (
     GenerationRequest,
@@ -60,6 +61,8 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     """The names of request fields that have no effect."""
     tells_routing: bool = False
     """True if the reply must show how the request was routed (`Routed`)."""
+    shows_provider: bool = False
+    """True if an error must show the provider's own error body."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -70,8 +73,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """A parsed request for a chat generation, with the options that its renderer reads."""
 
     request: GenerationRequest
-    usage_on_finish: bool = False
-    """True if a stream sends usage in its finish frame, not in a separate frame afterwards."""
+    usage_on: UsageOn | None = None
+    """The frame of a stream that has the usage; None if the request names none."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
 
@@ -75,6 +76,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     summary: str
     description: str
     operation_id: str
+    example: Mapping[str, JsonValue]
+    """An example of a request; the models are those of `make run`."""
     id_header: str | None = None
     """The name of a header that repeats `x-request-id` for this format's clients."""
     alias: PathAlias | None = None
@@ -86,6 +89,13 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
 # Clients of Anthropic's Messages API send this header with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
+_CHAT_EXAMPLE: Final[Mapping[str, JsonValue]] = {
+    "model": "test/echo",
+    "messages": [{"role": "user", "content": "Say hello."}],
+    "max_tokens": 100,
+}
+_PICTURE_EXAMPLE: Final = {"model": "test/image", "prompt": "A red bridge in fog"}
+_SOUND_EXAMPLE: Final = {"model": "test/transcribe", "url": "https://files.example/meeting.mp3"}
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
     path="/v1/chat/completions",
@@ -100,6 +110,7 @@ CHAT_COMPLETIONS: Final = IngressFormat(
     summary="Create Chat Completion",
     description="Generate an answer, streamed or not; billed to the key.",
     operation_id="create_chat_completion",
+    example=_CHAT_EXAMPLE,
 )
 COMPLETIONS: Final = IngressFormat(
     name="completions",
@@ -117,6 +128,7 @@ COMPLETIONS: Final = IngressFormat(
     summary="Create Completion",
     description="Complete one or more prompts in OpenAI's legacy format; billed to the key.",
     operation_id="create_completion",
+    example={"model": "test/complete", "prompt": "Once upon a time"},
 )
 MESSAGES: Final = IngressFormat(
     name="messages",
@@ -135,6 +147,7 @@ MESSAGES: Final = IngressFormat(
     summary="Create Message",
     description="Generate an answer in Anthropic's format, streamed or not; billed to the key.",
     operation_id="create_message",
+    example=_CHAT_EXAMPLE,
     id_header="request-id",
     counting=TokenCounting(
         path="/v1/messages/count_tokens",
@@ -166,6 +179,7 @@ RESPONSES: Final = IngressFormat(
     description="Generate an answer in OpenAI's Responses format, streamed or not; billed to the "
     "key, and stored if `response_days` is set for the key or its workspace.",
     operation_id="create_response",
+    example={"model": "test/echo", "input": "Say hello."},
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
         parse=DottedName("tollgate.ingress.responses.parse:parse_response_count"),
@@ -186,6 +200,7 @@ EMBEDDINGS: Final = IngressFormat(
     summary="Create Embeddings",
     description="Turn texts or token ids into vectors, in OpenAI's format; billed to the key.",
     operation_id="create_embeddings",
+    example={"model": "test/embed", "input": ["A red bridge", "A blue boat"]},
 )
 RERANK: Final = IngressFormat(
     name="rerank",
@@ -199,6 +214,11 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
+    example={
+        "model": "test/rerank",
+        "query": "Where is the bridge?",
+        "documents": ["The bridge is in the north.", "The boat is blue."],
+    },
     # ClientV2 in Cohere's SDK (cohere 5.21.1, 2026-11-22) appends `/v2/rerank` to its base URL. The
     # rerankers of LangChain and LlamaIndex use ClientV2.
     alias=PathAlias(
@@ -220,6 +240,7 @@ MODERATIONS: Final = IngressFormat(
     description="Classify harmful content in texts and images, in OpenAI's format; billed to the "
     "key.",
     operation_id="create_moderation",
+    example={"model": "test/moderate", "input": "Say hello."},
 )
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
@@ -236,6 +257,7 @@ IMAGE_GENERATIONS: Final = IngressFormat(
     description="Generate images from a text, in OpenAI's format, streamed or not; billed to the "
     "key.",
     operation_id="create_images",
+    example=_PICTURE_EXAMPLE,
 )
 IMAGE_EDITS: Final = IngressFormat(
     name="image_edits",
@@ -253,6 +275,7 @@ IMAGE_EDITS: Final = IngressFormat(
     description="Edit images as a text describes, in OpenAI's format, streamed or not; billed to "
     "the key.",
     operation_id="edit_images",
+    example={**_PICTURE_EXAMPLE, "images": [{"image_url": "https://files.example/1.png"}]},
 )
 SPEECH: Final = IngressFormat(
     name="speech",
@@ -268,6 +291,7 @@ SPEECH: Final = IngressFormat(
     summary="Create Speech",
     description="Speak a text; the audio is streamed as the provider sends it. Billed to the key.",
     operation_id="create_speech",
+    example={"model": "test/speech", "input": "Hello.", "voice": "alloy"},
 )
 TRANSCRIPTIONS: Final = IngressFormat(
     name="transcriptions",
@@ -285,6 +309,7 @@ TRANSCRIPTIONS: Final = IngressFormat(
     summary="Create Transcription",
     description="Transcribe a recording, in OpenAI's format; billed to the key.",
     operation_id="create_transcription",
+    example=_SOUND_EXAMPLE,
 )
 TRANSLATIONS: Final = IngressFormat(
     name="translations",
@@ -302,6 +327,7 @@ TRANSLATIONS: Final = IngressFormat(
     summary="Create Translation",
     description="Translate a recording into English text, in OpenAI's format; billed to the key.",
     operation_id="create_translation",
+    example=_SOUND_EXAMPLE,
 )
 
 FORMATS: Final = (

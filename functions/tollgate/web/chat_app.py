@@ -29,7 +29,7 @@ from tollgate.engine.replies.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
 from tollgate.web.generation.entrance import (
@@ -183,8 +183,13 @@ class MeteredEndpoint(FormatEndpoint):
             parse = partial(self._ingress.parse, body, headers)
             parsed = await entrance.compute(entered, parse)
         body = parsed.described or body
-        tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
-        parsed = replace(parsed, tells_routing=tells_routing)
+        parsed = replace(
+            parsed,
+            tells_routing=_enables(headers, "x-tollgate-metadata"),
+            shows_provider=_enables(headers, "x-tollgate-provider-errors"),
+        )
+        if isinstance(parsed, ParsedCall) and parsed.usage_on is None:
+            parsed = replace(parsed, usage_on=entered.principal.usage_on)
         call = Call(
             principal=entered.principal,
             reach=entered.reach,
@@ -276,6 +281,10 @@ def _stated_labels(
     from tollgate.web.generation.attribution import find_stated_labels
 
     return find_stated_labels(sources, headers, parsed)
+
+
+def _enables(headers: Mapping[str, str], name: str) -> bool:
+    return headers.get(name, "").lower() == "enabled"
 
 
 def _platform_ids(scope: Scope) -> PlatformIds:

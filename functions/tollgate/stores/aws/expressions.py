@@ -360,7 +360,7 @@ WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
     "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
 )
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd"
+_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd, wuo = :wuo"
 SECRET_COPY_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE}, adm = :adm", IF_PRESENT)
 SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE} REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(

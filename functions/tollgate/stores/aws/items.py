@@ -77,6 +77,7 @@ class KeyRow(AnyItem):
     TEAM: Final = "tm"  # S: id of the key's team (optional)
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
+    USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
 
 
 class SecretItem(KeyRow):
@@ -88,6 +89,7 @@ class SecretItem(KeyRow):
     WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: the workspace's RESPONSE_DAYS (optional), or 0
     WORKSPACE_IPS: Final = "wip"  # S: the workspace's ALLOWED_IPS (optional), or empty
     WORKSPACE_KEY_DAYS: Final = "wkd"  # N: the workspace's KEY_DAYS (optional), or 0
+    WORKSPACE_USAGE_ON: Final = "wuo"  # S: the workspace's USAGE_ON (optional), or empty
     MADE: Final = "md"  # N: Unix second of the secret's creation (optional, default: the key's)
     GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused (optional)
 
@@ -186,6 +188,7 @@ class WorkspaceItem(AnyItem):
     FILE_DAYS: Final = "fd"  # N: days after which files expire (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which its keys may be used (optional)
     KEY_DAYS: Final = "kd"  # N: days after which the secret of a key is refused (optional)
+    USAGE_ON: Final = "uo"  # S: a UsageOn for its keys (optional)
     CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of the credit that are lent (optional)
     COPIED: Final = "told"  # S: the settings that were copied to all secrets' items
 
