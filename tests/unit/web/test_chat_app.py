@@ -27,7 +27,7 @@ LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_0
 
 
 def app_of(home: House) -> ASGIApp:
-    return chat_app(home.front, Always(home.gateway), LIMITS)
+    return chat_app(home.front, Always(home.gateway), LIMITS, seals=home.stores.seal_keys)
 
 
 def bearer(secret: str, **headers: str) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
 
+from msgspec.structs import replace
+
 from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
@@ -13,7 +15,8 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
+from tollgate.ingress.responses.compaction import ask_for_record, begin_compaction, open_input
 from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
@@ -72,14 +75,23 @@ def parse_response_object(
     *,
     size_bytes: int,
     turns: StoredTurns | None = None,
+    seal: Seal | None = None,
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
     `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses; None if stored responses are not read.
+    uses; None if stored responses are not read. `seal` opens compaction items; None if the key of
+    the workspace was not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     taken = take_items(params, body["input"], turns)
+    opened = open_input(taken, seal)
+    compacting = begin_compaction(opened, seal)
+    taken = replace(
+        taken,
+        items=compacting.head if compacting else opened.items,
+        stored_form=opened.stored_form,
+    )
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
@@ -115,12 +127,14 @@ def parse_response_object(
     )
     run_here = [tool.id for tool in tools.server]
     return ParsedCall(
-        request=request,
+        request=ask_for_record(request) if compacting else request,
+        compacts=compacting,
         stream=bool(params.stream),
         ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
-        stored_input=taken.stored_form if stores else None,
+        # The answer to a trigger stands for its input, which later turns must not get again.
+        stored_input=(() if compacting else taken.stored_form) if stores else None,
         client_metadata=params.client_metadata or {},
     )
 

@@ -193,6 +193,12 @@ class WorkspaceItem(AnyItem):
     COPIED: Final = "told"  # S: the settings that were copied to all secrets' items
 
 
+class SealKeyItem(AnyItem):
+    """Core table: the key that seals what a workspace's clients return unchanged."""
+
+    KEY: Final = "seal"  # B: 32 random bytes
+
+
 class CreditIdItem(AnyItem):
     """Core table: an item that reserves the id of a credit entry, so that the id is used once."""
 

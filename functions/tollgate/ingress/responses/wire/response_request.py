@@ -142,3 +142,9 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     user: Annotated[str, Field(max_length=512)] | None = None
     safety_identifier: Annotated[str, Field(max_length=512)] | None = None
     stream: bool | None = None
+
+
+class CompactRequest(ResponsesRequest):
+    """The body of POST /v1/responses/compact; fields that shape an answer have no effect."""
+
+    input: Input | None = None  # type: ignore[assignment]
