@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve such requests.
+_COMPACT_WINDOW: Final = DottedName[Callable[..., Awaitable[tuple[Call, EventSink]]]](
+    "tollgate.engine.replies.compacted_window:compact_window"
+)
 _COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSink]](
     "tollgate.engine.replies.compacting_sink:CompactingSink"
 )
@@ -70,6 +73,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
+    if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
+        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
     # Each of these properties looks at every part, of which there may be many.
     names_files = call.parsed.request.names_files
     has_documents = call.parsed.request.has_documents

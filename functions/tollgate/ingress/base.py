@@ -63,6 +63,24 @@ class RecordPacker(Protocol):
         """Return the compaction item with the record that a generation wrote."""
 
 
+class RecordWindow(Protocol):
+    """A conversation that is compacted before its answer if it has too many tokens."""
+
+    @property
+    def tokens_max(self) -> int:
+        """The number of tokens above which the conversation is compacted."""
+
+    @property
+    def packer(self) -> RecordPacker:
+        """The packer of the record."""
+
+    def ask(self) -> GenerationRequest:
+        """Return the request for the record."""
+
+    def resume(self, record: str) -> GenerationRequest:
+        """Return the request for the answer, with the record in place of what it stands for."""
+
+
 class ParsedWork(Struct, frozen=True, kw_only=True):
     """A parsed request of any kind: the work to do, and the options for the reply."""
 
@@ -91,6 +109,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     request: GenerationRequest
     compacts: RecordPacker | None = None
     """The packer of the answer, if the answer is the record of a conversation."""
+    window: RecordWindow | None = None
+    """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on_finish: bool = False
     """True if a stream sends usage in its finish frame, not in a separate frame afterwards."""
     echoes: bool = False

@@ -34,6 +34,8 @@ class CompactingSink:
         self._packer = packer
         self._fold = Fold()
         self._generation_id = ""
+        self.record = ""
+        """The text of the record, once the answer has ended."""
 
     @asynccontextmanager
     async def open(self, hold: Hold) -> AsyncIterator[None]:
@@ -60,12 +62,13 @@ class CompactingSink:
         await self._sink.send(forwarded)
 
     def _item(self) -> tuple[PartStart, PartEnd]:
-        record = "".join(part.text for part in self._fold.parts if isinstance(part, Text))
-        if not record.strip():
+        texts = (part.text for part in self._fold.parts if isinstance(part, Text))
+        self.record = "".join(texts)
+        if not self.record.strip():
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE, "The model wrote no record of the conversation."
             )
-        item = self._packer.pack(record, self._generation_id)
+        item = self._packer.pack(self.record, self._generation_id)
         return (
             PartStart(index=0, part=Reasoning(text="", provenance=item)),
             PartEnd(index=0, provenance=item),

@@ -5,7 +5,7 @@ messages that `input` does not repeat, the record as a message, and an answer wh
 their outputs. https://developers.openai.com/api/docs/guides/compaction (2026-11-27), and Codex.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -19,6 +19,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonObject,
+    Message,
     Sampling,
     ToolChoice,
     UserMessage,
@@ -27,12 +28,17 @@ from tollgate.core.signers import GATEWAY
 from tollgate.ingress.base import Seal
 from tollgate.ingress.responses.stored import TakenItems, check_items
 from tollgate.ingress.responses.wire import input_items as wire
+from tollgate.ingress.responses.wire.response_request import ContextManagement
 from tollgate.ingress.shared.media import field_refusal
 
 # Providers' own content never has this prefix, because base64 contains no dots.
 _SEALED: Final = "tollgate2."
 # The limit of a record, and of the reasoning before it.
 _RECORD_TOKENS_MAX: Final = 16_384
+# The number of tokens from which a conversation without a threshold is compacted, like the default
+# trigger of Anthropic's compaction.
+# https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)
+_THRESHOLD_TOKENS: Final = 150_000
 # The limit of the users' messages that are kept as they are: about 64,000 tokens, as Codex keeps.
 KEPT_BYTES_MAX: Final = 256 * 1024
 _FOREWORD: Final = (
@@ -70,6 +76,8 @@ class OpenedInput(Struct, frozen=True, kw_only=True):
     """The items to store, in which compaction items stay sealed."""
     is_compacted: bool
     """True if the last item was the trigger of a compaction, which is left out of the others."""
+    added_bytes: int
+    """The size of all that was put in, less the size of the items that it replaced."""
 
 
 class _Sealed(Struct, frozen=True, kw_only=True):
@@ -80,6 +88,8 @@ class _Sealed(Struct, frozen=True, kw_only=True):
     """Instructions, tools and messages of the user, as they were sent."""
     awaiting: list[msgspec.Raw]
     """The last answer with its outputs, if a call awaits its output."""
+    covers: bool
+    """True if the item stands for all items before it, which clients may still send."""
 
 
 class Compacting(Struct, frozen=True, kw_only=True):
@@ -90,10 +100,16 @@ class Compacting(Struct, frozen=True, kw_only=True):
     kept: tuple[JsonObject, ...]
     awaiting: tuple[JsonObject, ...]
     seal: Seal
+    covers: bool = False
 
     def pack(self, record: str, generation_id: str) -> Provenance:
         """Return the compaction item with the record that a generation wrote."""
-        content = {"record": record, "kept": self.kept, "awaiting": self.awaiting}
+        content = {
+            "record": record,
+            "kept": self.kept,
+            "awaiting": self.awaiting,
+            "covers": self.covers,
+        }
         sealed = self.seal.close(to_json(content), generation_id)
         return Provenance(signer=GATEWAY, data=_SEALED + sealed, is_compaction=True)
 
@@ -107,7 +123,7 @@ def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
     items: list[tuple[str, wire.Item]] = []
     raws: list[JsonObject] = []
     stored_form = list(taken.stored_form)
-    is_compacted = False
+    is_compacted, added_bytes = False, taken.added_bytes
     for number, ((path, item), raw) in enumerate(zip(taken.items, taken.stored_form, strict=True)):
         match item:
             case wire.CompactionTrigger():
@@ -118,14 +134,23 @@ def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
                 is_compacted = True
                 stored_form.pop()
             case wire.CompactionItem():
-                content = [*_content(item, path, seal, raws)]
+                sealed = _unseal(item, path, seal)
+                if sealed.covers:
+                    # Counted from the end, because items may have been removed before.
+                    items, raws, stored_form = [], [], stored_form[number - len(taken.items) :]
+                content = [*_content(sealed, raws)]
                 items += ((path, each) for each in check_items(content, path))
                 raws += content
+                added_bytes += _sizes(content) - len(item.encrypted_content)
             case _:
                 items.append((path, item))
                 raws.append(raw)
     return OpenedInput(
-        items=items, raws=raws, stored_form=tuple(stored_form), is_compacted=is_compacted
+        items=items,
+        raws=raws,
+        stored_form=tuple(stored_form),
+        is_compacted=is_compacted,
+        added_bytes=added_bytes,
     )
 
 
@@ -142,6 +167,65 @@ def begin_compaction(opened: OpenedInput, seal: Seal | None) -> Compacting | Non
     )
 
 
+class Window(Struct, frozen=True, kw_only=True):
+    """Implements `ingress.base.RecordWindow` for a request with `context_management`."""
+
+    tokens_max: int
+    packer: Compacting
+    recent: Sequence[tuple[str, wire.Item]]
+    """The newest messages of the user, which are answered and not compacted."""
+    request: GenerationRequest
+    """The request without compaction."""
+    replaced_bytes: int
+    parse: Callable[[Sequence[tuple[str, wire.Item]]], tuple[Message, ...]]
+    """Parses items into messages."""
+
+    def ask(self) -> GenerationRequest:
+        """Return the request for the record."""
+        return ask_for_record(replace(self.request, messages=self.parse(self.packer.head)))
+
+    def resume(self, record: str) -> GenerationRequest:
+        """Return the request for the answer, with the record in place of the older items."""
+        raws = (*self.packer.kept, _record_message(record))
+        items = [("input", each) for each in check_items(raws, "input")]
+        size_bytes = self.request.size_bytes - self.replaced_bytes + _sizes(raws)
+        return replace(
+            self.request,
+            messages=self.parse([*items, *self.recent]),
+            size_bytes=max(0, size_bytes),
+        )
+
+
+def watch_window(
+    opened: OpenedInput,
+    seal: Seal | None,
+    rules: Sequence[ContextManagement],
+    *,
+    request: GenerationRequest,
+    parse: Callable[[Sequence[tuple[str, wire.Item]]], tuple[Message, ...]],
+) -> Window | None:
+    """Return the rule for compacting a conversation before its answer.
+
+    Returns None without a rule, without a seal (`open_input`), and for a conversation that has no
+    older items.
+    """
+    if not rules or seal is None:
+        return None
+    end = _recent_from(opened.items)
+    if not end:
+        return None
+    head, raws = opened.items[:end], opened.raws[:end]
+    packer = Compacting(head=head, kept=_kept(head, raws), awaiting=(), seal=seal, covers=True)
+    return Window(
+        tokens_max=rules[0].compact_threshold or _THRESHOLD_TOKENS,
+        packer=packer,
+        recent=opened.items[end:],
+        request=request,
+        replaced_bytes=_sizes(raws),
+        parse=parse,
+    )
+
+
 def ask_for_record(request: GenerationRequest) -> GenerationRequest:
     """Return the request for the record of a conversation.
 
@@ -151,6 +235,7 @@ def ask_for_record(request: GenerationRequest) -> GenerationRequest:
     return replace(
         request,
         messages=(*request.messages, task),
+        size_bytes=request.size_bytes + len(_TASK),
         tool_choice=ToolChoice(mode="none") if request.tools else None,
         parallel_tool_calls=None,
         server_tools=(),
@@ -163,10 +248,7 @@ def ask_for_record(request: GenerationRequest) -> GenerationRequest:
     )
 
 
-def _content(
-    item: wire.CompactionItem, path: str, seal: Seal | None, before: Sequence[JsonObject]
-) -> Iterator[JsonObject]:
-    """Yield the items for which a compaction item stands; `before` are the items before it."""
+def _unseal(item: wire.CompactionItem, path: str, seal: Seal | None) -> _Sealed:
     path = f"{path}.encrypted_content"
     if not item.encrypted_content.startswith(_SEALED):
         raise field_refusal(path, "was not made by this gateway")
@@ -179,12 +261,20 @@ def _content(
             "must be what a key of this workspace got: it was changed, or sealed for another "
             "workspace",
         )
-    sealed = msgspec.json.decode(content, type=_Sealed)
+    return msgspec.json.decode(content, type=_Sealed)
+
+
+def _content(sealed: _Sealed, before: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the items for which a compaction item stands; `before` are the items before it."""
     known = {_texts_of(each) for each in before}
     kept = (from_json(bytes(each)) for each in sealed.kept)
     yield from (each for each in kept if _texts_of(each) not in known)
-    yield {"role": "user", "content": _FOREWORD + sealed.record}
+    yield _record_message(sealed.record)
     yield from (from_json(bytes(each)) for each in sealed.awaiting)
+
+
+def _record_message(record: str) -> JsonObject:
+    return {"role": "user", "content": _FOREWORD + record}
 
 
 def _unreadable(path: str) -> RequestError:
@@ -207,6 +297,17 @@ def _awaiting_from(items: Sequence[tuple[str, wire.Item]]) -> int:
             case _:
                 pass
     return min(calls.values(), default=len(items))
+
+
+def _recent_from(items: Sequence[tuple[str, wire.Item]]) -> int:
+    """Return the place after which there are only instructions and messages of the user."""
+    for place in range(len(items), 0, -1):
+        match items[place - 1][1]:
+            case wire.MessageItem(role="user" | "system" | "developer"):
+                pass
+            case _:
+                return place
+    return 0
 
 
 def _kept(
@@ -268,3 +369,7 @@ def _texts_of(raw: JsonObject) -> tuple[str, ...]:
 
 def _size(raw: JsonObject) -> int:
     return len(to_json(raw))
+
+
+def _sizes(raws: Iterable[JsonObject]) -> int:
+    return sum(map(_size, raws))

@@ -1,6 +1,7 @@
 """Parsing of Responses requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
@@ -16,7 +17,12 @@ from tollgate.core.request import (
     SchemaOutput,
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
-from tollgate.ingress.responses.compaction import ask_for_record, begin_compaction, open_input
+from tollgate.ingress.responses.compaction import (
+    ask_for_record,
+    begin_compaction,
+    open_input,
+    watch_window,
+)
 from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
@@ -91,6 +97,7 @@ def parse_response_object(
         taken,
         items=compacting.head if compacting else opened.items,
         stored_form=opened.stored_form,
+        added_bytes=opened.added_bytes,
     )
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
@@ -129,6 +136,15 @@ def parse_response_object(
     return ParsedCall(
         request=ask_for_record(request) if compacting else request,
         compacts=compacting,
+        window=None
+        if compacting
+        else watch_window(
+            opened,
+            seal,
+            params.context_management or (),
+            request=request,
+            parse=partial(parse_input, instructions=params.instructions, names=names),
+        ),
         stream=bool(params.stream),
         ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
