@@ -14,7 +14,6 @@ from tests.memory.books import MemoryBooks
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
-from tests.memory.seal_keys import MemorySealKeys
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAccessLog,
@@ -59,13 +58,12 @@ from tollgate.stores.ports.administration import (
     NewKey,
     StatementStore,
 )
-from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger, SealKeys
+from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.generations import DynamoGenerationStore
-from tollgate.stores.records.seal_keys import DynamoSealKeys
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.stores.rules.key_names import choose_free_name
@@ -148,7 +146,6 @@ class Stores:
     statements: StatementStore
     audit_log: AuditLog
     access_log: AccessLog
-    seal_keys: SealKeys
     cooldowns: CooldownStore
     clock: TestClock
 
@@ -246,7 +243,6 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         statements=MemoryStatementStore(books, clock),
         audit_log=MemoryAuditLog(books, clock),
         access_log=MemoryAccessLog(books, clock),
-        seal_keys=MemorySealKeys(ids),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
@@ -301,7 +297,6 @@ def dynamo_stores(
         ),
         audit_log=DynamoAuditLog(client, tables, clock),
         access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
-        seal_keys=DynamoSealKeys(client, tables.core, ids),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,
         client=client,

@@ -48,7 +48,7 @@ HOMES = {
     "aiohttp": (),
     "boto3": ("cli",),
     "docx": ("reading",),
-    "cryptography": ("sign_in",),
+    "cryptography": ("ingress", "sign_in"),
     "fastapi": ("web",),
     "httptools": ("http1",),
     "joserfc": ("sign_in",),

@@ -6,8 +6,8 @@ Keeps C75.
 from typing import Any
 
 from tollgate.ingress.responses.compaction import KEPT_BYTES_MAX, begin_compaction, open_input
+from tollgate.ingress.responses.sealing import WorkspaceSeal
 from tollgate.ingress.responses.stored import TakenItems, check_items
-from tollgate.ingress.shared.sealing import WorkspaceSeal
 
 SEAL = WorkspaceSeal(workspace_id="acme", key=bytes(32))
 TRIGGER = {"type": "compaction_trigger"}

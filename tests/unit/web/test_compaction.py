@@ -4,24 +4,21 @@ Keeps C75.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.asgi import Exchange, request
-from tests.gateways import FUNDS_NANO_USD, Always, House, house
-from tests.scripted import Scripted, answers, calls, ends
-from tests.stores import TESTER, funded_key
-from tollgate.core.idempotency import Claim
+from tests.asgi import request
+from tests.compacting import COMPACT, RECORD, RESPONSES, frames, open_client
+from tests.gateways import FUNDS_NANO_USD, Always
+from tests.scripted import answers, calls, ends
+from tests.stores import funded_key
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 
-RESPONSES = "/v1/responses"
-COMPACT = "/v1/responses/compact"
 TRIGGER = {"type": "compaction_trigger"}
-RECORD = "Goal: a bridge. Done: the drawing."
 LONG_AGO = [
     {"role": "developer", "content": "Be curt."},
     {"role": "user", "content": "Draw a bridge."},
@@ -32,79 +29,6 @@ CALL = {"type": "function_call", "call_id": "call_1", "name": "paint", "argument
 OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "painted"}
 """The output that `CALL` awaits."""
 PAINT = {"type": "function", "name": "paint", "parameters": {"type": "object"}}
-
-
-class MemoryLog:
-    """Stored responses in memory."""
-
-    def __init__(self) -> None:
-        self._contents: dict[tuple[str, str], bytes] = {}
-
-    async def keep(self, workspace_id: str, id_: str, content: bytes, *, days: int) -> None:
-        self._contents[workspace_id, id_] = content
-
-    async def get(self, workspace_id: str, id_: str, *, days: int | None = None) -> bytes | None:
-        return self._contents.get((workspace_id, id_))
-
-
-class MemoryAnswers:
-    """Stored answers in memory."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, bytes] = {}
-
-    async def claim(self, claim: Claim) -> bytes | None:
-        return self._answers.get(claim.key_hash)
-
-    async def keep(self, claim: Claim, answer: bytes) -> None:
-        self._answers[claim.key_hash] = answer
-
-    async def release(self, claim: Claim) -> None:
-        raise AssertionError("nothing fails here")
-
-
-@dataclass
-class Client:
-    """A client of a gateway, with the key of one workspace."""
-
-    home: House
-    secret: str
-    model: str = "other/tools"
-    log: MemoryLog = field(default_factory=MemoryLog)
-    answers: MemoryAnswers = field(default_factory=MemoryAnswers)
-
-    async def ask(self, path: str, input_: Any, **fields: Any) -> Exchange:
-        headers = {"authorization": f"Bearer {self.secret}"}
-        headers |= {"idempotency-key": fields.pop("claim")} if "claim" in fields else {}
-        app = chat_app(
-            self.home.front,
-            Always(self.home.gateway),
-            WebLimits(),
-            answers=self.answers,
-            responses=self.log,
-            seals=self.home.stores.seal_keys,
-        )
-        body = {"model": self.model, "input": input_, **fields}
-        content = json.dumps({name: each for name, each in body.items() if each is not None})
-        return await request(app, "POST", path, headers=headers, body=content.encode())
-
-    @property
-    def prompt(self) -> list[dict[str, Any]]:
-        """The messages that the provider got last."""
-        body: Any = (self.home.far.requests or self.home.near.requests)[-1].body
-        messages: list[dict[str, Any]] = body["messages"]
-        return messages
-
-
-async def open_client(*script: Any, workspace: str = "acme", **settings: Any) -> Client:
-    home = await house(far=Scripted(*script))
-    key = NewKey(workspace_id=workspace, label="agent", **settings)
-    return Client(home, (await home.stores.keys.create(key, by=TESTER)).secret)
-
-
-def frames(reply: Exchange) -> list[dict[str, Any]]:
-    assert reply.status == 200, reply.body
-    return [json.loads(line[6:]) for line in reply.body.splitlines() if line.startswith(b"data: ")]
 
 
 async def test_c75_a_conversation_becomes_the_users_messages_and_one_sealed_item() -> None:
@@ -223,7 +147,7 @@ async def test_c75_an_item_of_another_workspace_or_a_changed_one_is_refused() ->
         (client.secret, "tollgate2.AAAA"),
         (client.secret, "gAAAAB"),
     ):
-        other = Client(client.home, secret)
+        other = replace(client, secret=secret)
         reply = await other.ask(RESPONSES, [{**item, "encrypted_content": content}])
         assert (reply.status, reply.error["code"]) == (400, "invalid_request")
         assert reply.error["param"] == "input[0].encrypted_content"
@@ -257,7 +181,7 @@ async def test_c75_a_trigger_spelled_with_escapes_is_refused_and_not_answered() 
         client.home.front,
         Always(client.home.gateway),
         WebLimits(),
-        seals=client.home.stores.seal_keys,
+        seals=client.seals,
     )
     reply = await request(
         app,
@@ -321,114 +245,3 @@ async def test_c75_a_stored_conversation_continues_from_its_item_alone() -> None
     assert texts[1].endswith(RECORD)
     compacted = await client.ask(COMPACT, None, previous_response_id=first.json["id"])
     assert compacted.status == 200, compacted.body
-
-
-LONG = [
-    {"role": "developer", "content": "Be curt."},
-    {"role": "user", "content": "Draw a bridge."},
-    {"role": "assistant", "content": "word " * 2_000},
-    {"role": "user", "content": "Is it blue?"},
-]
-RULE = [{"type": "compaction", "compact_threshold": 1_000}]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-async def test_c75_a_long_conversation_is_compacted_before_its_answer(stream: bool) -> None:
-    client = await open_client(answers(RECORD), answers("It is."), answers("As the sea."))
-    reply = await client.ask(RESPONSES, LONG, context_management=RULE, stream=stream)
-    if stream:
-        events = frames(reply)
-        assert [event["sequence_number"] for event in events] == [*range(len(events))]
-        assert events[3]["item"]["type"] == "compaction"
-        output = events[-1]["response"]["output"]
-    else:
-        output = reply.json["output"]
-    assert [item["type"] for item in output] == ["compaction", "message"]
-    assert output[1]["content"][0]["text"] == "It is."
-    texts = [each["content"] for each in client.prompt]
-    assert (texts[:2], texts[3]) == (["Be curt.", "Draw a bridge."], "Is it blue?")
-    assert texts[2].endswith(RECORD)
-    # The item stands for what clients may still send before it.
-    more = {"role": "user", "content": "How blue?"}
-    again = await client.ask(RESPONSES, [*LONG, *output, more], context_management=RULE)
-    assert [item["type"] for item in again.json["output"]] == ["message"]
-    assert [each["content"] for each in client.prompt][3:] == ["It is.", "How blue?"]
-
-
-async def test_c75_a_compaction_and_the_answer_after_it_are_two_bills() -> None:
-    client = await open_client(answers(RECORD), answers("It is."))
-    reply = await client.ask(RESPONSES, LONG, context_management=RULE)
-    books = client.home.stores.books
-    assert client.home.held_nano_usd == 0
-    assert len(books.records) == 2
-    costs = [record.cost_nano_usd for record in books.records.values()]
-    assert all(costs)
-    assert sum(costs) == client.home.spent_nano_usd
-    [own] = [each for each in books.records.values() if each.id == reply.headers["x-request-id"]]
-    assert reply.json["usage"]["cost"] == own.cost_nano_usd / 1e9
-
-
-@pytest.mark.parametrize(
-    ("input_", "rule"),
-    [
-        (LONG, [{"type": "compaction", "compact_threshold": 100_000}]),
-        (LONG, [{"type": "compaction"}]),
-        (LONG[3:], RULE),
-        ([{"role": "user", "content": "word " * 2_000}], RULE),
-    ],
-)
-async def test_c75_what_is_short_or_new_is_not_compacted(input_: Any, rule: Any) -> None:
-    client = await open_client(answers("It is."))
-    reply = await client.ask(RESPONSES, input_, context_management=rule)
-    assert [item["type"] for item in reply.json["output"]] == ["message"]
-    assert len(client.home.far.requests) == 1
-
-
-async def test_c75_a_record_that_fails_fails_the_request_and_costs_nothing() -> None:
-    client = await open_client([*calls("paint"), *ends("tool_calls")])
-    reply = await client.ask(RESPONSES, LONG, context_management=RULE, stream=True)
-    assert (reply.status, reply.error["code"]) == (502, "provider_unavailable")
-    assert client.home.spent_nano_usd == client.home.held_nano_usd == 0
-
-
-async def test_c75_a_compacted_answer_is_replayed_whole() -> None:
-    client = await open_client(answers(RECORD), answers("It is."))
-    both = [await client.ask(RESPONSES, LONG, context_management=RULE, claim="k") for _ in range(2)]
-    assert both[0].json["output"] == both[1].json["output"]
-    assert len(client.home.far.requests) == 2
-
-
-async def test_c75_a_stored_conversation_goes_on_after_its_compaction() -> None:
-    client = await open_client(
-        answers("word " * 2_000),
-        answers(RECORD),
-        answers("It is."),
-        answers("Yes."),
-        response_days=7,
-    )
-    first = await client.ask(RESPONSES, "Draw a bridge.")
-    fields = {"context_management": RULE, "previous_response_id": first.json["id"]}
-    second = await client.ask(RESPONSES, "Is it blue?", **fields)
-    fields["previous_response_id"] = second.json["id"]
-    third = await client.ask(RESPONSES, "Sure?", **fields)
-    assert third.json["store"] is True
-    texts = [each["content"] for each in client.prompt]
-    assert (texts[0], texts[2:]) == ("Draw a bridge.", ["It is.", "Sure?"])
-
-
-@pytest.mark.parametrize(
-    ("rule", "param"),
-    [
-        ([{"type": "clear"}], "context_management[0].type"),
-        (
-            [{"type": "compaction", "compact_threshold": 0}],
-            "context_management[0].compact_threshold",
-        ),
-        ([*RULE, *RULE], "context_management"),
-        ({}, "context_management"),
-    ],
-)
-async def test_c75_a_bad_rule_names_its_field(rule: Any, param: str) -> None:
-    client = await open_client(answers("It is."))
-    reply = await client.ask(RESPONSES, LONG, context_management=rule)
-    assert (reply.status, reply.error["param"]) == (400, param)

@@ -69,15 +69,12 @@ and call no tool. Use the language of the conversation."""
 class OpenedInput(Struct, frozen=True, kw_only=True):
     """The items of a request with each compaction item replaced by its content."""
 
-    items: Sequence[tuple[str, wire.Item]]
+    taken: TakenItems
+    """The items; compaction items stay sealed in the form to store."""
     raws: Sequence[JsonObject]
     """The same items as they were sent."""
-    stored_form: tuple[JsonObject, ...]
-    """The items to store, in which compaction items stay sealed."""
     is_compacted: bool
     """True if the last item was the trigger of a compaction, which is left out of the others."""
-    added_bytes: int
-    """The size of all that was put in, less the size of the items that it replaced."""
 
 
 class _Sealed(Struct, frozen=True, kw_only=True):
@@ -145,23 +142,19 @@ def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
             case _:
                 items.append((path, item))
                 raws.append(raw)
-    return OpenedInput(
-        items=items,
-        raws=raws,
-        stored_form=tuple(stored_form),
-        is_compacted=is_compacted,
-        added_bytes=added_bytes,
-    )
+    opened = replace(taken, items=items, stored_form=tuple(stored_form), added_bytes=added_bytes)
+    return OpenedInput(taken=opened, raws=raws, is_compacted=is_compacted)
 
 
 def begin_compaction(opened: OpenedInput, seal: Seal | None) -> Compacting | None:
     """Return the compaction that a request triggers; None without a trigger."""
     if not opened.is_compacted or seal is None:
         return None
-    end = _awaiting_from(opened.items)
+    items = opened.taken.items
+    end = _awaiting_from(items)
     return Compacting(
-        head=opened.items[:end],
-        kept=_kept(opened.items[:end], opened.raws[:end]),
+        head=items[:end],
+        kept=_kept(items[:end], opened.raws[:end]),
         awaiting=tuple(opened.raws[end:]),
         seal=seal,
     )
@@ -199,27 +192,28 @@ class Window(Struct, frozen=True, kw_only=True):
 def watch_window(
     opened: OpenedInput,
     seal: Seal | None,
-    rules: Sequence[ContextManagement],
+    rules: Sequence[ContextManagement] | None,
     *,
     request: GenerationRequest,
     parse: Callable[[Sequence[tuple[str, wire.Item]]], tuple[Message, ...]],
 ) -> Window | None:
     """Return the rule for compacting a conversation before its answer.
 
-    Returns None without a rule, without a seal (`open_input`), and for a conversation that has no
-    older items.
+    Returns None without a rule, without a seal (`open_input`), for a conversation that is compacted
+    anyway, and for one that has no older items.
     """
-    if not rules or seal is None:
+    if not rules or seal is None or opened.is_compacted:
         return None
-    end = _recent_from(opened.items)
+    items = opened.taken.items
+    end = _recent_from(items)
     if not end:
         return None
-    head, raws = opened.items[:end], opened.raws[:end]
+    head, raws = items[:end], opened.raws[:end]
     packer = Compacting(head=head, kept=_kept(head, raws), awaiting=(), seal=seal, covers=True)
     return Window(
         tokens_max=rules[0].compact_threshold or _THRESHOLD_TOKENS,
         packer=packer,
-        recent=opened.items[end:],
+        recent=items[end:],
         request=request,
         replaced_bytes=_sizes(raws),
         parse=parse,

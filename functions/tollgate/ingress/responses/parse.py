@@ -86,19 +86,14 @@ def parse_response_object(
     """Parse a decoded request; raise RequestError with the field at fault.
 
     `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses; None if stored responses are not read. `seal` opens compaction items; None if the key of
-    the workspace was not read.
+    uses, and `seal` opens compaction items; each is None if it is not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
-    taken = take_items(params, body["input"], turns)
-    opened = open_input(taken, seal)
-    compacting = begin_compaction(opened, seal)
-    taken = replace(
-        taken,
-        items=compacting.head if compacting else opened.items,
-        stored_form=opened.stored_form,
-        added_bytes=opened.added_bytes,
-    )
+    opened = open_input(take_items(params, body["input"], turns), seal)
+    taken, compacting = opened.taken, begin_compaction(opened, seal)
+    if compacting:
+        # The answer stands for the input, which later turns must not get again.
+        taken = replace(taken, items=compacting.head, stored_form=())
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
@@ -136,12 +131,10 @@ def parse_response_object(
     return ParsedCall(
         request=ask_for_record(request) if compacting else request,
         compacts=compacting,
-        window=None
-        if compacting
-        else watch_window(
+        window=watch_window(
             opened,
             seal,
-            params.context_management or (),
+            params.context_management,
             request=request,
             parse=partial(parse_input, instructions=params.instructions, names=names),
         ),
@@ -149,8 +142,7 @@ def parse_response_object(
         ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
-        # The answer to a trigger stands for its input, which later turns must not get again.
-        stored_input=(() if compacting else taken.stored_form) if stores else None,
+        stored_input=taken.stored_form if stores else None,
         client_metadata=params.client_metadata or {},
     )
 

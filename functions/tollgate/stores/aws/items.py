@@ -2,11 +2,9 @@
 
 Each kind of item has a class. The comment or docstring of each attribute states the DynamoDB type
 (`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack
-optional attributes. Stored names are short because DynamoDB bills them together with the values. A
-stored name never changes, because existing items have it.
+optional attributes. Stored names are short because DynamoDB bills them, and never change.
 
-`tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
-names literally; a test checks that each of them is defined here.
+`tables.py` builds keys. A test checks that all names in `expressions.py` are defined here.
 """
 
 from typing import Final
@@ -39,8 +37,7 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    The state also has buckets, which store what is left of each limit: `b_<period>` in nano-dollars
-    and `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
+    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -200,7 +197,7 @@ class SealKeyItem(AnyItem):
 
 
 class CreditIdItem(AnyItem):
-    """Core table: an item that reserves the id of a credit entry, so that the id is used once."""
+    """Core table: reserves the id of a credit entry, so that the id is used once."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 

@@ -42,7 +42,7 @@ _FREE_MARKS: Final = 1_000
 # A request without this word neither has a compaction item nor asks for one.
 _COMPACTION: Final = b"compaction"
 _WORKSPACE_SEAL: Final = DottedName[Callable[..., Seal]](
-    "tollgate.ingress.shared.sealing:WorkspaceSeal"
+    "tollgate.ingress.responses.sealing:WorkspaceSeal"
 )
 
 _Result = TypeVar("_Result")
