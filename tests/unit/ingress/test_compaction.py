@@ -3,9 +3,12 @@
 Keeps C75.
 """
 
+import json
 from typing import Any
 
+from tollgate.core.content import Text
 from tollgate.ingress.responses.compaction import KEPT_BYTES_MAX, begin_compaction, open_input
+from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.sealing import WorkspaceSeal
 from tollgate.ingress.responses.stored import TakenItems, check_items
 
@@ -47,3 +50,18 @@ def test_c75_a_seal_is_the_same_each_time_and_opens_for_its_workspace_alone() ->
     assert SEAL.open(closed) == b"record"
     assert WorkspaceSeal(workspace_id="other", key=bytes(32)).open(closed) is None
     assert WorkspaceSeal(workspace_id="acme", key=b"1" * 32).open(closed) is None
+
+
+def test_c75_the_size_of_a_request_counts_what_its_item_adds() -> None:
+    asked = {"model": "m", "input": [user("old" * 99), user("new"), TRIGGER]}
+    compacts = parse_response_object(asked, {}, size_bytes=1, seal=SEAL).compacts
+    assert compacts is not None
+    packed = compacts.pack("record", "gen-1").data or ""
+    items = [{"type": "compaction", "encrypted_content": packed}] * 9
+    body = {"model": "m", "input": items}
+    request = parse_response_object(body, {}, size_bytes=len(json.dumps(body)), seal=SEAL).request
+    texts = [
+        part.text for each in request.messages for part in each.content if isinstance(part, Text)
+    ]
+    assert len(texts) == 2 + 9
+    assert request.size_bytes > len("".join(texts))
