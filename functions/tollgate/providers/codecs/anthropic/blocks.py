@@ -20,6 +20,7 @@ from tollgate.providers.codecs.anthropic.wire import (
     BlockDelta,
     CitationLocation,
     CitationsDelta,
+    CompactionDelta,
     ContentBlock,
     InputJsonDelta,
     OtherBlock,
@@ -33,8 +34,8 @@ from tollgate.providers.codecs.anthropic.wire import (
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
 
-# The block types of Anthropic's own tools, both in answers and in histories.
-OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
+# The block types of Anthropic's own tools and of its compaction, both in answers and in histories.
+OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|compaction|[a-z_]+_tool_result")
 
 
 class BrokenBlock(Exception):
@@ -51,6 +52,8 @@ class _Block(OpenPart, kw_only=True):
     signature: str = ""
     input_json: list[str] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
+    compaction: dict[str, JsonValue] = field(default_factory=dict)
+    """The fields of a compaction block that deltas have stated."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -107,6 +110,11 @@ class Blocks:
                 yield from self._add(opened, text)
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
+            case OtherBlock(type="compaction"), CompactionDelta(content=text):
+                known = opened.compaction.get("content")
+                opened.compaction |= delta.model_dump(exclude={"type"}, exclude_none=True)
+                if isinstance(known, str) and text is not None:
+                    opened.compaction["content"] = known + text
             case _:
                 raise BrokenBlock("a delta that does not fit the kind of its block")
 
@@ -144,7 +152,7 @@ def _provenance(opened: _Block) -> Provenance | None:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
         case OtherBlock() as other:
-            whole: dict[str, JsonValue] = other.model_dump()
+            whole: dict[str, JsonValue] = other.model_dump() | opened.compaction
             if opened.input_json:
                 whole["input"] = _input("".join(opened.input_json))
             return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(whole).decode())

@@ -106,8 +106,16 @@ class CitationsDelta(_Shape):
     citation: CitationLocation
 
 
+class CompactionDelta(_Shape):
+    """The summary of a compaction block, and opaque content to be sent back with the block."""
+
+    type: Literal["compaction_delta"]
+    content: str | None = None
+    encrypted_content: str | None = None
+
+
 BlockDelta = Annotated[
-    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta,
+    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta,
     Discriminator("type"),
 ]
 
