@@ -245,3 +245,49 @@ async def test_c75_a_stored_conversation_continues_from_its_item_alone() -> None
     assert texts[1].endswith(RECORD)
     compacted = await client.ask(COMPACT, None, previous_response_id=first.json["id"])
     assert compacted.status == 200, compacted.body
+
+
+def of_codex(kind: str, **fields: Any) -> dict[str, Any]:
+    """Return an item as Codex 0.171.0 sends it, with metadata of its own."""
+    passed = {"turn_id": "01a21e19-24d8-77d1-baf0-22e1b4a6c1a1"}
+    return {"type": kind, "internal_chat_message_metadata_passthrough": passed, **fields}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    content = [{"type": "input_text", "text": text}]
+    return of_codex("message", id="msg_01a21e19", role=role, content=content)
+
+
+async def test_c75_the_request_of_codex_is_answered_as_codex_reads_it() -> None:
+    client = await open_client(answers(RECORD), answers("Done."))
+    instructions, task = said("developer", "You are a coding agent."), said("user", "Write one.")
+    called = {"id": "fc_1", "name": "exec_command", "arguments": "{}", "call_id": "call_1"}
+    history = [
+        instructions,
+        said("user", "<environment_context>\n</environment_context>"),
+        task,
+        of_codex("function_call", **called),
+        of_codex("function_call_output", id="fco_1", call_id="call_1", output="Chunk ID: 1"),
+    ]
+    fields: dict[str, Any] = {
+        "stream": True,
+        "tools": [{**PAINT, "name": "exec_command", "strict": False}],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "reasoning": {"summary": "auto"},
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": "01a21e19-2361-72b3-b23b-baf219647c57",
+        "client_metadata": {"turn_id": "01a21e19-24d8-77d1-baf0-22e1b4a6c1a1"},
+    }
+    events = frames(await client.ask(RESPONSES, [*history, TRIGGER], **fields))
+    [item] = [each["item"] for each in events if each["type"] == "response.output_item.done"]
+    assert (item["type"], events[-1]["type"]) == ("compaction", "response.completed")
+    assert events[-1]["response"]["usage"]["total_tokens"] == 12
+    # Codex keeps the users' messages, states its instructions again and adds the item.
+    await client.ask(RESPONSES, [instructions, task, item], **fields)
+    texts = [each["content"] for each in client.prompt]
+    assert texts[:2] == ["You are a coding agent.", "Write one."]
+    assert texts[2].startswith("<environment_context>")
+    assert texts[3].endswith(RECORD)
+    assert len(texts) == 4
