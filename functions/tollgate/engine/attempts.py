@@ -14,6 +14,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
@@ -227,6 +228,8 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         except UpstreamError as failure:
             context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
+        finally:
+            peeked.buffered.release()
         context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
@@ -243,11 +246,16 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         )
 
 
+# Size of an event without text, such as a report of usage.
+_EVENT_BYTES: Final = 1024
+
+
 class _Peek:
     """Buffer of an attempt's events, up to the read that contains the first content."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
+        self.buffered = Buffered()
         self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
     @property
@@ -257,6 +265,7 @@ class _Peek:
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
         async for events in reads:
+            self.buffered.take(_EVENT_BYTES * len(events))
             self.events += events
             for choice, event in events:
                 if isinstance(event, UsageReported):

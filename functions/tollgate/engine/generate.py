@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import (
+    BufferFull,
     ErrorCode,
     GatewayError,
     InternalError,
@@ -75,6 +76,11 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     """
     if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
         call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
+    with gateway.buffers.open(call.principal.workspace_id):
+        await _generate(gateway, call, sink)
+
+
+async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     # Each of these properties looks at every part, of which there may be many.
     names_files = call.parsed.request.names_files
     has_documents = call.parsed.request.has_documents
@@ -213,6 +219,13 @@ async def _stream_within_deadline(
     try:
         async with limit:
             await _stream(context, sink, tools)
+    except BufferFull as full:
+        if meter.committed:
+            # Otherwise callers could let providers work for nothing, by requests for huge answers.
+            meter.cut(full)
+        else:
+            meter.fail(full)
+        raise
     except GatewayError as error:
         meter.fail(error)
         raise

@@ -20,6 +20,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.records.generation import GenerationRecord
@@ -110,7 +111,7 @@ class _PrecedingItem:
                 yield PartEnd(index=0, provenance=self._item)
             case PartStart() | PartDelta() | PartDeltas() | PartNote() | PartEnd():
                 yield replace(event, index=event.index + 1)
-            case UsageReported() | Output() | Partial() | Ended():
+            case UsageReported() | UnknownFields() | Output() | Partial() | Ended():
                 yield event
             case _:
                 assert_never(event)

@@ -96,10 +96,11 @@ async def count_tokens(
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            media = RequestMedia(gateway.media, request, gateway.files)
-            if not media.is_whole_for(attempt.target):
-                await admit(gateway, principal, request_id)
-            tokens = await _ask(gateway, media, attempt)
+            with gateway.buffers.open(principal.workspace_id):
+                media = RequestMedia(gateway.media, request, gateway.files)
+                if not media.is_whole_for(attempt.target):
+                    await admit(gateway, principal, request_id)
+                tokens = await _ask(gateway, media, attempt)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:

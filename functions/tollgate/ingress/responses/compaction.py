@@ -15,10 +15,9 @@ from pydantic_core import from_json, to_json
 
 from tollgate.core.content import Provenance, Text
 from tollgate.core.errors import RequestError
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.request import (
     GenerationRequest,
-    JsonObject,
     Message,
     Sampling,
     ToolChoice,

@@ -135,7 +135,11 @@ class Entrance:
         admitting = partial(admit, gateway, principal, request_id)
         try:
             body = await read_body(
-                receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
+                receive,
+                self.limits.body_bytes_max,
+                coding=headers.get("content-encoding"),
+                free_bytes=LARGE_BYTES,
+                admit=admitting,
             )
             is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
             if is_large:
