@@ -31,6 +31,7 @@ from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
+from tollgate.ingress.base import ParsedCall, RecordPacker
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve such requests.
+_COMPACT_WINDOW: Final = DottedName[Callable[..., Awaitable[tuple[Call, EventSink]]]](
+    "tollgate.engine.replies.compacted_window:compact_window"
+)
+_COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSink]](
+    "tollgate.engine.replies.compacting_sink:CompactingSink"
+)
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
 )
@@ -67,6 +74,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
+    if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
+        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
     with gateway.buffers.open(call.principal.workspace_id):
         await _generate(gateway, call, sink)
 
@@ -85,6 +94,8 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         has_documents = call.parsed.request.has_documents
     tools: InjectedTools | None = None
     left_out: tuple[str, ...] = ()
+    if isinstance(call.parsed, ParsedCall) and call.parsed.compacts is not None:
+        sink = _COMPACTING_SINK()(sink, call.parsed.compacts)
     request = call.parsed.request
     if isinstance(request, GenerationRequest) and request.server_tools:
         offer = _OFFER_SERVER_TOOLS()(gateway.tools, gateway.planner, request, call.principal)

@@ -31,7 +31,8 @@ from tollgate.engine.replies.sink import (
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
+from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.stores.ports.base import SealKeys
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -55,17 +56,24 @@ def chat_app(
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
     responses: ContentLog | None = None,
+    seals: SealKeys | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may refer to.
+    may refer to. `seals` has the keys that seal compacted conversations.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
-        stored = responses if format_ is RESPONSES else None
-        entrance = Entrance(services, gateways, limits, responses=stored)
+        refers = format_.parse_read is not None
+        entrance = Entrance(
+            services,
+            gateways,
+            limits,
+            responses=responses if refers else None,
+            seals=seals if refers else None,
+        )
         endpoints[format_.path] = MeteredEndpoint(
             format_, entrance, answers=answers, contents=contents
         )
@@ -178,7 +186,7 @@ class MeteredEndpoint(FormatEndpoint):
     async def _parse(self, entered: Entered, scope: Scope) -> _Admitted:
         headers, gateway, body = entered.headers, entered.gateway, entered.body
         entrance = self._entrance
-        parsed: ParsedWork | None = await entrance.parse_stored(entered)
+        parsed: ParsedWork | None = await entrance.parse_read(entered, self._format)
         if parsed is None:
             parse = partial(self._ingress.parse, body, headers)
             parsed = await entrance.compute(entered, parse)

@@ -46,7 +46,7 @@ class CountEndpoint(FormatEndpoint):
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
         entered = await self._entrance.enter(scope, receive)
         try:
-            stored = await self._entrance.parse_stored(entered)
+            stored = await self._entrance.parse_read(entered, self._format)
             if stored is None:
                 parse = partial(self._counting.parse(), entered.body, entered.headers)
                 request = await self._entrance.compute(entered, parse)
