@@ -6,11 +6,24 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
+from msgspec import Struct
+
+from tollgate.ingress.validation import has_more_marks
+
 # Size of a body or of stored content from which its computations leave the event loop. A change of
 # threads costs 0.1 ms, and 64 KB take at most 5 ms.
 LARGE_BYTES: Final = 64 * 1024
 
+# Number of commas and brackets from which a short body is as costly as a large one: a message has
+# three and takes 10 µs.
+_FREE_MARKS: Final = 1_000
+
 _Result = TypeVar("_Result")
+
+
+def is_large_body(body: bytes) -> bool:
+    """Return whether parsing a body may take more than some milliseconds."""
+    return len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
 
 
 class SideThread:
@@ -48,3 +61,19 @@ class SideThread:
             except asyncio.CancelledError:
                 await asyncio.wait([computing])
                 raise
+            finally:
+                # The traceback of a failure holds this frame, which would hold the failure, and a
+                # large request with it, until a garbage collection.
+                del computing, work
+
+
+class Computations(Struct, frozen=True):
+    """The computations of one request, which leave the event loop if the request is large."""
+
+    side: SideThread
+    workspace_id: str
+    is_large: bool
+
+    async def run(self, work: Callable[[], _Result]) -> _Result:
+        """Return the result of a computation, as `SideThread.run` does."""
+        return await self.side.run(self.workspace_id, work, is_large=self.is_large)

@@ -6,7 +6,7 @@ Generations and token counts share this module.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
@@ -21,10 +21,9 @@ from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
-from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.engine.side_thread import LARGE_BYTES, is_large_body
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.formats import IngressFormat
-from tollgate.ingress.validation import has_more_marks
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.access import METERED, authenticate, note_refusal
@@ -33,10 +32,6 @@ from tollgate.web.http.paths import METERED_METHODS
 from tollgate.web.http.reply import AsgiReply, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
-
-# Number of commas and brackets from which a short body is as costly as a large one: a message has
-# three and takes 10 µs.
-_FREE_MARKS: Final = 1_000
 
 _Result = TypeVar("_Result")
 
@@ -128,7 +123,7 @@ class Entrance:
             body = await read_body(
                 receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
             )
-            is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
+            is_large = is_large_body(body)
             if is_large:
                 await admitting()
         except BaseException:
