@@ -149,6 +149,9 @@ class Source:
                     yield Import(name, alias.asname or alias.name, name, node.lineno, late)
 
     def _dotted_names(self) -> Iterator[tuple[str, int]]:
+        # Most files name no object, and parsing them takes seconds of each test process.
+        if "DottedName" not in self.text:
+            return
         for node in self.nodes(ast.Call):
             callee = node.func.value if isinstance(node.func, ast.Subscript) else node.func
             match callee, node.args:

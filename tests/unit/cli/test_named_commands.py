@@ -24,6 +24,9 @@ def named(path: Path) -> Iterator[str]:
         for block in _BLOCK.findall(text):
             yield from _TYPED.findall(block.replace("\\\n", " "))
         return
+    # Most modules name no command, and parsing them takes seconds of each test process.
+    if not _QUOTED.search(text):
+        return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _QUOTED.findall(node.value)

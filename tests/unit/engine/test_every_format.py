@@ -8,7 +8,8 @@ Keeps C7, C10, C15, C25, C26, C30, C31, C33, C37, C44.
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -28,6 +29,7 @@ from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.engine.generate import generate
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.transports.body_frames import FrameDecoder
 
 all_wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 all_answers = pytest.mark.parametrize("case", ANSWERS)
@@ -38,8 +40,16 @@ TOOLS = [
 
 
 def framed(wire: Wire, events: Iterable[bytes]) -> list[Frame]:
-    """The frames of an upstream whose bytes come one by one."""
-    return wire.frames(bytes([byte]) for byte in wire.body(events))
+    """Return the frames of an upstream whose bytes come one by one."""
+    return [*_framed_bytewise(wire.framing, wire.body(events))]
+
+
+@cache
+def _framed_bytewise(framing: Callable[[], FrameDecoder], body: bytes) -> tuple[Frame, ...]:
+    """Frame a body byte by byte, once in a run: the same few answers are heard by many tests."""
+    reader = framing()
+    pieces = (bytes([byte]) for byte in body)
+    return (*(frame for piece in pieces for frame in reader.feed(piece)), *reader.end())
 
 
 async def home_of(wire: Wire, *answers: Answer) -> House:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from tollgate.core.content import Text
@@ -94,17 +93,14 @@ def routing(**sections: object) -> Routing:
 
 
 def catalog(**sections: object) -> Catalog:
-    """The same as functions see it."""
-    return _read(**sections) if sections else _whole()
+    """Return the same as functions see it; catalogs of equal sections are read once in a run."""
+    written = repr(sections)
+    if written not in _CATALOGS:
+        _CATALOGS[written] = Catalog.from_json(canonical_json(routing(**sections)))
+    return _CATALOGS[written]
 
 
-@cache
-def _whole() -> Catalog:
-    return _read()
-
-
-def _read(**sections: object) -> Catalog:
-    return Catalog.from_json(canonical_json(routing(**sections)))
+_CATALOGS: dict[str, Catalog] = {}
 
 
 def principal(*, models: tuple[str, ...] | None = None, tier: str | None = None) -> Principal:

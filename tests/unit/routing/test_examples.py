@@ -1,19 +1,17 @@
 """The examples of rows without an address that everybody shares: right beside what ships."""
 
-import json
 from pathlib import Path
 from shutil import copytree
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from tests.unit.routing.test_routing_yaml import as_editors_read
+from tests.unit.routing.test_routing_yaml import as_editors_read, editors_validator
 from tollgate.cli.catalog.evidence import gather_evidence
 from tollgate.cli.catalog.verdicts import judge_file
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.permissions import compile_permissions
-from tollgate.routing.routing_file import Routing, json_schema_text
+from tollgate.routing.routing_file import Routing
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
@@ -72,5 +70,6 @@ def test_the_schema_for_editors_accepts_an_example(example: Path) -> None:
     content = example.read_text(encoding="utf-8")
     reference = content.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
     assert (example.parent / reference).is_file()
-    validator = Draft202012Validator(json.loads(json_schema_text()))
-    assert [error.message for error in validator.iter_errors(as_editors_read(content))] == []
+    assert [
+        error.message for error in editors_validator().iter_errors(as_editors_read(content))
+    ] == []

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 
 from bench.catalog_300 import make_routing as large_routing
 from tests.examples import costly
+from tests.nightly import first
 from tests.unit.routing.catalogs import (
     NOW_S,
     catalog,
@@ -59,7 +60,7 @@ def drawn_models(shares: Mapping[str, int]) -> Catalog:
 
 
 Drawn = Callable[[Mapping[str, int]], Catalog]
-BOTH = pytest.mark.parametrize("drawn", [drawn_endpoints, drawn_models])
+BOTH = pytest.mark.parametrize("drawn", first(1, [drawn_endpoints, drawn_models]))
 
 
 def plans(of: Catalog) -> list[tuple[str, ...]]:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from bench.catalog_300 import make_routing
+from tests.nightly import first
 from tollgate.routing import scalars, schema
 from tollgate.routing.file import compile as compiling
 from tollgate.routing.file import document
@@ -77,6 +78,7 @@ def test_what_production_leaves_out_is_told_without_reading_again(file: Path) ->
     assert calls[document.__file__] == 0
 
 
+@pytest.mark.nightly
 def test_libyaml_and_pyyaml_read_the_same_of_every_good_file(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +118,7 @@ ALIASES = {
 }
 
 
-@pytest.mark.parametrize("kind", ALIASES)
+@pytest.mark.parametrize("kind", first(1, ALIASES))
 def test_the_work_for_an_alias_does_not_grow_with_their_number(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "routing.yaml"
     text = make_routing(1)
