@@ -26,7 +26,7 @@ _SETTLE_REQUESTS = 3
 
 @dataclass(kw_only=True)
 class Cost:
-    """What one request costs, in seconds."""
+    """Costs of one kind of request, in seconds."""
 
     cpu_s: list[float] = field(default_factory=list)
     wait_s: list[float] = field(default_factory=list)
@@ -44,7 +44,7 @@ async def measure_hostile(rounds: int) -> str:
             for shape in SHAPES:
                 if shape.name in _PAID:
                     part, name = _PAID[shape.name]
-                    sending = _sending(served, tenants, shape, tenants.spender, part)
+                    sending = _sending(served, tenants, shape, tenants.spender, part=part)
                     costs[f"{name}, paid"] = await _measure_served(served, sending, rounds)
         await _measure_lambda(tenants, costs, rounds)
     heading = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
@@ -52,7 +52,7 @@ async def measure_hostile(rounds: int) -> str:
 
 
 def _sending(
-    served: Served, tenants: Tenants, shape: Shape, secret: str, part: float = 1.0
+    served: Served, tenants: Tenants, shape: Shape, secret: str, *, part: float = 1.0
 ) -> Callable[[], Awaitable[None]]:
     body = tenants.body(shape, part)
 

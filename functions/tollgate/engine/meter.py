@@ -205,9 +205,10 @@ class Meter:
 
         A comparison with a prompt of 8 MB takes two seconds.
         """
-        if words not in self._withheld:
-            self._withheld[words] = _WITHHOLD()(words, self._call.parsed.request)
-        return self._withheld[words]
+        shown = self._withheld.get(words)
+        if shown is None:
+            shown = self._withheld[words] = _WITHHOLD()(words, self._call.parsed.request)
+        return shown
 
     def fail(self, error: GatewayError) -> None:
         """Record that the generation failed: the caller pays nothing.
