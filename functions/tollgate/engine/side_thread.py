@@ -8,22 +8,11 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from tollgate.ingress.validation import has_more_marks
-
 # Size of a body or of stored content from which its computations leave the event loop. A change of
 # threads costs 0.1 ms, and 64 KB take at most 5 ms.
 LARGE_BYTES: Final = 64 * 1024
 
-# Number of commas and brackets from which a short body is as costly as a large one: a message has
-# three and takes 10 µs.
-_FREE_MARKS: Final = 1_000
-
 _Result = TypeVar("_Result")
-
-
-def is_large_body(body: bytes) -> bool:
-    """Return whether parsing a body may take more than some milliseconds."""
-    return len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
 
 
 class SideThread:

@@ -21,7 +21,7 @@ from tollgate.engine.admission import admit
 from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
-from tollgate.engine.side_thread import LARGE_BYTES, is_large_body
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress, ParsedCall
 from tollgate.ingress.formats import IngressFormat
 from tollgate.stores.ports.access_log import AccessLog
@@ -29,7 +29,7 @@ from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
-from tollgate.web.http.reply import AsgiReply, read_body
+from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
 

@@ -15,13 +15,14 @@ from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
-from tollgate.engine.side_thread import Computations, is_large_body
+from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
