@@ -204,18 +204,20 @@ async def deployed(
     chat_environment: Mapping[str, str] | None = None,
     bucket: str | None = None,
     parameters: Mapping[str, str] | None = None,
+    secrets_kms_key: str | None = None,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
     With `credentials` the streaming function has SnapStart; `chat_environment` are variables that
     it has besides. The functions may do what infra/template.yaml with `parameters` lets their roles
-    do, and a request that was refused fails the test. `bucket` lies at `dynamodb_url` too.
+    do, and a request that was refused fails the test. `bucket` and the key for secrets lie at
+    `dynamodb_url` too.
     """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:
         for upstream in upstreams.each:
             await stack.enter_async_context(upstream)
-        settings = _settings(dynamodb_url, directory, bucket)
+        settings = _settings(dynamodb_url, directory, bucket, secrets_kms_key)
         stores = open_stores(settings, SystemClock())
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
@@ -254,7 +256,9 @@ def open_stores(settings: Settings, clock: Clock) -> Stores:
     return wire_stores(settings, clock)
 
 
-def _settings(dynamodb_url: str, directory: Path, bucket: str | None) -> Settings:
+def _settings(
+    dynamodb_url: str, directory: Path, bucket: str | None, secrets_kms_key: str | None
+) -> Settings:
     name = os.urandom(6).hex()
     return Settings(
         core_table=f"{name}-core",
@@ -263,6 +267,8 @@ def _settings(dynamodb_url: str, directory: Path, bucket: str | None) -> Setting
         catalog_file=directory / "routing.json",
         dynamodb_endpoint_url=dynamodb_url,
         objects_bucket=bucket,
+        secrets_kms_key=secrets_kms_key,
+        kms_endpoint_url=dynamodb_url,
         s3_endpoint_url=dynamodb_url,
     )
 
@@ -273,7 +279,7 @@ def _authorising_proxy(
     """Return what stands before the store, and before Bedrock where a catalog names it."""
     resources = Resources(settings=settings, parameters=parameters)
     assert settings.dynamodb_endpoint_url is not None
-    services = ("dynamodb", "s3", "secretsmanager", "sns")
+    services = ("dynamodb", "kms", "s3", "secretsmanager", "sns")
     targets = dict.fromkeys(services, settings.dynamodb_endpoint_url)
     targets["bedrock"] = upstreams.bedrock.url
     targets["lambda"] = invoke_url
@@ -294,8 +300,10 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
         "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
         "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
     }
-    for service in ("DYNAMODB", "LAMBDA", "S3", "SECRETSMANAGER", "SNS"):
+    for service in ("DYNAMODB", "KMS", "LAMBDA", "S3", "SECRETSMANAGER", "SNS"):
         variables[f"TOLLGATE_{service}_ENDPOINT_URL"] = endpoint_url
+    if settings.secrets_kms_key is not None:
+        variables["TOLLGATE_SECRETS_KMS_KEY"] = settings.secrets_kms_key
     if settings.objects_bucket is not None:
         variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
     return variables

@@ -1,4 +1,4 @@
-"""The embedded DynamoDB of tests: ministack as a child process, one a test session.
+"""The embedded DynamoDB and KMS of tests: ministack as a child process, one a test session.
 
 It lies in `.tools/ministack` of the checkout, or where TOLLGATE_MINISTACK says.
 """
@@ -55,7 +55,7 @@ def running_ministack(
     directory: Path,
     port: int | None = None,
     *,
-    services: str = "dynamodb",
+    services: str = "dynamodb,kms",
     packages: Path | None = None,
 ) -> Iterator[str]:
     """A fresh, empty DynamoDB, or other services, on a loopback port; its endpoint URL.
@@ -71,7 +71,7 @@ def stoppable_ministack(
     directory: Path,
     port: int | None = None,
     *,
-    services: str = "dynamodb",
+    services: str = "dynamodb,kms",
     packages: Path | None = None,
 ) -> Iterator[Ministack]:
     """A fresh, empty DynamoDB on a loopback port."""

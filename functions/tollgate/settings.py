@@ -1,14 +1,17 @@
 """Environment variables, which no other module reads."""
 
+import base64
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tollgate.core.networks import parse_networks
 from tollgate.core.secret import KeyVariables
+
+_SECRETS_KEY_BYTES: Final = 32
 
 
 def _separated(value: object) -> object:
@@ -22,6 +25,17 @@ def _check_network(text: str) -> str:
     return text
 
 
+def _decode_key(value: object) -> object:
+    """Return the 32 bytes of a key that is written as base64."""
+    if not isinstance(value, str):
+        return value
+    key = base64.b64decode(value, validate=True)
+    if len(key) != _SECRETS_KEY_BYTES:
+        raise ValueError(f"must be {_SECRETS_KEY_BYTES} bytes as base64")
+    return key
+
+
+_SecretsKey = Annotated[bytes, BeforeValidator(_decode_key)]
 _Network = Annotated[str, AfterValidator(_check_network)]
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
@@ -67,6 +81,8 @@ class Settings(BaseSettings):
     """Lambda function that reads documents; if unset, only models that read them serve."""
     reader_isolates_tenants: bool = False
     """True if that function has Lambda's tenant isolation mode, and needs each caller's tenant."""
+    reader_user: str | None = None
+    """User of the processes that read documents, for a server that runs as root."""
     lambda_endpoint_url: str | None = None
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
     """The size limit of an uploaded file."""
@@ -93,6 +109,15 @@ class Settings(BaseSettings):
     sns_endpoint_url: str | None = None
     sign_in_file: Path | None = None
     """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
+    secrets_kms_key: str | None = None
+    """Key in KMS that encrypts the signing secrets of webhooks."""
+    secrets_keys: Annotated[tuple[_SecretsKey, ...], NoDecode, BeforeValidator(_separated)] = Field(
+        default=(), repr=False
+    )
+    """Keys that encrypt these secrets without KMS, each 32 bytes as base64, separated by commas;
+    the first encrypts, all decrypt.
+    """
+    kms_endpoint_url: str | None = None
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     """CORS origins, separated by commas."""
     trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
@@ -132,6 +157,12 @@ class Settings(BaseSettings):
     """Configuration folder of the gcloud command line, with a developer's own login."""
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
     """`snap-start` if Lambda takes a snapshot after the function has started."""
+
+    @model_validator(mode="after")
+    def _check_secrets_keys(self) -> Self:
+        if self.secrets_kms_key and self.secrets_keys:
+            raise ValueError("set TOLLGATE_SECRETS_KMS_KEY or TOLLGATE_SECRETS_KEYS, not both")
+        return self
 
     @property
     def google_file(self) -> Path:

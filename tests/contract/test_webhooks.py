@@ -33,6 +33,7 @@ from tollgate.stores.rules.reports import WebhookReport
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender, post_event
 from tollgate.stores.webhooks.rounds import WebhookRounds
+from tollgate.stores.webhooks.sealing import PlainSecrets, SecretSealer
 
 __all__ = ["receiver", "tls"]
 OPERATORS = "platform"
@@ -45,17 +46,20 @@ class Hooks:
     def __init__(self, dynamo: DynamoStores, receiver: Receiver, tls: Tls) -> None:
         self.dynamo = dynamo
         self.receiver = receiver
-        self.sender = EventSender(
-            dynamo.clock,
-            leading_to("127.0.0.1", tls=tls[1]),
-        )
-        self.store = self.store_over(dynamo.client)
-        self.rounds = self.rounds_over(dynamo.client)
+        self.egress = leading_to("127.0.0.1", tls=tls[1])
+        self.encrypt_with(PlainSecrets())
+
+    def encrypt_with(self, sealer: SecretSealer) -> None:
+        """From now on, secrets are encrypted so."""
+        self.sealer = sealer
+        self.sender = EventSender(self.dynamo.clock, self.egress, sealer)
+        self.store = self.store_over(self.dynamo.client)
+        self.rounds = self.rounds_over(self.dynamo.client)
 
     def store_over(self, client: AwsCaller) -> DynamoWebhookStore:
         clock = self.dynamo.clock
         return DynamoWebhookStore(
-            client, self.dynamo.tables, self.sender, ids=IdSource(clock), clock=clock
+            client, self.dynamo.tables, self.sender, self.sealer, ids=IdSource(clock), clock=clock
         )
 
     def rounds_over(self, client: AwsCaller) -> WebhookRounds:

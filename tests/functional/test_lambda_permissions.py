@@ -39,6 +39,7 @@ class Account:
     """An account that has what no stack makes, and the parameters that name it."""
 
     url: str
+    secrets_kms_key: str
     parameters: Mapping[str, str]
     expire_answers: Callable[[], None]
 
@@ -59,7 +60,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """A bucket, a topic, and every secret."""
     if ministack_command() is None:
         pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
-    services = "dynamodb,s3,secretsmanager,sns"
+    services = "dynamodb,kms,s3,secretsmanager,sns"
     with running_ministack(tmp_path_factory.mktemp("account"), services=services) as url:
         objects, secrets, alerts = (
             signed_client(name, url, "synthetic") for name in ("s3", "secretsmanager", "sns")
@@ -78,8 +79,10 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         secrets.create_secret(Name="tollgate/oidc", SecretString="synthetic")
         webhook = secrets.create_secret(Name="webhook", SecretString="synthetic")
         topic = alerts.create_topic(Name="alerts")
+        key = signed_client("kms", url, "synthetic").create_key()
         yield Account(
             url=url,
+            secrets_kms_key=key["KeyMetadata"]["Arn"],
             expire_answers=expire_answers,
             parameters={
                 "AlertTopicArn": topic["TopicArn"],
@@ -117,6 +120,7 @@ async def toured(
         chat_environment=chat,
         bucket=BUCKET,
         parameters=parameters,
+        secrets_kms_key=account.secrets_kms_key,
     ) as running:
         await tour(running, scheduled, account.expire_answers)
         workspace = await running.workspace()

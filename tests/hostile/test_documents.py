@@ -4,10 +4,15 @@ Keeps C72.
 """
 
 import asyncio
+import os
+import pwd
 import random
 import resource
+import shutil
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -115,11 +120,13 @@ def tries():
     yield "socket", lambda: socket.socket(socket.AF_UNIX)
     yield "environment of the gateway", lambda: open(f"/proc/{parent}/environ", "rb").read()
     yield "file", lambda: open("/etc/passwd").read()
-    yield "new file", lambda: os.mkdir("/tmp/taken-over")
+    yield "file of the process", lambda: open("/proc/self/status").read()
+    yield "new file", lambda: os.mkdir("FOLDER/taken-over")
     yield "signal", lambda: os.kill(parent, 0)
     yield "fork", lambda: os.fork() or os._exit(0)
-    yield "program", lambda: os.execv("/bin/true", ["true"])
     yield "io_uring", lambda: 1 / (ctypes.CDLL(None).syscall(425, 1, bytes(120)) + 1)
+    if not LAYERS_OFF:
+        yield "program", lambda: os.execv("/bin/true", ["true"])
 
 def take_over(request):
     done = []
@@ -131,28 +138,75 @@ def take_over(request):
         done.append(name)
     return ReadBatch(pages=(DocumentPage(number=1, text=",".join(done)),), pages_total=1)
 
+LAYERS_OFF = [OFF]
+for layer in LAYERS_OFF:
+    setattr(child, layer, lambda: False)
 os.getppid_at_start = os.getppid()
 limited.perform = take_over
 child.main()
 """
 
 
+# What a document reaches if so much of the confinement is missing.
+REACHED: Final[dict[tuple[str, ...], set[str]]] = {
+    (): set(),
+    ("isolate",): set(),
+    ("open_no_more",): set(),
+    ("confine",): {"fork", "new file", "signal"},
+    ("isolate", "confine"): {"fork", "new file", "signal"},
+    ("open_no_more", "confine"): {
+        "file",
+        "file of the process",
+        "fork",
+        "new file",
+        "signal",
+        "socket",
+    },
+}
+
+
 @pytest.mark.skipif(
     sys.platform != "linux", reason="docs/security.md says so: only Linux confines a reader"
 )
+@pytest.mark.parametrize("off", REACHED, ids=" ".join)
 async def test_a_document_that_takes_over_its_reader_reaches_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, off: tuple[str, ...]
 ) -> None:
+    if "confine" in off and "isolate" not in off and not permits_namespaces():
+        pytest.skip("this machine permits no user namespaces")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     connections: list[object] = []
     server = await asyncio.start_server(lambda *args: connections.append(args), "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        program = _TAKEN_OVER.replace("PORT", str(port))
+        program = _TAKEN_OVER.replace("PORT", str(port)).replace("FOLDER", str(tmp_path))
+        program = program.replace("OFF]", f"{', '.join(map(repr, off))}]", 1)
         reader = ChildReader(command=(sys.executable, "-I", "-c", program))
         read = await reader.read(b"", "text/plain", ReadingTask(), ReadingShare(workspace_id="w"))
-    assert read.pages[0].text == ""
+    reached = {name for name in read.pages[0].text.split(",") if name}
+    # io_uring may be switched off for the whole machine.
+    assert reached - {"io_uring"} == REACHED[off]
     assert connections == []
+
+
+def permits_namespaces() -> bool:
+    program = (
+        "import sys; from tollgate.reading.confinement import isolate; sys.exit(not isolate())"
+    )
+    return subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may do so")
+async def test_documents_are_read_as_another_user() -> None:
+    nobody = pwd.getpwnam("nobody")
+    # Prints who it is as far as a reader without a reply can: by how long it lives.
+    same = f"os.getuid() == {nobody.pw_uid} and os.getgroups() == []"
+    program = f"import os, sys, time; sys.stdin.read(); time.sleep(0 if {same} else 9)"
+    python = shutil.which("python3", path="/usr/bin") or sys.executable
+    reader = ChildReader(command=(python, "-I", "-c", program), user=nobody, seconds_max=5)
+    with pytest.raises(UnreadableDocument) as ended:
+        await reader.read(b"", PDF, ReadingTask(), ReadingShare(workspace_id="w"))
+    assert ended.value.fault is DocumentFault.CRASHED
 
 
 async def test_a_reading_ends_when_its_cpu_time_is_used_up() -> None:

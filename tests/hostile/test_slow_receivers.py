@@ -26,6 +26,7 @@ from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.stores.webhooks.rows import encode_delivery, encode_webhook, new_delivery
+from tollgate.stores.webhooks.sealing import PlainSecrets
 
 TABLES = Tables(core="core", ledger="ledger", generations="generations")
 # The timeout of the function that runs a round, and the time that most of it must leave over.
@@ -37,7 +38,7 @@ class Receivers(EventSender):
     """Receivers that answer after `slow_s` if their workspace is hostile, else at once."""
 
     def __init__(self, clock: LoopClock, *, slow_s: float, refuses: bool = False) -> None:
-        super().__init__(clock, Egress())
+        super().__init__(clock, Egress(), PlainSecrets())
         self.slow_s = slow_s
         self.refuses = refuses
         self.taken: Counter[str] = Counter()
@@ -69,7 +70,12 @@ class Gateway:
         self.receivers = Receivers(self.clock, slow_s=slow_s, refuses=refuses)
         self.ids = IdSource(self.clock)
         endpoints = DynamoWebhookStore(
-            self.client, TABLES, self.receivers, ids=self.ids, clock=self.clock
+            self.client,
+            TABLES,
+            self.receivers,
+            PlainSecrets(),
+            ids=self.ids,
+            clock=self.clock,
         )
         self.rounds = WebhookRounds(
             self.client,

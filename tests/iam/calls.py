@@ -1,8 +1,8 @@
 """Read from a signed request which actions it needs on which resources.
 
-"Actions, resources, and condition keys" for DynamoDB, Lambda, S3, Secrets Manager, SNS and Bedrock
-in the Service Authorization Reference (seen 2026-11-22). A request that is not in these tables is
-refused.
+"Actions, resources, and condition keys" for DynamoDB, KMS, Lambda, S3, Secrets Manager, SNS and
+Bedrock in the Service Authorization Reference (seen 2026-11-22). A request that is not in these
+tables is refused.
 """
 
 import json
@@ -199,6 +199,13 @@ def _read_secrets_manager(call: Call) -> Iterator[Access]:
     yield Access("secretsmanager:GetSecretValue", name, {})
 
 
+def _read_kms(call: Call) -> Iterator[Access]:
+    service, _, operation = call.headers["x-amz-target"].partition(".")
+    if service != "TrentService" or operation not in ("Decrypt", "Encrypt"):
+        raise UnknownCall(call.headers["x-amz-target"])
+    yield Access(f"kms:{operation}", json.loads(call.body)["KeyId"], {})
+
+
 def _read_sns(call: Call) -> Iterator[Access]:
     form = parse_qs(call.body.decode(), strict_parsing=True)
     if form["Action"] != ["Publish"]:
@@ -245,6 +252,7 @@ def _read_lambda(call: Call) -> Iterator[Access]:
 _READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {
     "bedrock": _read_bedrock,
     "dynamodb": _read_dynamodb,
+    "kms": _read_kms,
     "lambda": _read_lambda,
     "s3": _read_s3,
     "secretsmanager": _read_secrets_manager,

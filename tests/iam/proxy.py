@@ -33,6 +33,7 @@ _OF_A_SIGNATURE: Final = re.compile(r"(^|&)(X-Amz-|response-)[^&]*")
 _NOT_RETURNED: Final = frozenset({"connection", "content-length", "transfer-encoding", "date"})
 _JSON_SERVICES: Final = {
     "dynamodb": "application/x-amz-json-1.0",
+    "kms": "application/x-amz-json-1.1",
     "secretsmanager": "application/x-amz-json-1.1",
 }
 

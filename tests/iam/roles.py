@@ -41,6 +41,8 @@ class Resources:
         }
         if logical_id in tables:
             return f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{tables[logical_id]}"
+        if logical_id == "SecretsKey":
+            return self.settings.secrets_kms_key or f"arn:aws:kms:{REGION}:{ACCOUNT_ID}:key/none"
         if logical_id.endswith("Function"):
             name = logical_id.removesuffix("Function").lower()
             return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"

@@ -13,12 +13,14 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.ids import IdSource
 from tollgate.core.webhooks import WebhookSettings
 from tollgate.http1.egress import Egress
+from tollgate.settings import Settings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.stores.rules.webhook_events import TRIED_FOR_S
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 # More holds than one shard should have, so that maintenance adds shards.
 CROWD: Final = 70
@@ -40,7 +42,7 @@ async def leave_work(deployment: Deployment) -> None:
         principal = await deployment.stores.keys.authenticate(workspace.inference.secret)
         hold = await earlier.ledger.hold(principal, 1_000_000)
         await earlier.ledger.settle(hold, record_of(hold, 500_000))
-        await leave_an_event(earlier, workspace.id)
+        await leave_an_event(earlier, deployment.settings, workspace.id)
         if earlier.objects is not None:
             late = IdSource(yesterday).new_id()
             await earlier.objects.put(f"uploads/{'0' * 32}/{late}", b"late")
@@ -50,13 +52,15 @@ async def leave_work(deployment: Deployment) -> None:
             await deployment.stores.ledger.hold(principal, 1)
 
 
-async def leave_an_event(stores: Stores, workspace_id: str) -> None:
+async def leave_an_event(stores: Stores, settings: Settings, workspace_id: str) -> None:
     """Leave an event that its webhook has not taken for as long as it is tried."""
     clock = ShiftedClock(-TRIED_FOR_S - 60)
-    client, tables, sender = stores.client, stores.tables, EventSender(clock, Egress())
-    webhooks = DynamoWebhookStore(client, tables, sender, ids=IdSource(clock), clock=clock)
-    settings = WebhookSettings(url="https://hooks.invalid/")
-    await webhooks.create(workspace_id, settings, by=TESTER)
+    client, tables, ids = stores.client, stores.tables, IdSource(clock)
+    sealer = wire_sealer(settings, stores.kms, ids)
+    sender = EventSender(clock, Egress(), sealer)
+    webhooks = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
+    hook = WebhookSettings(url="https://hooks.invalid/")
+    await webhooks.create(workspace_id, hook, by=TESTER)
     rounds = WebhookRounds(client, tables, webhooks, sender, operator_workspace="", clock=clock)
     assert (await rounds.run()).failed
 

@@ -19,6 +19,7 @@ REGION: Final = "us-east-1"
 MADE: Final = (
     "AWS::DynamoDB::Table",
     "AWS::IAM::Role",
+    "AWS::KMS::Key",
     "AWS::Logs::LogGroup",
     "AWS::S3::Bucket",
     "AWS::SNS::Topic",

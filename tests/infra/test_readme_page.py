@@ -16,6 +16,7 @@ WORDS = {
     "AWS::S3::Bucket": "bucket",
     "AWS::S3::BucketPolicy": "the bucket with its policy",
     "AWS::IAM::Role": "role",
+    "AWS::KMS::Key": "KMS key",
 }
 
 

@@ -80,6 +80,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
+        "SecretsKey": {"kms:Decrypt", "kms:Encrypt"},
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
@@ -99,6 +100,7 @@ PERMISSIONS: Final = {
         "GenerationsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ObjectsBucket": {"s3:ListBucket"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject"},
+        "SecretsKey": {"kms:Decrypt"},
     },
     "ReaderRole": {
         "ReaderLogs": LOGS,
@@ -188,6 +190,19 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
 def test_roles_allow_exactly_what_their_functions_do(stack: Stack) -> None:
     roles = stack.properties("AWS::IAM::Role")
     assert {name: compile_permissions(role) for name, role in roles.items()} == PERMISSIONS
+
+
+def test_c90_the_key_of_webhooks_secrets_is_rotated_and_outlives_the_stack(stack: Stack) -> None:
+    (key,) = stack.resources("AWS::KMS::Key").values()
+    assert key["Properties"]["EnableKeyRotation"]
+    assert key["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert key["UpdateReplacePolicy"] == "Retain"
+    named = {
+        name
+        for name, function in stack.functions.items()
+        if "TOLLGATE_SECRETS_KMS_KEY" in function["Environment"]["Variables"]
+    }
+    assert named == {"ApiFunction", "SweeperFunction"}
 
 
 def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:

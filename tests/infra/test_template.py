@@ -96,6 +96,7 @@ def test_the_outputs_are_the_base_url_and_where_things_are_kept(stack: Stack) ->
         "LedgerTableName": {"Ref": "LedgerTable"},
         "GenerationsTableName": {"Ref": "GenerationsTable"},
         "ObjectsBucketName": {"Ref": "ObjectsBucket"},
+        "SecretsKeyArn": {"Fn::GetAtt": ["SecretsKey", "Arn"]},
     }
 
 

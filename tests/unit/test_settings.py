@@ -3,13 +3,19 @@
 Keeps C45, C60, C93.
 """
 
+import base64
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
 from tollgate.settings import Settings, environment_variable
+from tollgate.stores.webhooks.local_secrets import LocalSecrets
+from tollgate.stores.webhooks.sealing import PlainSecrets
 from tollgate.wiring.observation import wire_web_limits
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 Environment = pytest.MonkeyPatch
 
@@ -44,6 +50,41 @@ def test_secrets_are_not_in_what_settings_look_like(monkeypatch: Environment) ->
         monkeypatch.setenv(name, "do-not-show")
     assert Settings().aws_secret_access_key == "do-not-show"
     assert "do-not-show" not in repr(Settings())
+
+
+KEY = base64.b64encode(b"k" * 32).decode()
+
+
+def test_c90_keys_of_webhooks_secrets_are_read_and_not_shown(monkeypatch: Environment) -> None:
+    second = base64.b64encode(b"s" * 32).decode()
+    monkeypatch.setenv("TOLLGATE_SECRETS_KEYS", f"{KEY}, {second}")
+    settings = Settings()
+    assert settings.secrets_keys == (b"k" * 32, b"s" * 32)
+    assert "k" * 32 not in repr(settings)
+    sealer = wire_sealer(settings, None, IdSource(SystemClock()))
+    assert isinstance(sealer, LocalSecrets)
+    assert isinstance(
+        wire_sealer(Settings(secrets_keys=()), None, IdSource(SystemClock())), PlainSecrets
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("do-not-show", "Value error"),
+        (base64.b64encode(b"do-not-show").decode(), "must be 32 bytes as base64"),
+        (KEY, "not both"),
+    ],
+)
+def test_a_key_of_webhooks_secrets_that_is_none_is_refused_and_not_shown(
+    monkeypatch: Environment, text: str, problem: str
+) -> None:
+    monkeypatch.setenv("TOLLGATE_SECRETS_KEYS", text)
+    if text == KEY:
+        monkeypatch.setenv("TOLLGATE_SECRETS_KMS_KEY", "arn:aws:kms:us-east-1:1:key/a")
+    with pytest.raises(ValidationError, match=problem) as refused:
+        Settings()
+    assert text not in str(refused.value)
 
 
 def test_c93_a_deployment_names_variables_that_may_hold_keys(monkeypatch: Environment) -> None:

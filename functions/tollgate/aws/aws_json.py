@@ -1,4 +1,4 @@
-"""A small signing client for AWS services with JSON protocols (DynamoDB, Secrets Manager).
+"""A small signing client for AWS services with JSON protocols (DynamoDB, KMS, Secrets Manager).
 
 Tollgate does not use botocore here: a call takes 1 ms of CPU with botocore and 0.1 ms with this
 client, and importing botocore lengthens a cold start.
@@ -26,11 +26,12 @@ from tollgate.http1.request import Request
 
 # A parsed JSON reply; its shape depends on the operation.
 AwsReply = dict[str, Any]
-JsonService = Literal["dynamodb", "secretsmanager"]
+JsonService = Literal["dynamodb", "kms", "secretsmanager"]
 
 ATTEMPTS_MAX: Final = 3
 _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
     "dynamodb": ("application/x-amz-json-1.0", "DynamoDB_20120810"),
+    "kms": ("application/x-amz-json-1.1", "TrentService"),
     "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
 }
 TIMEOUT_S: Final = 1.0

@@ -2,7 +2,8 @@
 
 The process takes a request from standard input and writes the reply to standard output. Its
 environment is empty, so it has no secrets, and it cannot write files. Before it opens the document,
-it gives up every right that it does not need (`confinement.py`).
+it gives up every right that it does not need (`confinement.py`). With the argument `--confinement`
+it writes which rights it could give up.
 """
 
 import codecs
@@ -18,7 +19,13 @@ import msgspec
 
 from tollgate.core.documents.reading import ReadingReply, ReadingRequest, UnreadableDocument
 from tollgate.core.files.media_types import HTML, XHTML
-from tollgate.reading.confinement import confine
+from tollgate.reading.confinement import (
+    CONFINEMENT_ARGUMENT,
+    Confinement,
+    confine,
+    isolate,
+    open_no_more,
+)
 from tollgate.reading.limited import perform_in_time
 from tollgate.reading.read import find_opener
 
@@ -44,9 +51,15 @@ def main() -> None:
     # The limit for file sizes does not apply to pipes, so the process can write the reply.
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
+    is_isolated = isolate()
+    if CONFINEMENT_ARGUMENT in sys.argv:
+        shown = Confinement(namespaces=is_isolated, seccomp=confine())
+        sys.stdout.buffer.write(msgspec.msgpack.encode(shown))
+        return
     request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ReadingRequest)
     _limit_cpu(request.cpu_seconds_max)
     _prepare(request)
+    open_no_more()
     confine()
     reply: ReadingReply = perform_in_time(request, start_s=0.0)
     sys.stdout.buffer.write(msgspec.msgpack.encode(reply))

@@ -5,6 +5,7 @@ or change the next caller's document (decision 157).
 """
 
 import asyncio
+import pwd
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -26,6 +27,7 @@ from tollgate.core.documents.reading import (
     ReadingTask,
     UnreadableDocument,
 )
+from tollgate.reading.confinement import CONFINEMENT_ARGUMENT, Confinement
 from tollgate.reading.places import Places
 
 READ_SECONDS_MAX: Final = 30.0
@@ -45,11 +47,26 @@ class ChildReader:
         command: tuple[str, ...] = _COMMAND,
         seconds_max: float = READ_SECONDS_MAX,
         wait_seconds_max: float = _WAIT_SECONDS_MAX,
+        user: pwd.struct_passwd | None = None,
     ) -> None:
+        # Only root may start the processes of another user.
         self._command = command
+        self._user = user
         self._seconds_max = seconds_max
         self._wait_seconds_max = wait_seconds_max
         self._places = Places()
+
+    async def confinement(self) -> Confinement:
+        """Return how processes are confined here; raise ReaderUnavailable if none starts."""
+        try:
+            async with (
+                asyncio.timeout(self._seconds_max),
+                self._process(CONFINEMENT_ARGUMENT) as process,
+            ):
+                reply, _ = await process.communicate()
+            return msgspec.msgpack.decode(reply, type=Confinement)
+        except (TimeoutError, msgspec.MsgspecError) as broken:
+            raise ReaderUnavailable("the process did not start") from broken
 
     async def read(
         self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
@@ -108,11 +125,20 @@ class ChildReader:
         return decoded
 
     @asynccontextmanager
-    async def _process(self) -> AsyncIterator[Process]:
+    async def _process(self, *arguments: str) -> AsyncIterator[Process]:
         """Start a process with an empty environment, and kill the process on exit."""
+        user = self._user
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL, env={}
+                *self._command,
+                *arguments,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={},
+                user=None if user is None else user.pw_uid,
+                group=None if user is None else user.pw_gid,
+                extra_groups=None if user is None else (),
             )
         except OSError as failed:
             raise ReaderUnavailable("no process could be started") from failed

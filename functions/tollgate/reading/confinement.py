@@ -1,8 +1,9 @@
-"""Confines the process that reads a document, with Linux's seccomp.
+"""Confines the process that reads a document: by namespaces, a limit of files, and seccomp.
 
-A confined process can read and write the files that are open, allocate memory, tell the time and
-end. Every other system call fails, so a document that takes over the process reaches no network, no
-file, no other process and no program.
+A process in its own user and network namespaces has no network, and may neither trace other
+processes nor read their environment. With a limit of no files it opens nothing further. With the
+filter of seccomp it can read and write the files that are open, allocate memory, tell the time and
+end; every other system call fails. Each of the three holds where the platform forbids the others.
 
 Numbers of system calls: https://github.com/torvalds/linux/blob/v6.12/arch/x86/entry/syscalls/
 syscall_64.tbl and include/uapi/asm-generic/unistd.h (2026-11-27).
@@ -11,12 +12,17 @@ syscall_64.tbl and include/uapi/asm-generic/unistd.h (2026-11-27).
 import ctypes
 import errno
 import os
+import resource
 import struct
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
+# Flags of `unshare`: include/uapi/linux/sched.h of v6.12. IPC has namespaces for shared memory.
+_NEW_IPC: Final = 0x08000000
+_NEW_USER: Final = 0x10000000
+_NEW_NETWORK: Final = 0x40000000
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_SECCOMP: Final = 22
 _SECCOMP_MODE_FILTER: Final = 2
@@ -29,6 +35,17 @@ _MACHINE_OFFSET: Final = 4
 _KILL: Final = 0x80000000
 _FAIL: Final = 0x00050000 | errno.EPERM
 _ALLOW: Final = 0x7FFF0000
+
+
+# Argument of `tollgate.reading.child` that makes it write its Confinement.
+CONFINEMENT_ARGUMENT: Final = "--confinement"
+
+
+class Confinement(Struct, frozen=True, kw_only=True):
+    """The rights that the platform lets the process of a document give up."""
+
+    namespaces: bool
+    seccomp: bool
 
 
 class _Machine(Struct, frozen=True):
@@ -87,6 +104,22 @@ class _Program(ctypes.Structure):
     """The kernel's `sock_fprog`: a filter and the number of its instructions."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def isolate() -> bool:
+    """Enter namespaces for good; return False if the platform does not permit this.
+
+    The process must have a single thread. `os.unshare` exists only since Python 3.12.
+    """
+    if os.uname().sysname != "Linux":
+        return False
+    status: int = ctypes.CDLL(None).unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC)
+    return status == 0
+
+
+def open_no_more() -> None:
+    """Let this process open no further file, socket or pipe; open ones stay."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def confine() -> bool:

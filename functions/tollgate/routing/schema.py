@@ -27,6 +27,7 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
+    Country,
     Day,
     Dimensions,
     Dollars,
@@ -83,6 +84,9 @@ class ProviderSection(Strict):
     """Google Cloud project, for `auth: google`."""
     location: GoogleName | None = None
     """Google Cloud location, for `auth: google`."""
+    countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
+    """Countries in which the provider runs models, as ISO 3166 codes, for `/models`; known without
+    this key for AWS regions."""
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -166,6 +170,11 @@ class ModelSection(SuccessionSection):
 
     name: Sentence
     """Display name."""
+    names: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Further names under which callers may request the model, such as dated snapshots. Names in
+    the ids of its endpoints need no entry."""
+    replaces: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Names of retired models for which errors name this model."""
     kind: WorkKind = "chat"
     """Kind of work; each kind has its own HTTP routes."""
     context: Tokens

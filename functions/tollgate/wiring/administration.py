@@ -20,6 +20,7 @@ from tollgate.stores.records.responses import AuditedResponses
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 
 class Administration(Struct, frozen=True, kw_only=True):
@@ -46,6 +47,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     """Return the administration stores over the tables of `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
+    sealer = wire_sealer(settings, stores.kms, ids)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     prefix = settings.key_prefix
     keys = DynamoKeyStore(stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix)
@@ -67,7 +69,12 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         audit_log=DynamoAuditLog(client, tables, clock),
         access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         webhooks=DynamoWebhookStore(
-            client, tables, EventSender(clock, Egress()), ids=ids, clock=clock
+            client,
+            tables,
+            EventSender(clock, Egress(), sealer),
+            sealer,
+            ids=ids,
+            clock=clock,
         ),
         responses=None
         if stores.responses is None

@@ -51,6 +51,13 @@ def wire_secrets(settings: Settings, clock: Clock) -> AwsJson | None:
     return None
 
 
+def wire_kms(settings: Settings, clock: Clock) -> AwsJson | None:
+    """Return the client of KMS; None if the settings name no key there."""
+    if settings.secrets_kms_key is None:
+        return None
+    return aws_json(settings, "kms", settings.kms_endpoint_url, clock)
+
+
 def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     """Return the store of objects in a folder or bucket; None if the settings name neither."""
     if settings.objects_folder is not None:

@@ -22,13 +22,15 @@ from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
-from tollgate.wiring.aws import aws_json, wire_objects
+from tollgate.wiring.aws import aws_json, wire_kms, wire_objects
 
 
 class Stores(Struct, frozen=True, kw_only=True):
     """The stores of generations, keys and publications, and the stores of objects."""
 
     client: AwsJson
+    kms: AwsJson | None
+    """None without a key in KMS for the secrets of webhooks."""
     tables: Tables
     wallets: Wallets
     key_states: KeyStates
@@ -54,6 +56,8 @@ class Stores(Struct, frozen=True, kw_only=True):
     async def aclose(self) -> None:
         """Close the connections."""
         await self.client.close()
+        if self.kms is not None:
+            await self.kms.close()
         if self.objects is not None:
             await self.objects.close()
 
@@ -84,6 +88,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         named_files = DynamoFileReader(client, tables.core, objects, clock)
     return Stores(
         client=client,
+        kms=wire_kms(settings, clock),
         tables=tables,
         wallets=wallets,
         key_states=states,

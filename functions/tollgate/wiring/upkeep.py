@@ -28,6 +28,7 @@ from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.webhook_secrets import wire_sealer
 
 
 class Upkeep(Struct, frozen=True, kw_only=True):
@@ -53,8 +54,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     secrets = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     channels = _alert_channels(settings, secrets, clock)
-    sender = EventSender(clock, Egress())
-    endpoints = DynamoWebhookStore(client, tables, sender, ids=ids, clock=clock)
+    sealer = wire_sealer(settings, stores.kms, ids)
+    sender = EventSender(clock, Egress(), sealer)
+    endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(

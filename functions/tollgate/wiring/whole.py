@@ -1,9 +1,12 @@
 """Wires all routes, and the reader of documents, for hosts other than Lambda."""
 
+import pwd
+from typing import Final
+
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
-from tollgate.core.documents.reading import DocumentReader
+from tollgate.core.documents.reading import DocumentReader, ReaderUnavailable
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.reading.child_reader import ChildReader
@@ -21,10 +24,32 @@ from tollgate.wiring.services import wire_services
 from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
 
+_LIMITS_ALONE: Final = "limits alone, since this platform permits no confinement (docs/security.md)"
+
 
 def wire_local_reader() -> DocumentReader:
     """Return a reader that starts a process for each document."""
     return ChildReader()
+
+
+async def open_confined_reader(settings: Settings) -> tuple[DocumentReader, str]:
+    """Return a reader as the settings' user, and how one of its processes was confined, in words.
+
+    Raises ReaderUnavailable if there is no such user, or if the process does not start.
+    """
+    name = settings.reader_user
+    try:
+        user = None if name is None else pwd.getpwnam(name)
+    except KeyError as missing:
+        raise ReaderUnavailable(f"there is no user {name}") from missing
+    reader = ChildReader(user=user)
+    confinement = await reader.confinement()
+    layers = (
+        name and f"the user {name}",
+        "namespaces without network" if confinement.namespaces else "",
+        "a filter of system calls" if confinement.seccomp else "",
+    )
+    return reader, ", ".join(filter(None, layers)) or _LIMITS_ALONE
 
 
 def wire_whole_app(

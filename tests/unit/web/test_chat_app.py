@@ -378,3 +378,14 @@ async def test_c41_a_defect_before_the_hold_is_500_without_details() -> None:
     assert (reply.status, reply.error["code"]) == (500, "internal_error")
     assert b"details" not in reply.body
     assert [request_id for _, request_id in home.journal.defects] == [reply.headers["x-request-id"]]
+
+
+async def test_c21_a_chat_under_an_endpoints_own_id_is_served_and_unknown_ids_hold_nothing() -> (
+    None
+):
+    home = await house()
+    reply = await post(home, request_body(model="azure/large-1"))
+    assert (reply.status, reply.json["model"]) == (200, "acme/large")
+    assert reply.headers["x-model-used"] == "acme/large"
+    refused = await post(home, request_body(model="azure/large-2"))
+    assert (refused.status, refused.json["error"]["code"]) == (404, "model_not_found")

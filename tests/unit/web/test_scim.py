@@ -1,8 +1,10 @@
 """SCIM 2.0 as Okta and Entra send it: a leaver is disabled, never deleted.
 
-The requests have the shapes that secondary sources quote from "SCIM 2.0" of developer.okta.com, and
-from "Develop a SCIM endpoint" of learn.microsoft.com with and without the flag `aadOptscim062020`.
-The vendors' own pages were not opened.
+The requests are those of the vendors' own pages (read 2026-11-27): "Okta and SCIM Version 2.0" in
+github.com/okta/okta-developer-docs, reference/scim/scim-20; "Develop a SCIM endpoint" and "Known
+issues … with SCIM 2.0 protocol compliance" in github.com/MicrosoftDocs/entra-docs, docs/identity/
+app-provisioning, with and without the flag `aadOptscim062020`. Only ENTRA_OLDEST is quoted from
+others.
 
 Keeps C60, C90, C91.
 """
@@ -33,6 +35,59 @@ ENTRA_BEFORE: dict[str, Any] = {
         {"op": "Replace", "path": "active", "value": "False"},
     ],
 }
+ENTRA_WITH_FLAG: dict[str, Any] = {
+    "schemas": [PATCH_OP],
+    "Operations": [{"op": "replace", "path": "active", "value": False}],
+}
+# What Entra sends for a changed profile, with and without the flag.
+ENTRA_PROFILE: dict[str, Any] = {
+    "schemas": [PATCH_OP],
+    "Operations": [
+        {"op": "replace", "path": 'emails[type eq "work"].value', "value": "new@acme.example"},
+        {
+            "op": "replace",
+            "value": {
+                "displayName": "Bjfe",
+                "name.givenName": "Kkom",
+                "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:employeeNumber": "1",
+            },
+        },
+    ],
+}
+ENTRA_PROFILE_BEFORE: dict[str, Any] = {
+    "schemas": [PATCH_OP],
+    "Operations": [
+        {"op": "Replace", "path": "userName", "value": "new@acme.example"},
+        {"op": "Replace", "path": "name.familyName", "value": "Pkqf"},
+        {"op": "Replace", "path": "externalId", "value": "Eqpj"},
+        {"op": "Add", "path": "nickName", "value": "Babs"},
+    ],
+}
+ENTRA_NEW: dict[str, Any] = {
+    "schemas": [
+        "urn:ietf:params:scim:schemas:core:2.0:User",
+        "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User",
+    ],
+    "externalId": "0a21f0f2-8d2a-4f8e-bf98-7363c4aed4ef",
+    "userName": "dee@acme.example",
+    "active": True,
+    "emails": [{"primary": True, "type": "work", "value": "dee@acme.example"}],
+    "meta": {"resourceType": "User"},
+    "name": {"formatted": "Dee E.", "familyName": "E.", "givenName": "Dee"},
+    "roles": [],
+}
+OKTA_NEW: dict[str, Any] = {
+    "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
+    "userName": "cy@acme.example",
+    "name": {"givenName": "Cy", "familyName": "D."},
+    "emails": [{"primary": True, "value": "cy@acme.example", "type": "work"}],
+    "displayName": "Cy",
+    "locale": "en-US",
+    "externalId": "00ujl29u0le5T6Aj10h7",
+    "groups": [],
+    "password": "1mz050nq",
+    "active": True,
+}
 ENTRA_OLDEST: dict[str, Any] = {
     "schemas": [PATCH_OP],
     "Operations": [
@@ -61,6 +116,7 @@ async def provision(home: Household, method: str, path: str, content: object = N
     [
         ("PATCH", OKTA),
         ("PATCH", ENTRA),
+        ("PATCH", ENTRA_WITH_FLAG),
         ("PATCH", ENTRA_BEFORE),
         ("PATCH", ENTRA_OLDEST),
         ("PUT", OKTA_PUT),
@@ -117,12 +173,41 @@ async def test_the_media_type_of_scim_is_read() -> None:
 
 async def test_a_new_user_is_a_viewer_until_the_first_sign_in() -> None:
     home = await household()
-    new = {**OKTA_PUT, "userName": "cy@acme.example", "displayName": "Cy", "active": True}
-    made = await provision(home, "POST", "", new)
+    made = await provision(home, "POST", "", OKTA_NEW)
     assert (made.status, made.json["id"]) == (201, "cy@acme.example")
     member = (await home.ask("acme management", "GET", "/v1/members/cy@acme.example")).json["data"]
     assert (member["role"], member["display_name"]) == ("viewer", "Cy")
-    assert (await provision(home, "POST", "", new)).status == 409
+    assert (await provision(home, "POST", "", OKTA_NEW)).status == 409
+    assert "1mz050nq" not in str(made.json)
+
+
+async def test_entra_finds_a_new_user_by_name_and_by_address() -> None:
+    home = await household()
+    made = await provision(home, "POST", "", ENTRA_NEW)
+    assert (made.status, made.json["userName"], made.json["active"]) == (
+        201,
+        "dee@acme.example",
+        True,
+    )
+    for filter_ in ("userName%20eq%20", "emails%5Btype%20eq%20%22work%22%5D.value%20eq%20"):
+        found = await provision(home, "GET", f"?filter={filter_}%22dee%40acme.example%22")
+        assert [it["id"] for it in found.json["Resources"]] == [made.json["id"]], filter_
+
+
+@pytest.mark.parametrize(
+    ("method", "content"),
+    [
+        ("PATCH", ENTRA_PROFILE),
+        ("PATCH", ENTRA_PROFILE_BEFORE),
+        ("PUT", {key: value for key, value in OKTA_PUT.items() if key != "active"}),
+    ],
+)
+async def test_c60_a_changed_profile_enables_no_leaver(method: str, content: object) -> None:
+    home = await household()
+    await provision(home, "PATCH", "/bob", OKTA)
+    changed = await provision(home, method, "/bob", content)
+    assert (changed.status, changed.json["active"]) == (200, False)
+    assert (await home.ask("bob", "GET", "/v1/key")).status == 401
 
 
 @pytest.mark.parametrize(

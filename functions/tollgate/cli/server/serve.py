@@ -17,6 +17,7 @@ from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
+from tollgate.core.documents.reading import DocumentReader, ReaderUnavailable
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
@@ -28,7 +29,7 @@ from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
-from tollgate.wiring.whole import wire_local_reader, wire_whole_app
+from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
 # Python's defaults are 700, 10 and 10. A request of 60,000 messages makes a million objects.
 _COLLECTION_THRESHOLDS: Final = (20_000, 5, 20)
@@ -68,11 +69,13 @@ def serve(host: str, port: int, drain_s: int) -> None:
 async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) -> None:
     """Serve until a signal arrives."""
     clock = SystemClock()
-    async with _open_app(settings, clock) as app:
+    reader, layers = await _open_reader(settings)
+    async with _open_app(settings, clock, reader) as app:
         _shorten_pauses()
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
             _announce(listener)
+            _tell(f"Documents are read with {layers}.")
             await server.serve(sockets=[listener])
             await server.until_settled()
 
@@ -102,14 +105,14 @@ def _check_catalog(file: Path) -> None:
 
 
 @asynccontextmanager
-async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
+async def _open_app(
+    settings: Settings, clock: SystemClock, reader: DocumentReader
+) -> AsyncIterator[ASGIApp]:
     """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
-
-    reader = wire_local_reader()
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
@@ -130,6 +133,17 @@ async def _open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASG
         )
         readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
+
+
+async def _open_reader(settings: Settings) -> tuple[DocumentReader, str]:
+    """Return the reader of documents, and how it is confined; raise ClickException if it fails."""
+    try:
+        return await open_confined_reader(settings)
+    except ReaderUnavailable as failure:
+        raise click.ClickException(
+            "No process can read documents here. TOLLGATE_READER_USER needs a server that runs as"
+            " root, and a user who exists and may run Python."
+        ) from failure
 
 
 @contextlib.contextmanager

@@ -313,6 +313,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The Google Cloud project, for `auth: google`."""
     location: str | None = None
     """The Google Cloud location, for `auth: google`."""
+    countries: tuple[str, ...] = ()
+    """The countries in which the provider runs models, as ISO 3166 codes."""
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""

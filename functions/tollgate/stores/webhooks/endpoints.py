@@ -1,7 +1,7 @@
 """The administration of webhooks in DynamoDB."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -55,6 +55,7 @@ from tollgate.stores.webhooks.rows import (
     read_delivery,
     read_webhook,
 )
+from tollgate.stores.webhooks.sealing import SecretSealer
 
 _ROUNDS_MAX: Final = 5
 _SECRET_BYTES: Final = 32
@@ -82,6 +83,7 @@ class DynamoWebhookStore:
         client: AwsCaller,
         tables: Tables,
         sender: EventSender,
+        sealer: SecretSealer,
         *,
         ids: IdSource,
         clock: Clock,
@@ -89,6 +91,7 @@ class DynamoWebhookStore:
         self._client = client
         self._table = tables.core
         self._sender = sender
+        self._sealer = sealer
         self._ids = ids
         self._clock = clock
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
@@ -106,11 +109,11 @@ class DynamoWebhookStore:
             secret=self._new_secret(),
         )
         item: Item = {
-            WebhookItem.WEBHOOK: string(encode_webhook(webhook)),
             WebhookItem.REVISION: number(1),
             WebhookItem.CURSOR: number(int(now_s * 1_000)),
         }
         with refusing_when_unavailable():
+            item[WebhookItem.WEBHOOK] = string(encode_webhook(await self._sealed(webhook)))
             taken_slots = {stored.place for stored in await self.read_all(workspace_id)}
             for slot in range(WEBHOOKS_MAX):
                 if slot in taken_slots:
@@ -147,11 +150,11 @@ class DynamoWebhookStore:
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        def changed(webhook: Webhook) -> Webhook:
+        async def changed(webhook: Webhook) -> Webhook:
             new = edit(_settings_of(webhook))
             reason = None if new.enabled else webhook.disabled_reason
             return replace(
-                webhook,
+                await self._sealed(webhook),
                 url=new.url,
                 events=new.events,
                 description=new.description,
@@ -168,16 +171,18 @@ class DynamoWebhookStore:
         ends_s = int(self._clock.now_s()) + grace_s
         secret = self._new_secret()
 
-        def rotated(webhook: Webhook) -> Webhook:
+        async def rotated(webhook: Webhook) -> Webhook:
             old = webhook.secret if grace_s else None
-            return replace(webhook, secret=secret, old_secret=old, old_secret_ends_s=ends_s)
+            new = replace(webhook, secret=secret, old_secret=old, old_secret_ends_s=ends_s)
+            return await self._sealed(new)
 
-        return await self._change(workspace_id, webhook_id, rotated, "webhook.rotate", by=by)
+        new = await self._change(workspace_id, webhook_id, rotated, "webhook.rotate", by=by)
+        return None if new is None else replace(new, secret=secret)
 
     async def disable(self, webhook: Webhook, reason: str, *, by: Actor) -> None:
         """Disable a webhook; lists show the reason."""
 
-        def disabled(webhook: Webhook) -> Webhook:
+        async def disabled(webhook: Webhook) -> Webhook:
             return replace(webhook, enabled=False, disabled_reason=reason)
 
         await self._change(webhook.workspace_id, webhook.id, disabled, "webhook.disable", by=by)
@@ -290,7 +295,7 @@ class DynamoWebhookStore:
         self,
         workspace_id: str,
         webhook_id: str,
-        edit: Callable[[Webhook], Webhook],
+        edit: Callable[[Webhook], Awaitable[Webhook]],
         action: str,
         *,
         by: Actor,
@@ -300,7 +305,7 @@ class DynamoWebhookStore:
                 stored = await self._find(workspace_id, webhook_id)
                 if stored is None:
                     return None
-                old, new = stored.webhook, edit(stored.webhook)
+                old, new = stored.webhook, await edit(stored.webhook)
                 if new == old:
                     return old
                 entry = self._entry(by, action, new, before=old, after=new)
@@ -311,6 +316,15 @@ class DynamoWebhookStore:
                     continue
                 return new
         raise self._keeps_changing(webhook_id)
+
+    async def _sealed(self, webhook: Webhook) -> Webhook:
+        """Return a webhook whose secrets are encrypted, as they are stored."""
+        old = webhook.old_secret
+        return replace(
+            webhook,
+            secret=await self._sealer.seal(webhook.secret, webhook),
+            old_secret=None if old is None else await self._sealer.seal(old, webhook),
+        )
 
     def _update_of(self, stored: StoredWebhook, new: Webhook) -> object:
         values: Item = {

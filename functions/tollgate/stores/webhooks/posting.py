@@ -15,6 +15,7 @@ from tollgate.http1.egress import Egress
 from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import Connect, connect_anywhere, send_alone
 from tollgate.http1.request import Request
+from tollgate.stores.webhooks.sealing import SecretSealer
 
 _TIMEOUT_S: Final = 5.0
 SIGNATURE_HEADER: Final = "x-tollgate-signature"
@@ -23,14 +24,15 @@ SIGNATURE_HEADER: Final = "x-tollgate-signature"
 class EventSender:
     """Sends events to webhooks; `egress` decides which addresses are allowed."""
 
-    def __init__(self, clock: Clock, egress: Egress) -> None:
+    def __init__(self, clock: Clock, egress: Egress, sealer: SecretSealer) -> None:
         self._clock = clock
         self._egress = egress
+        self._sealer = sealer
 
     async def send(self, webhook: Webhook, event_id: str, event: bytes) -> int:
         """Post an event and return the HTTP status; raise DeliveryFailed unless it is 2xx."""
         sent_s = int(self._clock.now_s())
-        secrets = webhook.secrets(sent_s)
+        secrets = [await self._sealer.unseal(stored, webhook) for stored in webhook.secrets(sent_s)]
         headers = {
             SIGNATURE_HEADER: sign(secrets[0], event, sent_s),
             **standard_headers(secrets, event_id, event, sent_s),

@@ -13,6 +13,7 @@ from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import list_usable_models, shorten
+from tollgate.routing.planning.unknown_names import describe_unknown
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.models.claude_model_shapes import (
     ClaudeModelObject,
@@ -181,13 +182,9 @@ def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
 
 
 def _unknown(catalog: Catalog, name: str, principal: Principal | None) -> RequestError:
-    hint = " or ".join(
-        near
-        for near in catalog.nearest(name)
-        if near != name and list_usable_models(catalog, near, principal)
+    message = describe_unknown(
+        catalog,
+        name,
+        lambda near: near != name and bool(list_usable_models(catalog, near, principal)),
     )
-    return RequestError(
-        ErrorCode.MODEL_NOT_FOUND,
-        f"There is no model {shorten(name)}." + (f" Did you mean {hint}?" if hint else ""),
-        param="model",
-    )
+    return RequestError(ErrorCode.MODEL_NOT_FOUND, message, param="model")

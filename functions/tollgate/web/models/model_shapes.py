@@ -16,6 +16,7 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.web.models.datacenters import Datacenter, list_datacenters
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
 SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
@@ -127,6 +128,9 @@ class ModelObject(BaseModel):
     )
     expiration_date: date | None = Field(default=None, description="UTC day of retirement.")
     successor: str | None = Field(default=None, description="The model to use instead.")
+    datacenters: list[Datacenter] | None = Field(
+        default=None, description="Known places of the model's endpoints."
+    )
 
 
 class EndpointObject(BaseModel):
@@ -145,6 +149,7 @@ class EndpointObject(BaseModel):
     tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
+    datacenter: Datacenter | None = Field(default=None, description="Place, if it is known.")
 
 
 class ModelEndpoints(BaseModel):
@@ -194,6 +199,7 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
         deprecation_date=model.deprecated,
         expiration_date=model.retires,
         successor=model.successor,
+        datacenters=list_datacenters(catalog, model),
     )
 
 
@@ -231,6 +237,9 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                 ),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
+                "datacenters": list_datacenters(
+                    catalog, *(catalog.models[slug] for slug in usable)
+                ),
                 # The first model may have retired, while the route still exists.
                 "deprecation_date": None,
                 "expiration_date": None,
@@ -271,6 +280,7 @@ def model_endpoints(
                 **_measured(speeds.get(offer.attempt.target.endpoint_id)),
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
+                datacenter=Datacenter.of(catalog, endpoint),
             )
             for endpoint, offer in offers
         ],

@@ -17,7 +17,11 @@ from tollgate.web.http.paths import SCIM_JSON
 _USER: Final = "urn:ietf:params:scim:schemas:core:2.0:User"
 _LIST: Final = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 _ERROR: Final = "urn:ietf:params:scim:api:messages:2.0:Error"
-_FILTER: Final = re.compile(r'\s*(userName|id)\s+eq\s+"([^"\\]{1,254})"\s*', re.IGNORECASE)
+# Okta finds users by `userName`, Entra by that or by the address for work.
+_FILTER: Final = re.compile(
+    r'\s*(userName|id|emails\[type eq "work"\]\.value)\s+eq\s+"([^"\\]{1,254})"\s*',
+    re.IGNORECASE,
+)
 
 
 class ScimReply(JSONResponse):
@@ -75,7 +79,7 @@ class ScimUserBody(BaseModel):
 
     userName: str = Field(min_length=1, max_length=128)  # noqa: N815 - a name of RFC 7643
     displayName: str | None = Field(None, max_length=100)  # noqa: N815 - a name of RFC 7643
-    active: bool = True
+    active: bool | None = Field(None, description="omitted: unchanged, true for a new user")
 
     def settings(self) -> MemberSettings:
         """Return the settings of a new member, whose role the sign-in file states later."""
@@ -83,7 +87,7 @@ class ScimUserBody(BaseModel):
             role="viewer",
             display_name=self.displayName or None,
             email=self.userName if "@" in self.userName else None,
-            disabled=not self.active,
+            disabled=self.active is False,
         )
 
 
@@ -132,10 +136,13 @@ class ScimPatchBody(BaseModel):
 
 
 def named_user(filter_: str) -> str:
-    """Return the user name or id that a filter asks for; raise RequestError for another filter."""
+    """Return the name, id or address that a filter asks for; raise RequestError for others."""
     found = _FILTER.fullmatch(filter_)
     if found is None:
-        raise invalid_request('The only filters are userName eq "…" and id eq "…".', "filter")
+        raise invalid_request(
+            'A filter is userName eq "…", id eq "…" or emails[type eq "work"].value eq "…".',
+            "filter",
+        )
     return found[2]
 
 
