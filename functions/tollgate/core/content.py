@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tollgate.core.json_value import JsonObject
+
 
 class CacheMark(Struct, frozen=True, kw_only=True):
     """A mark on the last part of the prefix that the caller wants cached, for five minutes or an
@@ -18,6 +20,8 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
     text: str
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
@@ -72,6 +76,8 @@ class Image(Struct, frozen=True, kw_only=True, tag="image"):
     source: MediaSource
     detail: Literal["auto", "low", "high"] | None = None
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class Audio(Struct, frozen=True, kw_only=True):
@@ -87,6 +93,8 @@ class Document(Struct, frozen=True, kw_only=True, tag="document"):
     source: MediaSource
     filename: str | None = None
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 UserContent = Text | Image | Audio | Document
@@ -140,6 +148,8 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     """True if `arguments` is free text, for a tool with free-text input."""
     cache: CacheMark | None = None
     provenance: Provenance | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):

@@ -14,6 +14,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
@@ -245,6 +246,8 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
             await context.withhold(failure)
             context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
+        finally:
+            peeked.buffered.release()
         context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
@@ -261,11 +264,16 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         )
 
 
+# Size of an event without text, such as a report of usage.
+_EVENT_BYTES: Final = 1024
+
+
 class _Peek:
     """Buffer of an attempt's events, up to the read that contains the first content."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
+        self.buffered = Buffered()
         self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
     @property
@@ -275,6 +283,7 @@ class _Peek:
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
         async for events in reads:
+            self.buffered.take(_EVENT_BYTES * len(events))
             self.events += events
             for choice, event in events:
                 if isinstance(event, UsageReported):

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
@@ -92,6 +93,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     timing: StreamTiming
     side: SideThread
     credits_per_usd: Decimal
+    buffers: ProcessBuffers = field(default_factory=ProcessBuffers)
+    """Budget of the bytes that requests buffer."""
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """Tools that the gateway runs; None if routing.yaml configures none."""

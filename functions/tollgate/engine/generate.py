@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import (
+    BufferFull,
     ErrorCode,
     GatewayError,
     InternalError,
@@ -65,6 +66,11 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
+    with gateway.buffers.open(call.principal.workspace_id):
+        await _generate(gateway, call, sink)
+
+
+async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     names_files, has_documents = await _find_content(gateway, call)
     if call.parsed.awaits is not None or names_files or has_documents:
         await admit(gateway, call.principal, call.request_id)
@@ -212,6 +218,13 @@ async def _stream_within_deadline(
     try:
         async with limit:
             await _stream(context, sink, tools)
+    except BufferFull as full:
+        if meter.committed:
+            # Otherwise callers could let providers work for nothing, by requests for huge answers.
+            meter.cut(full)
+        else:
+            meter.fail(full)
+        raise
     except GatewayError as error:
         try:
             await context.withhold(error)

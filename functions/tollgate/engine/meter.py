@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.records.generation import (
@@ -34,6 +35,7 @@ from tollgate.core.records.generation import (
     total_nano_usd,
 )
 from tollgate.core.usage import Usage
+from tollgate.engine.forwarded import ForwardedNames
 from tollgate.engine.gateway import Call
 from tollgate.engine.usage.raw_usage import fit_raw_usage
 from tollgate.engine.usage.round_account import RoundAccount, weakest_source
@@ -73,6 +75,7 @@ class Meter:
         self._attempts: list[AttemptRecord] = []
         self._current: Attempt | None = None
         self._adapted: tuple[str, ...] = ()
+        self._forwarded = ForwardedNames()
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
@@ -138,6 +141,8 @@ class Meter:
                 self._started = replace(self._started, service_tier=tier)
             case Ended():
                 self.note_end(event, choice)
+            case UnknownFields():
+                self._forwarded.note(event)
             case UsageReported() | PartNote() | PartEnd():
                 pass
             case _:
@@ -309,6 +314,7 @@ class Meter:
             api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
             lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
             adapted=(*self._call.parsed.ignored, *self._all_adapted()),
+            forwarded=self._forwarded.names(self._call, self._serving, self._adapted),
         )
 
     def _all_adapted(self) -> tuple[str, ...]:

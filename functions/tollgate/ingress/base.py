@@ -12,10 +12,12 @@ from tollgate.core.content import FileReference, MediaUrl
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
-from tollgate.core.request import GenerationRequest, JsonObject
+from tollgate.core.request import (
+    GenerationRequest,
+)
 from tollgate.core.response import GenerationResponse
 from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.core.work.base import Work

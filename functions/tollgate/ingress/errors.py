@@ -42,6 +42,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TEAM_IN_USE: 409,
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
     ErrorCode.FILE_TOO_LARGE: 413,
+    ErrorCode.UNSUPPORTED_ENCODING: 415,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
@@ -49,6 +50,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     # A provider's 401 means that the operator's credential is wrong; the caller's key is valid.
     ErrorCode.PROVIDER_AUTH: 502,
     ErrorCode.PROVIDER_UNAVAILABLE: 502,
+    ErrorCode.ANSWER_TOO_LARGE: 502,
     ErrorCode.SERVICE_UNAVAILABLE: 503,
     ErrorCode.PROVIDER_TIMEOUT: 504,
     ErrorCode.PROVIDER_OVERLOADED: 529,

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import (
@@ -29,7 +30,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms
 from tollgate.engine.documents.reading_budget import ReadingBudget
 from tollgate.engine.documents.recognition import KnownDocument, Recognition
-from tollgate.engine.files.media import RequestMedia
+from tollgate.engine.files.media import RequestMedia, refusing_excess
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -295,6 +296,8 @@ async def _read(
             encoded, type_ = content.base64, content.media_type
             read = await reader.read(decode_base64(encoded), type_, task, taken.share)
             taken.cpu_seconds = read.cpu_seconds
+            with refusing_excess(_FIELD):
+                take(read.size_bytes)
             return read
     except UnreadableDocument as error:
         raise _refused(error, name, content.media_type) from error

@@ -22,6 +22,7 @@ from tollgate.engine.files.media import (
     TOTAL_BYTES_MAX,
     load_content,
     load_file,
+    refusing_excess,
     replace_parts,
     typed_by_content,
     unknown_file,
@@ -42,9 +43,10 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
     if awaited is None:
         return call
     if isinstance(awaited.source, MediaUrl):
-        fetched = await gateway.media.fetch(
-            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
-        )
+        with refusing_excess(awaited.field):
+            fetched = await gateway.media.fetch(
+                awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
+            )
         content = fetched.content
     else:
         content = await load_named_file(

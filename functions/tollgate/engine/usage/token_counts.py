@@ -103,10 +103,11 @@ async def count_tokens(
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            media = RequestMedia(gateway.media, request, gateway.files, computations)
-            if not await compute(partial(media.is_whole_for, attempt.target)):
-                await admit(gateway, principal, request_id)
-            tokens = await _ask(gateway, media, attempt, computations)
+            with gateway.buffers.open(principal.workspace_id):
+                media = RequestMedia(gateway.media, request, gateway.files, computations)
+                if not await compute(partial(media.is_whole_for, attempt.target)):
+                    await admit(gateway, principal, request_id)
+                tokens = await _ask(gateway, media, attempt, computations)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:

@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -73,7 +74,7 @@ class ChatRenderer(CompletionFrames):
                     self._head = self._frame_head(self._started)
                     writer.set_head(self._head)
                 return b""
-            case Output() | Partial():
+            case Output() | Partial() | UnknownFields():
                 return b""
             case Ended():
                 files = self._served.read_files if choice == 0 else ()

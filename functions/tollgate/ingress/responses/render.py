@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -70,7 +71,7 @@ class ResponseRenderer:
                 return self._writer.feed(event)
             case Started():
                 return self._begin()
-            case UsageReported() | Output() | Partial():
+            case UsageReported() | Output() | Partial() | UnknownFields():
                 return b""
             case Ended(finish=finish):
                 self._finish = finish

@@ -15,9 +15,8 @@ from pydantic_core import ValidationError, from_json, to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.ownership import OwnerScope
-from tollgate.core.request import JsonObject
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.input_items import Item, ItemReference
 from tollgate.ingress.shared.media import field_refusal

@@ -121,7 +121,11 @@ class Entrance:
         admitting = partial(admit, gateway, principal, request_id)
         try:
             body = await read_body(
-                receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
+                receive,
+                self.limits.body_bytes_max,
+                coding=headers.get("content-encoding"),
+                free_bytes=LARGE_BYTES,
+                admit=admitting,
             )
             is_large = is_large_body(body)
             if is_large:

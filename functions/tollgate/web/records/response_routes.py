@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from tollgate.core.errors import RequestError, invalid_request, not_found
+from tollgate.core.json_value import JsonObject
 from tollgate.core.principal import Principal
-from tollgate.core.request import JsonObject
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation

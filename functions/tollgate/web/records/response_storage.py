@@ -13,9 +13,9 @@ from pydantic_core import to_json
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
+from tollgate.core.json_value import JsonObject
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.request import JsonObject
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
