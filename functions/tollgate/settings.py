@@ -31,7 +31,7 @@ def _check_network(text: str) -> str:
 
 
 def _decode_key(value: object) -> object:
-    """Return the 32 bytes of a key that is written as base64."""
+    """Decode a key of 32 bytes from base64."""
     if not isinstance(value, str):
         return value
     key = base64.b64decode(value, validate=True)
@@ -115,12 +115,12 @@ class Settings(BaseSettings):
     sign_in_file: Path | None = None
     """File with the rules for signing people in by an identity issuer; if unset, only keys work."""
     secrets_kms_key: str | None = None
-    """Key in KMS that encrypts the signing secrets of webhooks."""
+    """KMS key that encrypts the signing secrets of webhooks."""
     secrets_keys: Annotated[tuple[_SecretsKey, ...], NoDecode, BeforeValidator(_separated)] = Field(
         default=(), repr=False
     )
-    """Keys that encrypt these secrets without KMS, each 32 bytes as base64, separated by commas;
-    the first encrypts, all decrypt.
+    """Keys of 32 bytes as base64, separated by commas, for webhooks' secrets on servers without
+    KMS. The first key encrypts; all decrypt.
     """
     kms_endpoint_url: str | None = None
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
@@ -134,16 +134,16 @@ class Settings(BaseSettings):
     body_bytes_max: int = Field(default=50_000_000, gt=0)
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
     request_buffer_bytes_max: int | None = Field(default=None, gt=0)
-    """The most bytes of media, documents and answers that a request may buffer; by default 64 MiB,
-    on Lambda an eighth of the function's memory.
+    """The maximum bytes of media, documents and answers that one request may buffer. The default
+    is 64 MiB, and on Lambda an eighth of the function's memory.
     """
     process_buffer_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
-    """The most bytes that all requests may buffer, at least twice those of one request."""
+    """The maximum bytes that all requests may buffer; at least twice the maximum of one request."""
 
     function_memory_mb: int | None = Field(
         default=None, gt=0, validation_alias="AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
     )
-    """Memory of the Lambda function; unset elsewhere."""
+    """Memory of the Lambda function in MB; None outside Lambda."""
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
     aws_secret_access_key: str = Field(
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
 
     @property
     def request_buffer_bytes(self) -> int:
-        """The most bytes that a request may buffer."""
+        """The maximum bytes that one request may buffer."""
         if self.request_buffer_bytes_max is not None:
             return self.request_buffer_bytes_max
         if self.function_memory_mb is not None:

@@ -1,9 +1,9 @@
-"""The bytes that requests buffer: a budget for each request, within one for the process.
+"""Budgets for buffered bytes: one for each request, within one for the process.
 
-Bytes are taken from the budget before they are buffered: fetched media and pages, documents,
-replies of providers, and answers that are folded. Bytes count as they arrive. Content is joined,
-decoded and encoded again, so a buffered byte needs three or four bytes of memory in an answer, and
-up to ten in media, which have a further limit (decision 230).
+Fetched media and pages, documents, providers' replies and folded answers take their bytes from the
+budget before they are buffered. Bytes count in the form in which they arrive. Content is then
+joined, decoded and encoded, so one buffered byte of an answer needs three or four bytes of memory.
+A byte of media needs up to ten, so media have a further limit (decision 230).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Final
 
 from tollgate.core.errors import BufferFull, ErrorCode
 
-# Memory of a function for each byte that its request may buffer.
+# Bytes of a function's memory for each byte that a request may buffer.
 MEMORY_PER_BUFFERED_BYTE: Final = 8
 REQUEST_BYTES_MAX: Final = 64 * 1024 * 1024
 PROCESS_BYTES_MAX: Final = 512 * 1024 * 1024
@@ -22,23 +22,23 @@ _RETRY_AFTER_S: Final = 1.0
 
 
 class ProcessBuffers:
-    """The budget of a process. A workspace may take no more than all workspaces leave free.
+    """The budget of a process. A workspace may hold at most as many bytes as are still free.
 
-    A single busy workspace thus gets half, two get a third each, and the next workspace always
-    finds as much as each of the busy ones has.
+    A single busy workspace thus gets half of the budget, and two get a third each. The next
+    workspace always finds as much free as each busy workspace holds.
     """
 
     def __init__(
         self, bytes_max: int = PROCESS_BYTES_MAX, *, request_bytes_max: int = REQUEST_BYTES_MAX
     ) -> None:
         self.request_bytes_max = request_bytes_max
-        # A single request must be able to use its whole budget.
+        # One workspace gets half, which must be enough for one request's whole budget.
         self._free = max(bytes_max, 2 * request_bytes_max)
         self._taken: Counter[str] = Counter()
 
     @contextmanager
     def open(self, workspace_id: str) -> Iterator[None]:
-        """Give the current task a budget, which the tasks that it creates share."""
+        """Open a request's budget for the current task and the tasks that it creates."""
         budget = _RequestBuffers(self, workspace_id)
         token = _CURRENT.set(budget)
         try:
@@ -49,7 +49,7 @@ class ProcessBuffers:
 
     @property
     def size(self) -> int:
-        """Number of bytes that all requests buffer now."""
+        """Number of bytes that all requests currently buffer."""
         return self._taken.total()
 
     def take(self, workspace_id: str, size: int) -> None:
@@ -57,14 +57,14 @@ class ProcessBuffers:
         if self._taken[workspace_id] + size > self._free - size:
             raise BufferFull(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                "The requests of this workspace buffer as many bytes as the gateway can spare now.",
+                "The requests of this workspace use all of the memory that it may use at present.",
                 retry_after_s=_RETRY_AFTER_S,
             )
         self._free -= size
         self._taken[workspace_id] += size
 
     def release(self, workspace_id: str, size: int) -> None:
-        """Return bytes that were taken."""
+        """Return taken bytes to the budget."""
         self._free += size
         self._taken[workspace_id] -= size
         if not self._taken[workspace_id]:
@@ -84,30 +84,30 @@ class _RequestBuffers:
         if self._taken + size > self._bytes_max:
             raise BufferFull(
                 ErrorCode.ANSWER_TOO_LARGE,
-                f"The request and its answer need more than {self._bytes_max:,} bytes of buffers.",
+                f"The request and its answer are larger than {self._bytes_max:,} bytes in total.",
             )
         self._process.take(self._workspace_id, size)
         self._taken += size
 
     def release(self, size: int) -> None:
-        """Return bytes; a call after `close` does nothing."""
+        """Return bytes to the budget; a call after `close` does nothing."""
         size = min(size, self._taken)
         self._process.release(self._workspace_id, size)
         self._taken -= size
 
     def close(self) -> None:
-        """Return all bytes that were not released before."""
+        """Return all remaining bytes to the budget."""
         self.release(self._taken)
 
 
-# The budget of the current request, which a task inherits from the task that created it.
+# The budget of the current request; a new task inherits it from the task that creates it.
 _CURRENT: Final[ContextVar[_RequestBuffers | None]] = ContextVar("tollgate.buffers", default=None)
 
 
 def take(size: int) -> None:
-    """Take bytes that are buffered until the request ends; raise BufferFull.
+    """Take bytes until the request ends; raise BufferFull if the budget is exhausted.
 
-    Outside of requests, for example where a stored answer is replayed, nothing is counted.
+    Outside a request, such as during the replay of a stored answer, nothing is counted.
     """
     budget = _CURRENT.get()
     if budget is not None:
@@ -115,9 +115,9 @@ def take(size: int) -> None:
 
 
 class Buffered:
-    """Bytes taken from the request's budget that may be released before the request ends.
+    """Bytes of the request's budget that may be released before the request ends.
 
-    `bytes_max` limits these bytes in addition.
+    `bytes_max` is an additional limit for these bytes.
     """
 
     __slots__ = ("_budget", "_bytes_max", "_size")
@@ -128,7 +128,7 @@ class Buffered:
         self._size = 0
 
     def take(self, size: int) -> None:
-        """Take bytes; raise BufferFull."""
+        """Take bytes; raise BufferFull if a limit is exceeded."""
         if self._bytes_max is not None and self._size + size > self._bytes_max:
             raise BufferFull(
                 ErrorCode.ANSWER_TOO_LARGE, f"More than {self._bytes_max:,} bytes are needed."

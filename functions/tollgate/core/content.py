@@ -117,7 +117,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
     is_compaction: bool = False
-    """True if the data stands for the conversation before it, and there is no reasoning."""
+    """True if the data replaces the conversation before this part; the part has no reasoning."""
     model: str | None = None
     """The slug of the model that wrote the part, if a client sent one with the part."""
 

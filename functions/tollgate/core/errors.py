@@ -172,7 +172,7 @@ class UpstreamError(GatewayError):
     `invalid_request` if the provider reports that the caller's own request is at fault.
     `provider_words` is the provider's own message without secrets, which may quote parts of the
     prompt; `quoted` is the part of `message` that quotes the provider. `body` is the
-    provider's error reply, as it came.
+    unchanged body of the provider's error reply.
     """
 
     def __init__(
@@ -194,9 +194,9 @@ class UpstreamError(GatewayError):
 
 
 class BufferFull(UpstreamError):
-    """A request needs more bytes of buffers than it may take, or than the process can spare now.
+    """A request needs to buffer more bytes than its own limit, or its workspace's share, allows.
 
-    An answer that has begun ends, and its caller pays for the part that arrived.
+    An answer that has begun ends here, and the caller pays for the part that arrived.
     """
 
     def __init__(

@@ -121,13 +121,13 @@ class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
 
 
 class UnknownFields(Struct, frozen=True, kw_only=True, tag="unknown_fields"):
-    """Unknown fields of a provider's frame, before the events of the frame; or an unknown frame.
+    """The unknown fields of a provider's frame, or a whole frame of unknown type.
 
-    Only renderers of the same format read the event.
+    The event precedes the frame's other events. Only renderers of the same format read it.
     """
 
     wire_format: str
-    """The name of the format in the table of providers."""
+    """The format's name in the table of providers."""
     place: str
     """The type of the frame; empty in a format whose frames have no type."""
     fields: JsonObject

@@ -33,9 +33,9 @@ class IdSource:
         self._latest_tick = 0
 
     def new_id(self) -> str:
-        """Return an id that sorts after the ids of earlier times, and after this source's last id.
+        """Return an id that sorts after all ids of earlier times and after this source's last id.
 
-        Only a clock that was set back to an earlier second makes an earlier id.
+        The last id may sort later only if the clock was set back to an earlier second.
         """
         tick = int(self._clock.now_s() * _TICKS_PER_S) & _TICKS_MAX
         if tick // _TICKS_PER_S == self._latest_tick // _TICKS_PER_S:

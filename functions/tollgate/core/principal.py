@@ -18,7 +18,7 @@ Role = KeyRole | MemberRole
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # highest cost of the request.
 Admission = Literal["positive", "covered"]
-# The frame of a stream that has the usage: the finish frame, or one frame more after it.
+# The frame of a stream that contains the usage: the finish frame, or one more frame after it.
 UsageOn = Literal["finish", "frame"]
 
 
@@ -57,7 +57,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     response_days: int | None = None
     """Days for which responses are stored for later requests; None stores none."""
     usage_on: UsageOn | None = None
-    """The frame of chat streams that has the usage, unless a request names one."""
+    """The frame of chat streams that contains the usage, unless the request sets `usage_on`."""
     team_id: str | None = None
     """The team of the key, or else the team of its member."""
     member_id: str | None = None

@@ -240,7 +240,7 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     unknown: JsonObject = field(default_factory=dict)
     """Fields of the body that the gateway does not know, as in `core.unknown_fields`."""
     unknown_names: tuple[str, ...] = ()
-    """The names of all unknown fields, also of messages and their parts, as shown to the caller."""
+    """The names of all unknown fields, including those of messages and parts, for the record."""
 
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):

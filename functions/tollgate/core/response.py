@@ -39,7 +39,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.usage import Usage
 
-# A string of one token needs 64 bytes of memory, and a byte of JSON as objects about 20.
+# A string of one token needs 64 bytes of memory. Objects need about 20 bytes for a byte of JSON.
 _PIECE_BYTES: Final = 16
 _OBJECT_BYTES: Final = 128
 _OBJECTS_PER_BYTE: Final = 4
@@ -58,13 +58,13 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     output: tuple[bytes, ...] = ()
     """The pieces of a result of work other than chat."""
     unknown: tuple[UnknownFields, ...] = ()
-    """Unknown fields and frames of the provider, in order."""
+    """The provider's unknown fields and frames, in order."""
 
 
 class Fold:
     """Accumulates the events of one stream; `response` requires the whole stream.
 
-    Each event is taken from the request's budget of buffers.
+    The size of each event is taken from the request's buffer budget.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Fold:
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Add the next event; raise BufferFull."""
+        """Add the next event; raise BufferFull if the budget is exhausted."""
         take(buffered_size(event))
         match event:
             # Deltas come first, because most events are deltas.
@@ -137,7 +137,7 @@ class Fold:
 
 
 def buffered_size(event: Grouped) -> int:
-    """Return the bytes to take for an event that is buffered."""
+    """Return the bytes that a buffered event takes from the budget."""
     match event:
         case PartDelta(text=text):
             return _text_size(text) + _PIECE_BYTES
@@ -158,7 +158,7 @@ def buffered_size(event: Grouped) -> int:
 
 
 def _text_size(text: str) -> int:
-    """Return the size of a text in memory, which needs up to four bytes for a character."""
+    """Return the memory that a text needs, at four bytes a character unless it is ASCII."""
     return len(text) if text.isascii() else 4 * len(text)
 
 

@@ -36,7 +36,7 @@ class Webhook(Struct, frozen=True, kw_only=True):
     disabled_reason: str | None = None
     """The reason why the gateway disabled the webhook; None if it did not."""
     secret: str
-    """The secret that signs events; a stored one is encrypted if the gateway has a key for that."""
+    """The secret that signs events, encrypted in the table if the gateway has a key for that."""
     old_secret: str | None = None
     """The secret before the last rotation, which also signs until `old_secret_ends_s`."""
     old_secret_ends_s: int = 0

@@ -110,7 +110,10 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     computations: Computations
 
     async def withhold(self, error: GatewayError) -> None:
-        """Compare a provider's message with the prompt, so that the meter need not."""
+        """Remove the prompt from an error's texts, in the side thread for a large request.
+
+        The meter stores the results and uses them later.
+        """
         if isinstance(error, UpstreamError):
             for words in filter(None, (error.provider_words, error.quoted)):
                 await self.computations.run(partial(self.meter.withhold, words))
@@ -264,7 +267,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         )
 
 
-# Size of an event without text, such as a report of usage.
+# Estimated size of an event without text, such as a usage report.
 _EVENT_BYTES: Final = 1024
 
 

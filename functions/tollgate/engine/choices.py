@@ -61,7 +61,7 @@ _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
 # Limit on queued reads when one attempt sends several requests. While the queue is full, nothing is
 # read from providers, so that a slow caller cannot exhaust memory.
 _WAITING_MAX: Final = 16
-# Size of a frame around its content: with most providers, it is 200 to 400 bytes.
+# Upper estimate of a frame's size without its content; most providers need 200 to 400 bytes.
 _FRAME_BYTES: Final = 1024
 _DATA: Final = attrgetter("data")
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
@@ -264,14 +264,14 @@ async def decode_frames(
 
 
 def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> int:
-    """Return how many bytes of a read its events do not account for; the decoder buffers these.
+    """Return the number of bytes of a read that the decoder buffers for later events.
 
-    Such bytes are, for instance, signatures and arguments that are delivered whole.
+    The decoder buffers, for instance, signatures and arguments that are delivered whole.
     """
     unseen = sum(map(len, map(_DATA, frames))) - _FRAME_BYTES * len(frames)
     if unseen <= 0:
         return 0
-    # Audio in base64 is larger than the event with its bytes.
+    # Doubled, because audio in base64 is larger than the bytes in its event.
     return max(0, unseen - 2 * sum(_content_size(event) for _, event in events))
 
 

@@ -132,4 +132,4 @@ class Call(Struct, frozen=True, kw_only=True):
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""
     is_large: bool = False
-    """True if a walk over the request may take more than some milliseconds."""
+    """True if a pass over the whole request may take more than a few milliseconds."""

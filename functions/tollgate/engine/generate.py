@@ -87,7 +87,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         call = await _FETCH_AWAITED()(gateway, call)
         names_files, _ = await _find_content(gateway, call)
     if names_files:
-        # The contents of the files may be large.
+        # The files' contents may be large, and become part of the request.
         call = replace(await _FIND_FILES_OF()(gateway, call), is_large=True)
         _, has_documents = await _find_content(gateway, call)
     tools: InjectedTools | None = None
@@ -231,7 +231,7 @@ async def _stream_within_deadline(
             await _stream(context, sink, tools)
     except BufferFull as full:
         if meter.committed:
-            # Otherwise callers could let providers work for nothing, by requests for huge answers.
+            # The caller pays. Otherwise callers could request huge answers at the operator's cost.
             meter.cut(full)
         else:
             meter.fail(full)

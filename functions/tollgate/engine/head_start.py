@@ -15,7 +15,7 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """First attempt, prepared in advance if it is a single request; callers must call `aclose`.
+    """The first attempt, prepared in advance if it sends one request. Call `aclose` at the end.
 
     `request` is None if URLs or files must be fetched first.
     """

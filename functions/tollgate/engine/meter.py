@@ -93,7 +93,7 @@ class Meter:
         self._ended: dict[int, Ended] = {}
         # Number of tool calls in each choice.
         self._calls: Counter[int] = Counter()
-        # Providers' messages without the prompt, by message.
+        # Providers' messages without parts of the prompt, by original message.
         self._withheld: dict[str, str] = {}
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
@@ -210,9 +210,9 @@ class Meter:
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def withhold(self, words: str) -> str:
-        """Return a provider's message without parts of the prompt, which is compared once.
+        """Return a provider's message without parts of the prompt.
 
-        A comparison with a prompt of 8 MB takes two seconds.
+        The result is cached, because a comparison with a prompt of 8 MB takes two seconds.
         """
         shown = self._withheld.get(words)
         if shown is None:

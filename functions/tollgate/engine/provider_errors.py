@@ -1,4 +1,4 @@
-"""A provider's own error body, as a caller may see it: without secrets and parts of the prompt."""
+"""Providers' error bodies for callers, without secrets and without parts of the prompt."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,18 +10,18 @@ from tollgate.core.work.base import Work
 from tollgate.engine.withheld import withhold_prompt
 from tollgate.providers.shared.refusals import redact, redact_body
 
-# A longer body is a page or repeats the request.
+# A longer body is probably an HTML page, or repeats the request; it is returned as one text.
 _BODY_BYTES_MAX: Final = 8_192
 _TEXTS_MAX: Final = 64
 _TEXT_LENGTH_MAX: Final = 1_000
-# Separates the texts of a body while the prompt is withheld from all of them at once.
+# Separator with which the texts of a body are joined, to remove the prompt from all at once.
 _BETWEEN: Final = "\u241e"
 
 
 def show_error_body(body: bytes, request: Work) -> JsonValue:
     """Return an error body as JSON with redacted texts, or as one redacted text.
 
-    Each text is redacted with its field's name, because a name such as `api_key` marks a secret.
+    Each text is redacted with its field's name, because a name like `api_key` marks a secret.
     """
     texts: list[str] = []
     value: JsonValue = None
@@ -39,7 +39,7 @@ def show_error_body(body: bytes, request: Work) -> JsonValue:
 
 
 def _redacted_texts(value: JsonValue, name: str) -> Iterator[str]:
-    """Yield the names, texts and numbers in a value, in order."""
+    """Yield the redacted names, texts and numbers in a value, in order."""
     match value:
         case dict():
             for inner_name, inner in value.items():
@@ -53,7 +53,7 @@ def _redacted_texts(value: JsonValue, name: str) -> Iterator[str]:
         case _:
             label = f"{name}:" if name else ""
             text = redact(f"{label} {value}", _TEXT_LENGTH_MAX)
-            # A text without the label was redacted together with it.
+            # If the label is gone, it was redacted together with the text.
             yield text.removeprefix(label).strip() if text.startswith(label) else "[redacted]"
 
 

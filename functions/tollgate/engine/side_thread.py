@@ -51,18 +51,18 @@ class SideThread:
                 await asyncio.wait([computing])
                 raise
             finally:
-                # The traceback of a failure holds this frame, which would hold the failure, and a
-                # large request with it, until a garbage collection.
+                # A failure's traceback refers to this frame, and this frame to the failure. This
+                # cycle would keep a large request in memory until the next garbage collection.
                 del computing, work
 
 
 class Computations(Struct, frozen=True):
-    """The computations of one request, which leave the event loop if the request is large."""
+    """Runs the computations of one request, in the side thread if the request is large."""
 
     side: SideThread
     workspace_id: str
     is_large: bool
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
-        """Return the result of a computation, as `SideThread.run` does."""
+        """Run a computation as `SideThread.run` does, and return its result."""
         return await self.side.run(self.workspace_id, work, is_large=self.is_large)

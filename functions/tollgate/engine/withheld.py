@@ -69,7 +69,7 @@ class _Overlap:
     def compare(self, text: str, *, is_message: bool = False) -> None:
         """Record the common words and sequences in one text of the request.
 
-        A long text is compared in pieces that overlap, between which other threads may run.
+        A long text is compared in overlapping pieces, so that other threads can run in between.
         """
         if len(text) > _PIECE_LENGTH:
             for start in range(0, len(text), _PIECE_LENGTH):

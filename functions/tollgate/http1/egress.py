@@ -50,7 +50,7 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
     total_s: float = 10.0
     redirects_max: int = 3
     take: Callable[[int], None] | None = None
-    """Called with the size of the content before it is read; see `Reply.read_all`."""
+    """Function that receives the content's size before the content is read (`Reply.read_all`)."""
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ class Egress(Struct, frozen=True):
                 content = await reply.read_all(limits.body_bytes_max, limits.take)
             except ReplyTooLong as large:
                 raise UnusableReply(
-                    f"has content of more than {limits.body_bytes_max} bytes"
+                    f"has more than {limits.body_bytes_max} bytes of content"
                 ) from large
             claimed_type = reply.headers.get("content-type")
             return Fetched(url=url, content=content, claimed_type=claimed_type)

@@ -39,8 +39,8 @@ class Reply:
     async def read_all(self, bytes_max: int, take: Callable[[int], None] | None = None) -> bytes:
         """Return the whole body; raise BrokenReply, or ReplyTooLong for more than `bytes_max`.
 
-        `take` gets the announced size before any byte is read, or else each size as it arrives; an
-        exception that it raises ends the reading.
+        `take` receives the announced size before any byte is read; without one, it receives the
+        size of each part. An exception from `take` ends the reading.
         """
         announced = int(self.headers.get("content-length", 0))
         if announced > bytes_max:

@@ -228,7 +228,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     adapted: tuple[str, ...] = ()
     """The names of options that had no effect, or a changed effect, at the last endpoint."""
     forwarded: tuple[str, ...] = ()
-    """The names of unknown fields that went to the provider or came from it, unchanged."""
+    """The names of unknown fields that were passed unchanged to or from the provider."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Subjects of stored data: an end user, a member or a workspace; their legal holds and erasures."""
+"""Subjects of stored data (end users, members, workspaces), their legal holds and erasures."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -13,12 +13,12 @@ from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
 PrivacySubjectKind = Literal["user", "member", "workspace"]
-# The time after which everything that a request writes is written. A function runs for 15 minutes
-# at most, and the sweeper settles what it leaves 17 minutes later.
+# Time after which a request has surely written everything. A function runs for at most 15 minutes,
+# and the sweeper settles the hold of a dead function 17 minutes later.
 WRITTEN_AFTER_S: Final = 3_600
-# The number of holds, and of open erasures, that a workspace may have.
+# The maximum number of legal holds, and of open erasures, of a workspace.
 STANDING_MAX: Final = 100
-# The time for which backups of the tables (point-in-time recovery) have what was erased.
+# Time for which backups of the tables (point-in-time recovery) still contain erased items.
 BACKUPS_S: Final = 35 * DAY_S
 
 
@@ -28,35 +28,35 @@ class PrivacySubject(Struct, frozen=True, kw_only=True):
     workspace_id: str
     kind: PrivacySubjectKind
     id: str
-    """The end user as requests state it, the id of the member, or the id of the workspace."""
+    """The end user as in `user` of requests, or the id of the member or workspace."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the id, so that a proof does not have the id of an end user."""
+        """SHA-256 of the id, which replaces an end user's id in a proof."""
         return sha256(self.id.encode()).hexdigest()
 
     @property
     def place(self) -> str:
-        """The name of the subject's hold and erasure within the workspace."""
+        """The id of the subject's hold and of its erasure within the workspace."""
         return f"{self.kind}-{self.digest[:32]}"
 
     def has_member(self, member_id: str | None) -> bool:
-        """Return whether the things of a member are the subject's; None for nobody's things."""
+        """Return whether the subject includes what a member owns; None if no member owns it."""
         return self.kind == "workspace" or (self.kind == "member" and self.id == member_id)
 
     def has_record(self, record: GenerationRecord) -> bool:
-        """Return whether a generation is the subject's."""
+        """Return whether the subject includes a generation."""
         return self.has_member(record.labels.get(MEMBER_LABEL)) or (
             self.kind == "user" and self.id == record.user
         )
 
     def overlaps(self, other: "PrivacySubject") -> bool:
-        """Return whether one of two subjects of a workspace is, or contains, the other."""
+        """Return whether two subjects of one workspace are equal, or one contains the other."""
         return "workspace" in (self.kind, other.kind) or self == other
 
 
 class LegalHold(Struct, frozen=True, kw_only=True):
-    """A hold on what is stored of a subject, which is then neither erased nor left to expire."""
+    """A legal hold: the stored data of its subject is not erased and does not expire."""
 
     subject: PrivacySubject
     reason: str
@@ -66,38 +66,38 @@ class LegalHold(Struct, frozen=True, kw_only=True):
     by_operator: bool
     """True if only the operator may release the hold."""
     preserved_s: int | None = None
-    """Unix second of the last round that preserved what would expire; None before the first."""
+    """Unix second of the last round that preserved expiring data; None before the first round."""
     released_s: int | None = None
-    """Unix second of the release, after which a round lets everything expire again."""
+    """Unix second of the release, after which a round restores the expiry."""
 
 
 class Erasure(Struct, frozen=True, kw_only=True):
-    """The erasure of a subject: requested, then done in rounds, then the proof."""
+    """An erasure of a subject, which rounds carry out; a finished erasure is the proof."""
 
     subject: PrivacySubject
-    """A finished erasure of an end user has the digest in place of the id."""
+    """The subject; once the erasure is finished, an end user's id is replaced by its digest."""
     requested_s: int
     requested_by: str
     erased: Mapping[str, int] = field(default_factory=dict)
-    """The number of erased items by class."""
+    """Numbers of erased items by class."""
     days: tuple[str, ...] = ()
-    """UTC days of the erased records."""
+    """UTC days of the records from which the person was removed."""
     waiting: tuple[str, ...] = ()
     """Reasons why the last round could not finish."""
     finished_s: int | None = None
 
     @property
     def until_s(self) -> int:
-        """The Unix second before which erased requests began: 60 s for caches and clocks."""
+        """Unix second; requests that began before are erased. 60 s allow for caches and clocks."""
         return self.requested_s + 60
 
     @property
     def backups_until_s(self) -> int | None:
-        """The Unix second from which no backup has erased items; None for an open erasure."""
+        """Unix second after which no backup has erased items; None for an open erasure."""
         return None if self.finished_s is None else self.finished_s + BACKUPS_S
 
     def end(self, now_s: int) -> "Erasure":
-        """Return the proof, without the id of an end user."""
+        """Return the proof, which does not contain an end user's id."""
         subject = self.subject
         if subject.kind == "user":
             subject = replace(subject, id=subject.digest)
@@ -105,7 +105,7 @@ class Erasure(Struct, frozen=True, kw_only=True):
 
 
 def on_hold() -> AccessError:
-    """Return the refusal for what a legal hold covers."""
+    """Return the error for the deletion of data on legal hold."""
     return permission_denied("This is on legal hold, so it cannot be deleted.")
 
 
@@ -115,13 +115,13 @@ def refuse_held(subject: PrivacySubject, holds: tuple[LegalHold, ...]) -> None:
         raise on_hold()
 
 
-def check_room(standing: int, what: str) -> None:
-    """Raise RequestError if a workspace has as many holds, or open erasures, as it may have.
+def check_room(count: int, what: str) -> None:
+    """Raise RequestError if a workspace has the maximum number of holds or open erasures.
 
-    Each costs the rounds a pass over all records.
+    The number is limited because each round passes over all records once for each of them.
     """
-    if standing >= STANDING_MAX:
-        raise invalid_request(f"A workspace may have {STANDING_MAX} {what}.")
+    if count >= STANDING_MAX:
+        raise invalid_request(f"A workspace may have at most {STANDING_MAX} {what}.")
 
 
 def is_held(record: GenerationRecord, holds: tuple[LegalHold, ...]) -> bool:

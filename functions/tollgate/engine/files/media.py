@@ -108,7 +108,7 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
 
 @contextmanager
 def refusing_excess(field: str) -> Iterator[None]:
-    """Raise RequestError in place of BufferFull if the request's own content is too large."""
+    """Replace BufferFull by RequestError if the content of the request itself is too large."""
     try:
         yield
     except BufferFull as full:
@@ -116,7 +116,7 @@ def refusing_excess(field: str) -> Iterator[None]:
             raise
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"{field} leads to more bytes than a request may have.",
+            f"With the content of {field}, the request is too large.",
             param=field,
         ) from full
 

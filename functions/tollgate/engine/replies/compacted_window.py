@@ -1,4 +1,4 @@
-"""Compaction before an answer: two generations, of which each has its hold, bill and record."""
+"""Compaction before an answer: two generations, each with its own hold, bill and record."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -37,10 +37,10 @@ _Generate = Callable[[Gateway, Call, EventSink], Awaitable[None]]
 async def compact_window(
     gateway: Gateway, call: Call, sink: EventSink, generate: _Generate
 ) -> tuple[Call, EventSink]:
-    """Return a call and a sink for the answer, after compacting a conversation that is too long.
+    """Compact the conversation if it is too long; return the call and the sink for the answer.
 
-    Raises the error of a record that cannot be written, since the answer would be cut off or
-    refused without it.
+    If the record cannot be written, its error is raised, because the answer to the long
+    conversation would be cut off or refused.
     """
     parsed = call.parsed
     if not isinstance(parsed, ParsedCall) or parsed.window is None:
@@ -60,7 +60,7 @@ async def compact_window(
 
 
 class _WrittenItem:
-    """Sink that keeps the compaction item of a generation, or its failure."""
+    """Sink that stores the compaction item of a generation, or its failure."""
 
     def __init__(self) -> None:
         self.item: Provenance | None = None
@@ -99,11 +99,11 @@ class _PrecedingItem:
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
         await self._sink.send(
-            [(choice, each) for choice, event in events for each in self._shifted(event)]
+            [(choice, shifted) for choice, event in events for shifted in self._shifted(event)]
         )
 
     def _shifted(self, event: Grouped) -> Iterator[Grouped]:
-        """Yield an event of the answer, whose parts are counted from 1."""
+        """Yield an event with its part index increased by 1, since the item is part 0."""
         match event:
             case Started():
                 yield event

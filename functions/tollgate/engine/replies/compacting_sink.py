@@ -1,4 +1,4 @@
-"""Sink for the record of a conversation, which the client gets as one sealed compaction item."""
+"""Sink that turns a model's record of a conversation into one sealed compaction item."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,9 +24,9 @@ from tollgate.stores.ports.base import Hold
 
 
 class CompactingSink:
-    """Sink that forwards an answer as one compaction item, once the answer has ended.
+    """Sink that forwards a completed answer as one compaction item.
 
-    An answer without text fails, and so costs the caller nothing.
+    An answer without text is a failure, for which the caller does not pay.
     """
 
     def __init__(self, sink: EventSink, packer: RecordPacker) -> None:
@@ -54,8 +54,8 @@ class CompactingSink:
                 case Started() | UsageReported():
                     forwarded.append((choice, event))
                 case Ended():
-                    forwarded += ((choice, each) for each in self._item())
-                    # A record that was cut off is complete as an item.
+                    forwarded += ((choice, part_event) for part_event in self._item())
+                    # The item is complete, even if the output limit cut off the record.
                     forwarded.append((choice, replace(event, finish="stop")))
                 case _:
                     pass

@@ -93,7 +93,7 @@ class ContentSink:
 
 
 def _shown(part: Part) -> dict[str, JsonValue]:
-    """Return a part without `native`, which only parts of requests have."""
+    """Return the fields of a part without `native`, which only parts of requests use."""
     fields: dict[str, JsonValue] = to_builtins(part)
     fields.pop("native", None)
     return fields

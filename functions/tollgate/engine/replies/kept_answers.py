@@ -100,7 +100,7 @@ class KeepingSink:
         await self._sink.begin(served)
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        # The caller's reply comes first: an answer that does not fit in memory twice is not stored.
+        # The caller's reply takes its bytes first. An answer that does not fit twice is not stored.
         await self._sink.send(events)
         for choice, event in ungroup(events):
             self._take(event, choice)

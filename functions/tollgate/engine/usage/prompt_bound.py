@@ -36,8 +36,8 @@ def prompt_tokens_max(
 
 
 def _adds_found_text(attempt: Attempt, work: GenerationRequest) -> bool:
-    """Return whether the provider may search, run tools of its own, or add text for a field that
-    the gateway does not know.
+    """Return whether the provider may add text to the prompt: by searches, by its own tools, or
+    for an unknown field.
     """
     if work.native is not None and (work.native.tools or work.native.unknown_names):
         return True

@@ -85,7 +85,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
             for finished_task in asyncio.as_completed(tasks):
                 place, result = await finished_task
                 if isinstance(result, BufferFull):
-                    # The provider has done the work, so the caller pays: an output commits.
+                    # The provider did the work. An output event commits, so that the caller pays.
                     yield _choose(Started(), Output(pieces=()))
                     raise result
                 if isinstance(result, Exception):
@@ -97,7 +97,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        # From here on, the receiver of the output buffers its bytes.
+        # From here on, the receiver takes the output's bytes from the budget.
         buffered.release()
         pieces = (results[place].pieces for place in range(len(tasks)))
         yield _choose(

@@ -67,7 +67,7 @@ class PublicFetcher:
             raise RunFailure("url_not_accessible", f"the address {unusable}") from unusable
         except BufferFull as full:
             buffered.release()
-            raise RunFailure("unavailable", "the page does not fit into memory") from full
+            raise RunFailure("unavailable", "the page needs more memory than is free") from full
         except TimedOut as late:
             raise RunFailure("url_not_accessible", "the page did not arrive in time") from late
         except HttpError as failure:
