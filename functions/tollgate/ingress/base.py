@@ -46,28 +46,28 @@ class AwaitedMedia(Struct, frozen=True, kw_only=True):
 
 
 class Seal(Protocol):
-    """Seals content for one workspace."""
+    """Encrypts content that only one workspace can read back."""
 
     def close(self, content: bytes, generation_id: str) -> str:
-        """Return sealed content; a generation seals the same content each time."""
+        """Return encrypted content; all calls for one generation must have the same content."""
 
     def open(self, sealed: str) -> bytes | None:
-        """Return sealed content; None if it was sealed for another workspace or changed."""
+        """Decrypt sealed content; return None if another workspace sealed it or it was changed."""
 
 
 class RecordPacker(Protocol):
-    """Packs the record of a conversation, which a model wrote, into a compaction item."""
+    """Packs a model's record of a conversation into a compaction item."""
 
     @property
     def kept(self) -> Sequence[JsonObject]:
-        """The items of the conversation that stay as they are."""
+        """The items of the conversation that compaction keeps unchanged."""
 
     def pack(self, record: str, generation_id: str) -> Provenance:
-        """Return the compaction item with the record that a generation wrote."""
+        """Return the compaction item with the record from a generation."""
 
 
 class RecordWindow(Protocol):
-    """A conversation that is compacted before its answer if it has too many tokens."""
+    """A conversation that is compacted before the answer if it has too many tokens."""
 
     @property
     def tokens_max(self) -> int:
@@ -81,7 +81,7 @@ class RecordWindow(Protocol):
         """Return the request for the record."""
 
     def resume(self, record: str) -> GenerationRequest:
-        """Return the request for the answer, with the record in place of what it stands for."""
+        """Return the request for the answer, with the record in place of the compacted items."""
 
 
 class ParsedWork(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     tells_routing: bool = False
     """True if the reply must show how the request was routed (`Routed`)."""
     shows_provider: bool = False
-    """True if an error must show the provider's own error body."""
+    """True if an error must contain the provider's own error body."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -113,11 +113,11 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
 
     request: GenerationRequest
     compacts: RecordPacker | None = None
-    """The packer of the answer, if the answer is the record of a conversation."""
+    """Packs the answer, if the answer is the record of a conversation."""
     window: RecordWindow | None = None
     """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on: UsageOn | None = None
-    """The frame of a stream that has the usage; None if the request names none."""
+    """The frame of a stream that contains the usage; None if the request does not set it."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)

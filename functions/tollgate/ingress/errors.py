@@ -134,7 +134,7 @@ def openai_error(
 
 
 def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the field with the provider's own error; empty unless the caller requested it."""
+    """Return the field with the provider's error, or no field unless the caller requested it."""
     if not isinstance(error, UpstreamError) or error.provider_body is None:
         return {}
     return {"provider_error": {"status": error.status, "body": error.provider_body}}

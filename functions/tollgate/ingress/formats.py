@@ -77,7 +77,7 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     description: str
     operation_id: str
     example: Mapping[str, JsonValue]
-    """An example of a request; the models are those of `make run`."""
+    """An example request, for a model that `make run` serves."""
     id_header: str | None = None
     """The name of a header that repeats `x-request-id` for this format's clients."""
     alias: PathAlias | None = None
@@ -85,8 +85,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     counting: TokenCounting | None = None
     """The token-counting route; None if the format has no such route."""
     parse_read: DottedName[Callable[..., ParsedCall]] | None = None
-    """The function that parses a decoded request with what the gateway read for it: stored turns
-    and the key of the workspace. None if requests of the format refer to neither.
+    """The function that parses a decoded request together with the stored turns that it names and
+    the workspace's seal. None if requests of the format need neither.
     """
 
 
@@ -204,8 +204,8 @@ COMPACT: Final = IngressFormat(
     ),
     tag="responses",
     summary="Compact Response",
-    description="Replace a conversation by a sealed record of it, which a model writes and any "
-    "model can continue; billed to the key.",
+    description="Replace a conversation by a sealed record, which a model writes. Any model can "
+    "continue from the record. The key is billed for writing it.",
     operation_id="compact_response",
     example={"model": "test/echo", "input": [{"role": "user", "content": "Say hello."}]},
     parse_read=DottedName("tollgate.ingress.responses.compact:parse_compact_object"),

@@ -106,10 +106,10 @@ class ChatRenderer(CompletionFrames):
             "model": self._served.model,
         }
         if self._served.provider is not None:
-            # OpenRouter's clients require the provider in every frame.
+            # OpenRouter's clients require this field in every frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
         if started.system_fingerprint is not None or not streamed:
-            # OpenAI's whole answers have null where a model has none; OpenRouter's SDKs need it.
+            # OpenAI sends null if a model has no fingerprint; OpenRouter's SDKs require the field.
             envelope["system_fingerprint"] = started.system_fingerprint
         if started.service_tier in _SERVICE_TIERS:
             envelope["service_tier"] = started.service_tier

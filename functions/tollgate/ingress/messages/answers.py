@@ -92,7 +92,7 @@ def _parts(
 ) -> Iterator[AssistantContent]:
     match block:
         case blocks.TextBlock():
-            # Anthropic's clients send back empty texts, which providers refuse.
+            # Anthropic's clients send empty texts back, but providers refuse them.
             if block.text:
                 mark = parse_cache_mark(block.cache_control)
                 yield Text(text=block.text, cache=mark, native=unknown_of(block))

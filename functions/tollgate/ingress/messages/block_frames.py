@@ -34,8 +34,9 @@ def block_stop(index: int) -> bytes:
 
 
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events for a complete block; signature, input and a compaction's content are sent
-    as deltas.
+    """Yield the events for a complete block.
+
+    A signature, an input and the content of a compaction are sent as deltas.
     """
     if block.get("type") == "compaction":
         stated = {name: block.get(name) for name in ("content", "encrypted_content")}

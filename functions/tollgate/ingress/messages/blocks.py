@@ -42,7 +42,7 @@ from tollgate.ingress.shared.signatures import Packed, pack
 def render_blocks(
     response: GenerationResponse, served: ServedBy, *, hides_thinking: bool
 ) -> Iterator[RenderedBlock]:
-    """Yield the content blocks of a complete answer; deltas of unknown kind are left out."""
+    """Yield the content blocks of a complete answer, without deltas of unknown type."""
     runs = 0
     for index, part in enumerate(response.parts):
         notes = response.notes.get(index, ())

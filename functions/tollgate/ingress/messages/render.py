@@ -150,12 +150,12 @@ class MessageRenderer:
 
 
 def unknown_of_message(unknown: Sequence[Sequence[UnknownFields]]) -> Iterator[JsonObject]:
-    """Yield the places of a streamed answer's unknown fields in a whole message."""
+    """Yield the unknown fields of a streamed answer, nested as in a whole message."""
     blocks: list[JsonValue] = []
     for event in chain.from_iterable(unknown):
         match event:
             case UnknownFields(is_frame=True):
-                # A whole message has no place for an event.
+                # A whole message cannot contain a frame.
                 pass
             case UnknownFields(place="message_start", fields={"message": dict(message)}):
                 yield message

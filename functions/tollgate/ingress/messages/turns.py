@@ -95,7 +95,7 @@ class _Turns:
             self.messages.append(UserMessage(content=tuple(contents)))
 
     def _add_unknown(self, message: wire.Message) -> None:
-        """Add the unknown fields of a message to the last of its messages."""
+        """Add the unknown fields of a client's message to the last message parsed from it."""
         native = unknown_of(message)
         if native and self.messages and not isinstance(self.messages[-1], ToolMessage):
             self.messages[-1] = replace(self.messages[-1], native=native)

@@ -1,7 +1,7 @@
 """The client format of POST /v1/responses/compact, which compacts a conversation.
 
-It is a request of the Responses format with a trigger at the end of `input`, but its reply has the
-kept messages before the compaction item, and is never streamed.
+The request has the Responses format and is parsed with a trigger at the end of `input`. The reply
+contains the kept messages before the compaction item, and is never streamed.
 https://platform.openai.com/docs/api-reference/responses/compact (2026-11-27)
 """
 
@@ -34,8 +34,9 @@ def parse_compact_object(
     turns: StoredTurns | None = None,
     seal: Seal | None = None,
 ) -> ParsedCall:
-    """Parse a decoded request like `parse_response_object`; `input` may be missing after a stored
-    response.
+    """Parse a decoded request like `parse_response_object`.
+
+    `input` may be absent if the request continues a stored response.
     """
     input_ = body.get("input")
     if isinstance(input_, str):
@@ -53,7 +54,7 @@ def parse_compact_object(
 
 
 def parse_compact_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-    """Parse a request without the key of its workspace, which is always refused."""
+    """Refuse a request whose workspace's key was not read, as any compaction needs that key."""
     return parse_compact_object(decode_object(body), headers, size_bytes=len(body))
 
 

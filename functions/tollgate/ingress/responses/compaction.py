@@ -1,8 +1,9 @@
 """Compaction of a conversation: the request for its record, and the item that holds the record.
 
-The gateway's compaction item is sealed. Its content is put back in place of the item: the kept
-messages that `input` does not repeat, the record as a message, and an answer whose calls await
-their outputs. https://developers.openai.com/api/docs/guides/compaction (2026-11-27), and Codex.
+The gateway seals its compaction items. When a client sends an item back, three things replace it:
+the kept messages that `input` does not repeat, the record as a message, and an answer with calls
+that still await their outputs.
+https://developers.openai.com/api/docs/guides/compaction (2026-11-27), and the code of Codex.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,13 +33,12 @@ from tollgate.ingress.shared.media import field_refusal
 
 # Providers' own content never has this prefix, because base64 contains no dots.
 _SEALED: Final = "tollgate2."
-# The limit of a record, and of the reasoning before it.
+# The output limit of a record, including the reasoning before it.
 _RECORD_TOKENS_MAX: Final = 16_384
-# The number of tokens from which a conversation without a threshold is compacted, like the default
-# trigger of Anthropic's compaction.
+# The default of `compact_threshold`, equal to the default trigger of Anthropic's compaction.
 # https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)
 _THRESHOLD_TOKENS: Final = 150_000
-# The limit of the users' messages that are kept as they are: about 64,000 tokens, as Codex keeps.
+# The size limit of the users' messages that are kept unchanged: about 64,000 tokens, as in Codex.
 KEPT_BYTES_MAX: Final = 256 * 1024
 _FOREWORD: Final = (
     "The conversation before this point was removed to save space. This is the assistant's own "
@@ -66,14 +66,14 @@ and call no tool. Use the language of the conversation."""
 
 
 class OpenedInput(Struct, frozen=True, kw_only=True):
-    """The items of a request with each compaction item replaced by its content."""
+    """The items of a request, with each compaction item replaced by its content."""
 
     taken: TakenItems
-    """The items; compaction items stay sealed in the form to store."""
+    """The parsed items. `stored_form` contains compaction items, still sealed."""
     raws: Sequence[JsonObject]
-    """The same items as they were sent."""
+    """The same items as JSON objects."""
     is_compacted: bool
-    """True if the last item was the trigger of a compaction, which is left out of the others."""
+    """True if the request ended with a compaction trigger, which the items do not include."""
 
 
 class _Sealed(Struct, frozen=True, kw_only=True):
@@ -81,25 +81,25 @@ class _Sealed(Struct, frozen=True, kw_only=True):
 
     record: str
     kept: list[msgspec.Raw]
-    """Instructions, tools and messages of the user, as they were sent."""
+    """The user's messages, instructions and tools, unchanged."""
     awaiting: list[msgspec.Raw]
-    """The last answer with its outputs, if a call awaits its output."""
+    """The last answer and the outputs of its calls, if one of its calls awaits its output."""
     covers: bool
-    """True if the item stands for all items before it, which clients may still send."""
+    """True if the item also replaces the items before it, if the client still sends them."""
 
 
 class Compacting(Struct, frozen=True, kw_only=True):
     """A conversation that is being compacted."""
 
     head: Sequence[tuple[str, wire.Item]]
-    """The items of which the model writes the record."""
+    """The items that the record summarizes."""
     kept: tuple[JsonObject, ...]
     awaiting: tuple[JsonObject, ...]
     seal: Seal
     covers: bool = False
 
     def pack(self, record: str, generation_id: str) -> Provenance:
-        """Return the compaction item with the record that a generation wrote."""
+        """Return the compaction item with the record from a generation."""
         content = {
             "record": record,
             "kept": self.kept,
@@ -111,10 +111,10 @@ class Compacting(Struct, frozen=True, kw_only=True):
 
 
 def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
-    """Return the input with the content of its compaction items.
+    """Return the input with each compaction item replaced by its content.
 
-    `seal` is None if no key was read, as for the explanation of a route. Raises RequestError for a
-    compaction item that this workspace cannot read, and for a trigger that is not the last item.
+    `seal` is None if the workspace's key was not read, such as for the explanation of a route.
+    Raises RequestError if this workspace cannot read an item, or if a trigger is not the last item.
     """
     items: list[tuple[str, wire.Item]] = []
     raws: list[JsonObject] = []
@@ -132,10 +132,10 @@ def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
             case wire.CompactionItem():
                 sealed = _unseal(item, path, seal)
                 if sealed.covers:
-                    # Counted from the end, because items may have been removed before.
+                    # Counted from the end, because earlier items may have been removed already.
                     items, raws, stored_form = [], [], stored_form[number - len(taken.items) :]
                 content = [*_content(sealed, raws)]
-                items += ((path, each) for each in check_items(content, path))
+                items += ((path, inner) for inner in check_items(content, path))
                 raws += content
                 added_bytes += _sizes(content) - len(item.encrypted_content)
             case _:
@@ -146,7 +146,7 @@ def open_input(taken: TakenItems, seal: Seal | None) -> OpenedInput:
 
 
 def begin_compaction(opened: OpenedInput, seal: Seal | None) -> Compacting | None:
-    """Return the compaction that a request triggers; None without a trigger."""
+    """Return the compaction that a request triggers; None if it has no trigger."""
     if not opened.is_compacted or seal is None:
         return None
     items = opened.taken.items
@@ -165,7 +165,7 @@ class Window(Struct, frozen=True, kw_only=True):
     tokens_max: int
     packer: Compacting
     recent: Sequence[tuple[str, wire.Item]]
-    """The newest messages of the user, which are answered and not compacted."""
+    """The user's newest messages, which are not compacted but answered."""
     request: GenerationRequest
     """The request without compaction."""
     replaced_bytes: int
@@ -179,7 +179,7 @@ class Window(Struct, frozen=True, kw_only=True):
     def resume(self, record: str) -> GenerationRequest:
         """Return the request for the answer, with the record in place of the older items."""
         raws = (*self.packer.kept, _record_message(record))
-        items = [("input", each) for each in check_items(raws, "input")]
+        items = [("input", item) for item in check_items(raws, "input")]
         size_bytes = self.request.size_bytes - self.replaced_bytes + _sizes(raws)
         return replace(
             self.request,
@@ -198,8 +198,8 @@ def watch_window(
 ) -> Window | None:
     """Return the rule for compacting a conversation before its answer.
 
-    Returns None without a rule, without a seal (`open_input`), for a conversation that is compacted
-    anyway, and for one that has no older items.
+    Returns None if there is no rule or no seal (see `open_input`), if the request triggers a
+    compaction anyway, or if the conversation has no older items.
     """
     if not rules or seal is None or opened.is_compacted:
         return None
@@ -222,7 +222,8 @@ def watch_window(
 def ask_for_record(request: GenerationRequest) -> GenerationRequest:
     """Return the request for the record of a conversation.
 
-    The tools stay, because providers cache them together with the conversation, but are not called.
+    The tools stay in the request, since providers cache them with the conversation, but the model
+    must not call them.
     """
     task = UserMessage(content=(Text(text=_TASK),))
     return replace(
@@ -244,26 +245,24 @@ def ask_for_record(request: GenerationRequest) -> GenerationRequest:
 def _unseal(item: wire.CompactionItem, path: str, seal: Seal | None) -> _Sealed:
     path = f"{path}.encrypted_content"
     if not item.encrypted_content.startswith(_SEALED):
-        raise field_refusal(path, "was not made by this gateway")
+        raise field_refusal(path, "was not created by this gateway")
     if seal is None:
         raise _unreadable(path)
     content = seal.open(item.encrypted_content.removeprefix(_SEALED))
     if content is None:
         raise field_refusal(
-            path,
-            "must be what a key of this workspace got: it was changed, or sealed for another "
-            "workspace",
+            path, "cannot be read: it was changed, or it was sealed for another workspace"
         )
     return msgspec.json.decode(content, type=_Sealed)
 
 
 def _content(sealed: _Sealed, before: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the items for which a compaction item stands; `before` are the items before it."""
-    known = {_texts_of(each) for each in before}
-    kept = (from_json(bytes(each)) for each in sealed.kept)
-    yield from (each for each in kept if _texts_of(each) not in known)
+    """Yield the items that replace a compaction item; `before` are the items before it."""
+    present = {_texts_of(item) for item in before}
+    stored = (from_json(bytes(raw)) for raw in sealed.kept)
+    yield from (item for item in stored if _texts_of(item) not in present)
     yield _record_message(sealed.record)
-    yield from (from_json(bytes(each)) for each in sealed.awaiting)
+    yield from (from_json(bytes(raw)) for raw in sealed.awaiting)
 
 
 def _record_message(record: str) -> JsonObject:
@@ -271,11 +270,14 @@ def _record_message(record: str) -> JsonObject:
 
 
 def _unreadable(path: str) -> RequestError:
-    return field_refusal(path, "needs the key of the workspace, which explanations cannot read")
+    return field_refusal(path, "cannot be decrypted for an explanation of a route")
 
 
 def _awaiting_from(items: Sequence[tuple[str, wire.Item]]) -> int:
-    """Return the place of the answer with the first call that has no output, or the length."""
+    """Return the index at which the answer with the first open call begins, or the length.
+
+    An open call has no output yet.
+    """
     calls: dict[str, int] = {}
     start = 0
     for place, (_, item) in enumerate(items):
@@ -293,7 +295,7 @@ def _awaiting_from(items: Sequence[tuple[str, wire.Item]]) -> int:
 
 
 def _recent_from(items: Sequence[tuple[str, wire.Item]]) -> int:
-    """Return the place after which there are only instructions and messages of the user."""
+    """Return the index from which on there are only instructions and user messages."""
     for place in range(len(items), 0, -1):
         match items[place - 1][1]:
             case wire.MessageItem(role="user" | "system" | "developer"):
@@ -306,25 +308,25 @@ def _recent_from(items: Sequence[tuple[str, wire.Item]]) -> int:
 def _kept(
     items: Sequence[tuple[str, wire.Item]], raws: Sequence[JsonObject]
 ) -> tuple[JsonObject, ...]:
-    """Return the items that stay as they are: instructions, tools, and what users wrote last.
+    """Return the items to keep: instructions, tools, and the user's newest messages.
 
-    A user's message with files that do not fit stays without them.
+    If the files of a message do not fit, the message is kept without them.
     """
-    kept: list[JsonObject] = []
+    chosen: list[JsonObject] = []
     room_bytes = KEPT_BYTES_MAX
     for (_, item), raw in zip(reversed(items), reversed(raws), strict=True):
         match item:
             case wire.MessageItem(role="system" | "developer") | wire.AddedToolsItem():
-                kept.append(raw)
+                chosen.append(raw)
             case wire.MessageItem(role="user") if room_bytes and not _is_record(raw):
-                fitting = (each for each in (raw, _without_files(raw)) if _size(each) <= room_bytes)
-                message = next(fitting, None)
-                # Older messages are not kept either: without this one they could mislead.
+                forms = (form for form in (raw, _without_files(raw)) if _size(form) <= room_bytes)
+                message = next(forms, None)
+                # After a message that does not fit, older messages could mislead the model.
                 room_bytes = 0 if message is None else room_bytes - _size(message)
-                kept += [message] if message else []
+                chosen += [message] if message else []
             case _:
                 pass
-    return tuple(reversed(kept))
+    return tuple(reversed(chosen))
 
 
 def _is_record(raw: JsonObject) -> bool:
@@ -333,7 +335,7 @@ def _is_record(raw: JsonObject) -> bool:
 
 
 def _without_files(raw: JsonObject) -> JsonObject:
-    """Return a message with a note in place of each file whose bytes are in the message."""
+    """Return a message with a note in place of each inline file."""
     content = raw.get("content")
     if not isinstance(content, list):
         return raw
@@ -351,7 +353,7 @@ def _is_inline(part: JsonValue) -> bool:
 
 
 def _texts_of(raw: JsonObject) -> tuple[str, ...]:
-    """Return the role and texts of a message, by which a repeated message is recognized."""
+    """Return the role and texts of a message, to recognize a repeated message."""
     content = raw.get("content")
     if raw.get("type") not in (None, "message"):
         return (to_json(raw).decode(),)

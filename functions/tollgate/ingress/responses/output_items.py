@@ -283,7 +283,7 @@ class ImageItem(OutputItem):
 
 
 class CompactionItem(OutputItem):
-    """An item that stands for the conversation before it."""
+    """An item that replaces the conversation before it."""
 
     comes_whole = True
 

@@ -86,13 +86,13 @@ def parse_response_object(
     """Parse a decoded request; raise RequestError with the field at fault.
 
     `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses, and `seal` opens compaction items; each is None if it is not read.
+    uses, and `seal` decrypts compaction items; each is None if it was not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
     taken, compacting = opened.taken, begin_compaction(opened, seal)
     if compacting:
-        # The answer stands for the input, which later turns must not get again.
+        # The answer replaces the input, which later turns must not contain again.
         taken = replace(taken, items=compacting.head, stored_form=())
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))

@@ -34,7 +34,7 @@ from tollgate.ingress.responses.output import OutputWriter
 from tollgate.ingress.responses.repeated import used_fields
 from tollgate.ingress.shared.accounts import ReplyAccounts
 
-# OpenAI's service tiers, which clients validate. Other tiers have the standard price.
+# OpenAI's service tiers; clients reject other values. Other tiers have the standard price.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )

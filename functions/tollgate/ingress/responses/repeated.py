@@ -15,7 +15,7 @@ _Json = dict[str, Any]
 
 
 class StatedNumbers(Struct, frozen=True, kw_only=True):
-    """The numbers that every response states; the defaults are OpenAI's."""
+    """The numeric parameters that every response states, with OpenAI's defaults."""
 
     frequency_penalty: float = 0.0
     presence_penalty: float = 0.0
@@ -24,7 +24,7 @@ class StatedNumbers(Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
-# A response states these for parameters that the provider did not get.
+# The values that a response states for parameters that were not sent to the provider.
 _DEFAULTS: Final[Mapping[str, JsonValue]] = asdict(StatedNumbers())
 
 
@@ -74,9 +74,9 @@ def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_model
 def used_fields(
     repeated: Mapping[str, JsonValue], adapted: Collection[str]
 ) -> Mapping[str, JsonValue]:
-    """Return the repeated fields, with the defaults of parameters that the provider did not get.
+    """Return the repeated fields, with defaults for parameters that were not sent to the provider.
 
-    A temperature that is capped for a provider is capped to 1, which is the default too.
+    A provider's maximum temperature may lower the temperature to 1, which is also the default.
     """
     return {**repeated, **{name: _DEFAULTS[name] for name in adapted if name in _DEFAULTS}}
 

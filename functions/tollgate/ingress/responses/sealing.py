@@ -1,7 +1,7 @@
-"""Sealing of texts that clients return unchanged, so that one workspace alone reads them.
+"""Encryption of content that clients store and send back, for one workspace each.
 
-AES-256-GCM with the key of the workspace: a text of another workspace, or one that was changed,
-cannot be opened. Imported with the first compaction.
+The cipher is AES-256-GCM with the workspace's key, so content that was changed, or that belongs to
+another workspace, cannot be decrypted. This module is imported at the first compaction.
 """
 
 import binascii
@@ -22,20 +22,20 @@ class WorkspaceSeal(Struct, frozen=True, kw_only=True):
     key: bytes
 
     def close(self, content: bytes, generation_id: str) -> str:
-        """Return sealed content, the same for each call with the same content and generation.
+        """Return encrypted content, which is the same for each call with the same arguments.
 
-        The nonce is derived from the generation's id, because a response is rendered several times
-        and must not change. A generation seals one content, so no nonce is used for two contents.
+        A response is rendered several times and must not change, so the nonce is derived from the
+        generation's id. Each generation seals only one content, so no nonce is used twice.
         """
         nonce = sha256(generation_id.encode()).digest()[:_NONCE_BYTES]
         sealed = AESGCM(self.key).encrypt(nonce, content, self.workspace_id.encode())
         return binascii.b2a_base64(nonce + sealed, newline=False).decode()
 
     def open(self, sealed: str) -> bytes | None:
-        """Return sealed content; None if another workspace sealed it or a client changed it."""
+        """Decrypt sealed content; return None if another workspace sealed it or it was changed."""
         try:
             raw = binascii.a2b_base64(sealed, strict_mode=True)
-            nonce, rest = raw[:_NONCE_BYTES], raw[_NONCE_BYTES:]
-            return AESGCM(self.key).decrypt(nonce, rest, self.workspace_id.encode())
+            nonce, ciphertext = raw[:_NONCE_BYTES], raw[_NONCE_BYTES:]
+            return AESGCM(self.key).decrypt(nonce, ciphertext, self.workspace_id.encode())
         except (ValueError, InvalidTag):
             return None

@@ -116,7 +116,7 @@ class StoredTurns(Struct, frozen=True, kw_only=True):
 
     @property
     def has_compactions(self) -> bool:
-        """True if an item stands for a conversation that was compacted."""
+        """True if one of the items is a compaction item."""
         items = chain(self.earlier, self.referenced.values())
         return any(item.get("type") == "compaction" for item in items)
 
@@ -190,7 +190,7 @@ def take_items(
             continue
         stored = known_turns.referenced.get(item.id)
         if stored is not None:
-            # Each item is inserted once, because a short body could repeat a long item many times.
+            # Each item is inserted only once, as a short body could name a long item many times.
             here.add(item.id)
             items.append((path, check_items([stored], path)[0]))
             raws.append(stored)

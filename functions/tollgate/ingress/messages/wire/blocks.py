@@ -22,8 +22,8 @@ from tollgate.ingress.shared.wire.request_model import (
 
 BLOCKS_MAX: Final = 4_096
 _TITLE_LENGTH_MAX: Final = 500
-# Blocks of an answer that the gateway reads, and blocks of users, which no answer has. All others
-# are passed on, and only Anthropic's own models accept them.
+# Types of blocks that the gateway reads, including types that only users' messages contain. All
+# other blocks of an answer are passed on unread; only Anthropic's own models accept them.
 _READ: Final = frozenset(
     {
         "<document>",
@@ -218,7 +218,7 @@ class ToolResultBlock(Block):
 
 
 class OwnBlock(Wire):
-    """A block for a tool that Anthropic ran, or of unknown kind; send it back unchanged."""
+    """A block of a tool that Anthropic ran, or of unknown type; send it back unchanged."""
 
     type: _Type
 

@@ -204,7 +204,7 @@ class ToolRunItem(Returned):
 
 
 class CompactionItem(Wire):
-    """A compaction item from an earlier answer, unchanged; it stands for what preceded it."""
+    """An unchanged compaction item from an earlier answer; it replaces the items before it."""
 
     type: Literal["compaction"]
     id: str | None = None
@@ -212,7 +212,7 @@ class CompactionItem(Wire):
 
 
 class CompactionTrigger(Wire):
-    """The last item of an input that is to be compacted; the answer is one compaction item."""
+    """The last item of `input` in a request for compaction, which is answered by one item."""
 
     type: Literal["compaction_trigger"]
 

@@ -159,7 +159,7 @@ class OutputToolRun(Answer):
 
 
 class OutputCompaction(Answer):
-    """The conversation so far, sealed; send it back unchanged in place of that conversation."""
+    """The sealed conversation so far; send this item back unchanged in its place."""
 
     type: Literal["compaction"]
     id: str
@@ -221,7 +221,7 @@ class IncompleteReason(Answer):
 
 
 class RepeatedFields(Answer):
-    """Request fields, with the default of each number that the provider did not get."""
+    """Request fields; a number that was not sent to the provider has its default."""
 
     frequency_penalty: float
     instructions: str | None
@@ -234,7 +234,7 @@ class RepeatedFields(Answer):
     prompt_cache_key: str | None
     reasoning: dict[str, Any]
     safety_identifier: str | None
-    store: bool = Field(description="True if the response can be read again.")
+    store: bool = Field(description="True if the response is stored and can be read again.")
     temperature: float
     text: dict[str, Any]
     tool_choice: str | dict[str, Any]
@@ -266,7 +266,7 @@ class ResponseObject(RepeatedFields, PartialAccounts):
 
 
 class KeptMessage(Answer):
-    """A message of the user, as it was sent."""
+    """An unchanged message of the user."""
 
     type: Literal["message"]
     id: str
@@ -276,7 +276,7 @@ class KeptMessage(Answer):
 
 
 class CompactedResponse(PartialAccounts):
-    """A compacted conversation, which becomes the `input` of the next request unchanged."""
+    """A compacted conversation; send `output` unchanged as `input` of the next request."""
 
     id: str
     object: Literal["response.compaction"]

@@ -157,6 +157,6 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
 
 
 class CompactRequest(ResponsesRequest):
-    """The body of POST /v1/responses/compact; fields that shape an answer have no effect."""
+    """The body of POST /v1/responses/compact; sampling, format and reasoning have no effect."""
 
     input: Input | None = None  # type: ignore[assignment]

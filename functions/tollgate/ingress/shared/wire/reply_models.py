@@ -104,7 +104,7 @@ class LimitObject(Answer):
 
 
 class ProviderError(Answer):
-    """The provider's own error, for callers who send `x-tollgate-provider-errors: enabled`."""
+    """A provider's own error, if the request has `x-tollgate-provider-errors: enabled`."""
 
     status: int | None
     body: Any = Field(description="Without secrets and parts of the prompt.")
