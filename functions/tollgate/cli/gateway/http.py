@@ -126,7 +126,7 @@ class Api(Struct, frozen=True):
     def _open(
         self, method: str, path: str, query: Query, body: Mapping[str, object] | None
     ) -> Iterator[Any]:
-        """Send a request and open its reply; raise ClickException if there is none."""
+        """Send a request and open its reply; raise ClickException if the request fails."""
         parameters = urlencode({name: value for name, value in query.items() if value}, doseq=True)
         url = f"{self.url}{quote(path)}" + (f"?{parameters}" if parameters else "")
         request = urllib.request.Request(  # noqa: S310 - `gateway` lets http and https pass
@@ -135,7 +135,7 @@ class Api(Struct, frozen=True):
             data=None if body is None else to_json(body),
             headers={"content-type": "application/json"},
         )
-        # A file's content is redirected to the bucket, which must not get the key.
+        # The gateway redirects a download to the bucket, which must not receive the key.
         request.add_unredirected_header("authorization", f"Bearer {self.key}")
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310

@@ -331,7 +331,7 @@ def _row(key: Any) -> dict[str, str]:
         "holds": explain_holds(key),
         "limits": ", ".join(limits),
         "created": key["created_at"],
-        # Old gateways send neither field.
+        # Older gateways do not send these fields.
         "team": key.get("team_id") or "",
         "member": key.get("member_id") or "",
         "left": ", ".join(_explain_left(key)),
@@ -339,7 +339,7 @@ def _row(key: Any) -> dict[str, str]:
         "tier": key["tier"] or "",
         "rates": ", ".join(_explain_rates(key)),
         "expires": key["expires_at"] or "never",
-        # Old gateways send neither field.
+        # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",

@@ -12,11 +12,11 @@ from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.core.records.subjects import PrivacySubjectKind
 
-# Nothing that the gateway stores is older.
+# A time before the oldest stored data.
 _SINCE: Final = "2020-01-01T00:00:00Z"
 _PAGE: Final = 1_000
 _FILES_PAGE: Final = 100
-# The lists of a whole workspace, by the path and the query parameter of their pages.
+# Paths of the lists that the archive of a workspace contains.
 _LISTS: Final = ("teams", "members", "keys", "webhooks", "credits/ledger")
 
 
@@ -28,12 +28,12 @@ class _Archive:
         self.entries: list[dict[str, object]] = []
 
     def add_lines(self, name: str, objects: Iterable[Any]) -> None:
-        """Write objects as JSON lines, one object in memory at a time."""
-        lines = (f"{as_json(each, indent=None)}\n".encode() for each in objects)
+        """Write objects as JSON lines, with one object in memory at a time."""
+        lines = (f"{as_json(value, indent=None)}\n".encode() for value in objects)
         self.add(f"{name}.jsonl", lines, counts=True)
 
     def add(self, name: str, pieces: Iterable[bytes], *, counts: bool = False) -> None:
-        """Write the pieces of a file; each piece is a line if `counts`."""
+        """Write a file in pieces; with `counts`, each piece counts as a line."""
         digest, size, number = sha256(), 0, 0
         with self._file.open(name, "w", force_zip64=True) as entry:
             for piece in pieces:
@@ -55,7 +55,7 @@ def write_archive(
 ) -> dict[str, Any]:
     """Write the archive of a subject, and return its manifest.
 
-    An archive that could not be completed is deleted.
+    If the archive cannot be completed, it is deleted.
     """
     made_at = datetime.fromtimestamp(int(SystemClock().now_s()), UTC)
     try:
@@ -80,38 +80,38 @@ def write_archive(
 def _write_generations(
     api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive
 ) -> None:
-    """Write records, then the contents and responses that are stored for them."""
+    """Write the generation records, then their stored contents and responses."""
     selection: Query = {
         "since": _SINCE,
         "limit": _PAGE,
         "user": subject_id if kind == "user" else None,
         "member": subject_id if kind == "member" else None,
     }
-    found_ids: list[str] = []
+    ids: list[str] = []
 
     def records() -> Iterator[Any]:
         for record in api.pages("/generations", selection, "cursor"):
-            found_ids.append(record["id"])
+            ids.append(record["id"])
             yield record
 
     archive.add_lines("generations", records())
-    contents = (_found(api, "/generation/content", {"id": id_}) for id_ in found_ids)
-    archive.add_lines("contents", (each["data"] for each in contents if each is not None))
-    names = (f"/responses/resp_{id_.removeprefix('gen-')}" for id_ in found_ids)
-    responses = (_found(api, name, {}) for name in names)
-    archive.add_lines("responses", (each for each in responses if each is not None))
+    contents = (_find(api, "/generation/content", {"id": id_}) for id_ in ids)
+    archive.add_lines("contents", (reply["data"] for reply in contents if reply is not None))
+    paths = (f"/responses/resp_{id_.removeprefix('gen-')}" for id_ in ids)
+    responses = (_find(api, path, {}) for path in paths)
+    archive.add_lines("responses", (reply for reply in responses if reply is not None))
 
 
 def _write_files(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive) -> None:
     """Write the list of uploaded files, and their contents."""
-    found = list(_all_files(api, None if kind == "workspace" else subject_id))
-    archive.add_lines("files", found)
-    for file in found:
+    files = list(_all_files(api, None if kind == "workspace" else subject_id))
+    archive.add_lines("files", files)
+    for file in files:
         archive.add(f"files/{file['id']}", api.download(f"/files/{file['id']}/content"))
 
 
 def _write_people(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: _Archive) -> None:
-    """Write people, keys and sessions, and the entries of the audit log."""
+    """Write people, keys, sessions and audit log entries."""
     logged: Query = {"since": _SINCE, "limit": _PAGE}
     if kind == "member":
         archive.add_lines("members", [api.get(f"/members/{subject_id}")["data"]])
@@ -132,7 +132,7 @@ def _write_people(api: Api, kind: PrivacySubjectKind, subject_id: str, archive: 
 def _all_files(api: Api, member_id: str | None) -> Iterator[Any]:
     after: str | None = None
     while True:
-        page = _found(api, "/files", {"limit": _FILES_PAGE, "member": member_id, "after": after})
+        page = _find(api, "/files", {"limit": _FILES_PAGE, "member": member_id, "after": after})
         if page is None:
             return
         yield from page["data"]
@@ -141,8 +141,8 @@ def _all_files(api: Api, member_id: str | None) -> Iterator[Any]:
             return
 
 
-def _found(api: Api, path: str, query: Query) -> Any:
-    """Return a reply; None for what is not stored."""
+def _find(api: Api, path: str, query: Query) -> Any:
+    """Return the reply to GET, or None for status 404."""
     try:
         return api.get(path, query)
     except Refused as refused:

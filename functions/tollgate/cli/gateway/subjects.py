@@ -24,17 +24,17 @@ _workspace = click.option(
 
 
 def _names_subject(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the arguments that name a subject."""
+    """Add the two arguments that name a subject to a command."""
     kind = click.argument("kind", type=click.Choice(get_args(PrivacySubjectKind)))
     return kind(click.argument("subject_id", metavar="ID")(command))
 
 
 @click.group()
 def subjects() -> None:
-    """Request erasures, export and hold what is stored of an end user, a member or a workspace.
+    """Erase, export or hold the stored data of an end user, a member or a workspace.
 
     Needs a management key or the session of an owner. `tollgate upkeep subjects` carries out
-    erasures, and keeps what is on hold from expiring.
+    the erasures, and keeps data on hold from expiring.
     """
 
 
@@ -60,15 +60,15 @@ def erase(
 @_workspace
 @calls_gateway
 def list_erasures(api: Api, style: OutputStyle, workspace: str | None) -> None:
-    """List the erasures; a finished one is the proof, and the audit log has it too."""
-    found = list(api.pages(f"{_prefix(workspace)}/erasures", {}, "cursor"))
-    rows = [_erasure_row(each) for each in found]
-    show(rows, _ERASURES, style, data=found, shape=_ERASURE_SHAPE)
+    """List the erasures; each finished erasure is a proof, which the audit log also contains."""
+    erasures = list(api.pages(f"{_prefix(workspace)}/erasures", {}, "cursor"))
+    rows = [_erasure_row(erasure) for erasure in erasures]
+    show(rows, _ERASURES, style, data=erasures, shape=_ERASURE_SHAPE)
 
 
 @subjects.command("hold")
 @_names_subject
-@click.option("--reason", required=True, help="Such as the number of a case.")
+@click.option("--reason", required=True, help="The reason, such as a case number.")
 @_workspace
 @calls_gateway
 def hold(
@@ -80,7 +80,7 @@ def hold(
     reason: str,
     workspace: str | None,
 ) -> None:
-    """Place a legal hold, which postpones erasures and keeps contents from expiring."""
+    """Place a legal hold, which postpones erasures and keeps stored data from expiring."""
     body = {"kind": kind, "id": subject_id, "reason": reason}
     placed = api.post(f"{_prefix(workspace)}/holds", body)["data"]
     show_one(_hold_row(placed), _HOLDS, style, data=placed, shape=_HOLD_SHAPE)
@@ -91,8 +91,8 @@ def hold(
 @calls_gateway
 def list_holds(api: Api, style: OutputStyle, workspace: str | None) -> None:
     """List the legal holds."""
-    found = api.get(f"{_prefix(workspace)}/holds")["data"]
-    show([_hold_row(each) for each in found], _HOLDS, style, data=found, shape=_HOLD_SHAPE)
+    holds = api.get(f"{_prefix(workspace)}/holds")["data"]
+    show([_hold_row(placed) for placed in holds], _HOLDS, style, data=holds, shape=_HOLD_SHAPE)
 
 
 @subjects.command("release")
@@ -100,7 +100,7 @@ def list_holds(api: Api, style: OutputStyle, workspace: str | None) -> None:
 @_workspace
 @calls_gateway
 def release(api: Api, style: OutputStyle, hold_id: str, workspace: str | None) -> None:
-    """Release a legal hold; only the operator releases the operator's holds."""
+    """Release a legal hold; only the operator may release the operator's holds."""
     reply = api.delete(f"{_prefix(workspace)}/holds/{hold_id}")
     click.echo(as_json(reply) if style == "json" else f"The hold {hold_id} is released.")
 
@@ -112,15 +112,15 @@ def release(api: Api, style: OutputStyle, hold_id: str, workspace: str | None) -
     "target",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The zip archive to write; it must not exist.",
+    help="Path of the new zip archive.",
 )
 @calls_gateway
 def export_subject(
     api: Api, style: OutputStyle, *, kind: PrivacySubjectKind, subject_id: str, target: Path
 ) -> None:
-    """Write what the workspace stores of a subject to an archive of JSON lines and files.
+    """Write the workspace's stored data about a subject to an archive of JSON lines and files.
 
-    The archive's manifest.json has the number of lines and the SHA-256 of each file.
+    The archive's manifest.json states the number of lines and the SHA-256 of each file.
     """
     if target.exists():
         raise click.ClickException(f"{target} exists already.")
@@ -146,13 +146,13 @@ def _erasure_row(erasure: Any) -> dict[str, str]:
     }
 
 
-def _hold_row(held: Any) -> dict[str, str]:
+def _hold_row(placed: Any) -> dict[str, str]:
     return {
-        "id": held["id"],
-        "kind": held["kind"],
-        "subject": held["subject"],
-        "reason": held["reason"],
-        "placed": held["placed_at"],
-        "by": "operator" if held["by_operator"] else held["placed_by"],
-        "preserved": held["preserved_at"] or "not yet",
+        "id": placed["id"],
+        "kind": placed["kind"],
+        "subject": placed["subject"],
+        "reason": placed["reason"],
+        "placed": placed["placed_at"],
+        "by": "operator" if placed["by_operator"] else placed["placed_by"],
+        "preserved": placed["preserved_at"] or "not yet",
     }

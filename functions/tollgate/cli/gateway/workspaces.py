@@ -77,8 +77,8 @@ _key_days = click.option(
 _usage_on = click.option(
     "--usage-on",
     type=click.Choice(get_args(UsageOn)),
-    help="Frame of chat streams that has the usage: the finish frame, for clients that cannot read "
-    "a frame with empty `choices`, or one more (frame).",
+    help="Frame of chat streams that contains the usage: the finish frame, for clients that cannot "
+    "read a frame with empty `choices`, or one more frame after it (frame).",
 )
 
 
@@ -182,7 +182,7 @@ def _row(workspace: Any) -> dict[str, str]:
         "credit_limit": exact(workspace["credit_limit"]) if workspace["credit_limit"] else "",
         "response_days": str(workspace["response_days"] or ""),
         "file_days": str(workspace["file_days"] or ""),
-        # Old gateways lack these fields.
+        # Older gateways do not send these fields.
         "allowed_ips": workspace.get("allowed_ips") or "",
         "key_days": str(workspace.get("key_days") or ""),
         "usage_on": workspace.get("usage_on") or "",
