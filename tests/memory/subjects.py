@@ -29,20 +29,20 @@ class MemorySubjectStore:
     async def holds(self, workspace_id: str) -> tuple[LegalHold, ...]:
         """Return the legal holds of a workspace."""
         found = self._books.legal_holds.values()
-        return tuple(held for held in found if held.subject.workspace_id == workspace_id)
+        return tuple(hold for hold in found if hold.subject.workspace_id == workspace_id)
 
-    async def hold(self, held: LegalHold, *, by: Actor) -> bool:
+    async def hold(self, hold: LegalHold, *, by: Actor) -> bool:
         """Place a hold; False if the subject is on hold."""
-        if held.subject in self._books.legal_holds:
+        if hold.subject in self._books.legal_holds:
             return False
-        check_room(len(await self.holds(held.subject.workspace_id)), "legal holds")
-        self._books.legal_holds[held.subject] = held
-        self._note(hold_placed(held), by)
+        check_room(len(await self.holds(hold.subject.workspace_id)), "legal holds")
+        self._books.legal_holds[hold.subject] = hold
+        self._note(hold_placed(hold), by)
         return True
 
-    async def release(self, held: LegalHold, *, by: Actor) -> bool:
+    async def release(self, hold: LegalHold, *, by: Actor) -> bool:
         """Release a hold; False if there is none."""
-        found = self._books.legal_holds.pop(held.subject, None)
+        found = self._books.legal_holds.pop(hold.subject, None)
         if found is not None:
             self._note(hold_released(found), by)
         return found is not None
@@ -66,11 +66,11 @@ class MemorySubjectStore:
         if subject.kind == "member":
             member = self._books.members.get((subject.workspace_id, subject.id))
             if member is None or member.removed_s is None:
-                raise invalid_request("Only a member who was removed can be erased.", "id")
+                raise invalid_request("Remove the member before the erasure.", "id")
         if subject.kind == "workspace":
             wallet = self._books.wallets.get(subject.workspace_id)
             if wallet is None or not wallet.locked:
-                raise invalid_request("Only a locked workspace can be erased.", "id")
+                raise invalid_request("Lock the workspace before the erasure.", "id")
         if subject not in self._books.erasures:
             check_room(len(self._books.erasures), "open erasures")
             self._books.erasures[subject] = Erasure(

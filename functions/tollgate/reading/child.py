@@ -3,7 +3,7 @@
 The process takes a request from standard input and writes the reply to standard output. Its
 environment is empty, so it has no secrets, and it cannot write files. Before it opens the document,
 it gives up every right that it does not need (`confinement.py`). With the argument `--confinement`
-it writes which rights it could give up.
+it reads no document, and writes which rights it was able to give up.
 """
 
 import codecs

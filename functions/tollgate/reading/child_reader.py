@@ -49,7 +49,7 @@ class ChildReader:
         wait_seconds_max: float = _WAIT_SECONDS_MAX,
         user: pwd.struct_passwd | None = None,
     ) -> None:
-        # Only root may start the processes of another user.
+        # Only root can start processes as another user.
         self._command = command
         self._user = user
         self._seconds_max = seconds_max
@@ -57,7 +57,7 @@ class ChildReader:
         self._places = Places()
 
     async def confinement(self) -> Confinement:
-        """Return how processes are confined here; raise ReaderUnavailable if none starts."""
+        """Return the confinement of processes here; raise ReaderUnavailable if none can start."""
         try:
             async with (
                 asyncio.timeout(self._seconds_max),

@@ -1,9 +1,12 @@
-"""Confines the process that reads a document: by namespaces, a limit of files, and seccomp.
+"""Confines the process that reads a document, by three independent layers.
 
-A process in its own user and network namespaces has no network, and may neither trace other
-processes nor read their environment. With a limit of no files it opens nothing further. With the
-filter of seccomp it can read and write the files that are open, allocate memory, tell the time and
-end; every other system call fails. Each of the three holds where the platform forbids the others.
+- New user, network and IPC namespaces: the process has no network, and can neither trace
+  other processes nor read their environment.
+- A limit of zero open files: the process can open nothing further.
+- A seccomp filter: the process can only use its open files, allocate memory, read clocks and exit;
+  every other system call fails.
+
+Each layer works even if the platform does not permit the others.
 
 Numbers of system calls: https://github.com/torvalds/linux/blob/v6.12/arch/x86/entry/syscalls/
 syscall_64.tbl and include/uapi/asm-generic/unistd.h (2026-11-27).
@@ -19,7 +22,7 @@ from typing import Final
 
 from msgspec import Struct
 
-# Flags of `unshare`: include/uapi/linux/sched.h of v6.12. IPC has namespaces for shared memory.
+# Flags of `unshare`: include/uapi/linux/sched.h of v6.12. IPC namespaces isolate shared memory.
 _NEW_IPC: Final = 0x08000000
 _NEW_USER: Final = 0x10000000
 _NEW_NETWORK: Final = 0x40000000
@@ -37,12 +40,12 @@ _FAIL: Final = 0x00050000 | errno.EPERM
 _ALLOW: Final = 0x7FFF0000
 
 
-# Argument of `tollgate.reading.child` that makes it write its Confinement.
+# Argument with which `tollgate.reading.child` writes its Confinement instead of reading.
 CONFINEMENT_ARGUMENT: Final = "--confinement"
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
-    """The rights that the platform lets the process of a document give up."""
+    """The layers that the platform permits for the process that reads a document."""
 
     namespaces: bool
     seccomp: bool
@@ -107,9 +110,10 @@ class _Program(ctypes.Structure):
 
 
 def isolate() -> bool:
-    """Enter namespaces for good; return False if the platform does not permit this.
+    """Enter new namespaces for good; return False if the platform does not permit this.
 
-    The process must have a single thread. `os.unshare` exists only since Python 3.12.
+    The process must have a single thread. The C library is called, because `os.unshare` exists
+    only since Python 3.12.
     """
     if os.uname().sysname != "Linux":
         return False
@@ -118,7 +122,7 @@ def isolate() -> bool:
 
 
 def open_no_more() -> None:
-    """Let this process open no further file, socket or pipe; open ones stay."""
+    """Prevent this process from opening files, sockets and pipes; those that are open stay open."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 

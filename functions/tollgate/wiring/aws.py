@@ -52,7 +52,7 @@ def wire_secrets(settings: Settings, clock: Clock) -> AwsJson | None:
 
 
 def wire_kms(settings: Settings, clock: Clock) -> AwsJson | None:
-    """Return the client of KMS; None if the settings name no key there."""
+    """Return the client for KMS; None if the settings name no KMS key."""
     if settings.secrets_kms_key is None:
         return None
     return aws_json(settings, "kms", settings.kms_endpoint_url, clock)

@@ -71,7 +71,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
     side: SideThread
     """The thread for long computations, which all catalogs share."""
     buffers: ProcessBuffers
-    """The budget of buffers, which all catalogs share."""
+    """The buffer budget of the process, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return the places where each provider's missing credentials could be set; None if none

@@ -31,7 +31,7 @@ class Stores(Struct, frozen=True, kw_only=True):
 
     client: AwsJson
     kms: AwsJson | None
-    """None without a key in KMS for the secrets of webhooks."""
+    """The client for KMS; None if webhooks' secrets have no KMS key."""
     tables: Tables
     wallets: Wallets
     key_states: KeyStates

@@ -15,10 +15,10 @@ from tollgate.wiring.stores import Stores
 
 
 def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRounds:
-    """Return the rounds over the tables of `stores`."""
+    """Return the rounds of erasures and legal holds for the tables of `stores`."""
     client, tables, retention_s = stores.client, stores.tables, settings.record_days * DAY_S
     files = wire_files(settings, stores, clock)
-    standing = DynamoSubjectStore(client, tables, ids=IdSource(clock), clock=clock)
+    store = DynamoSubjectStore(client, tables, ids=IdSource(clock), clock=clock)
     records = StoredRecords(
         client,
         tables.generations,
@@ -30,7 +30,7 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
     people = PeopleErasure(
         client,
         tables,
-        standing,
+        store,
         wire_administration(settings, stores, clock).keys,
         files=None if files is None else files.store,
         clock=clock,
@@ -38,11 +38,11 @@ def wire_subjects(settings: Settings, stores: Stores, clock: Clock) -> SubjectRo
     return SubjectRounds(
         client=client,
         table=tables.core,
-        erasures=ErasureRounds(standing, records, people, stores.objects, clock=clock),
+        erasures=ErasureRounds(store, records, people, stores.objects, clock=clock),
         preservation=Preservation(
             client,
             tables,
-            standing,
+            store,
             records,
             objects=stores.objects,
             retention_s=retention_s,

@@ -1,4 +1,4 @@
-"""Wires the encryption of webhooks' secrets, by KMS, by keys of the settings, or by neither."""
+"""Wires the encryption of webhooks' secrets: with KMS, with keys from the settings, or without."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.webhooks.sealing import KmsSecrets, PlainSecrets, SecretSealer
 
-# Its library is imported only on a server that has such keys.
+# The cryptography library is imported only if the settings contain keys.
 _LOCAL_SECRETS: Final[DottedName[Callable[[Sequence[bytes], IdSource], SecretSealer]]] = DottedName(
     "tollgate.stores.webhooks.local_secrets:LocalSecrets"
 )

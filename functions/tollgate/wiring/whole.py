@@ -33,15 +33,15 @@ def wire_local_reader() -> DocumentReader:
 
 
 async def open_confined_reader(settings: Settings) -> tuple[DocumentReader, str]:
-    """Return a reader as the settings' user, and how one of its processes was confined, in words.
+    """Return a reader that runs as the configured user, and a description of its confinement.
 
-    Raises ReaderUnavailable if there is no such user, or if the process does not start.
+    Raises ReaderUnavailable if the user does not exist, or if a process cannot be started.
     """
     name = settings.reader_user
     try:
         user = None if name is None else pwd.getpwnam(name)
     except KeyError as missing:
-        raise ReaderUnavailable(f"there is no user {name}") from missing
+        raise ReaderUnavailable(f"the user {name} does not exist") from missing
     reader = ChildReader(user=user)
     confinement = await reader.confinement()
     layers = (

@@ -3,7 +3,7 @@
 Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
 (`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
 attributes. Stored names are short because DynamoDB bills them; they never change.
-`record_items.py` has the items of generations and of their sums.
+`record_items.py` contains the items of generations and of their sums.
 
 `tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
 """
@@ -195,7 +195,7 @@ class WorkspaceItem(AnyItem):
 
 
 class SealKeyItem(AnyItem):
-    """Core table: the key that seals what a workspace's clients return unchanged."""
+    """Core table: the key that encrypts a workspace's compaction items, which clients store."""
 
     KEY: Final = "seal"  # B: 32 random bytes
 
@@ -316,7 +316,7 @@ class DeletedResponseItem(AnyItem):
 
 
 class StandingItem(AnyItem):
-    """Core table: a legal hold, or an erasure."""
+    """Core table: a legal hold or an erasure."""
 
     STATE: Final = "subj"  # S: the LegalHold or Erasure as JSON
 

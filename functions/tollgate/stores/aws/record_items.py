@@ -1,4 +1,4 @@
-"""Every attribute of the items of generations and of their sums, as `items.py` has all others."""
+"""Every attribute of the items of generations and of their sums; `items.py` has all others."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ class ClosedDayItem(AnyItem):
 
 
 class GenerationItem(AnyItem):
-    """Generations table: a record; the other attributes repeat parts of BLOB for filters."""
+    """Generations table: a record in BLOB; the other attributes repeat parts of it for filters."""
 
     OUTCOME: Final = "st"  # S: an Outcome
     COST: Final = "c"  # N: nano-dollars

@@ -55,7 +55,7 @@ def workspace_partition(workspace_id: str) -> str:
 
 
 def seal_key_key(workspace_id: str) -> Item:
-    """Return the key of the core table's item with a workspace's sealing key."""
+    """Return the core table's key of the item with a workspace's sealing key."""
     return _key(f"E#{workspace_id}", "KEY")
 
 

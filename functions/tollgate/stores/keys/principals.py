@@ -36,7 +36,7 @@ def principal_of(row: Item) -> Principal:
         response_days=read_optional_number(row, SecretItem.RESPONSE_DAYS)
         or read_optional_number(row, SecretItem.WORKSPACE_RESPONSE_DAYS)
         or None,
-        # Only the stores write the attributes, and they accept only values of UsageOn.
+        # Only the stores write these attributes, and they accept only values of UsageOn.
         usage_on=cast(
             UsageOn | None,
             read_optional_text(row, SecretItem.USAGE_ON)

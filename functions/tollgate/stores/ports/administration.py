@@ -160,7 +160,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     key_days: int | None = None
     """Days after which the secret of a key is refused, unless it is rotated; None for no limit."""
     usage_on: UsageOn | None = None
-    """Frame of chat streams that has the usage, unless a key or request names one."""
+    """Frame of chat streams that contains the usage, unless the key or request sets `usage_on`."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)

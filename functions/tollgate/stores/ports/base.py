@@ -186,7 +186,7 @@ class SecretStore(Protocol):
 
 
 class SealKeys(Protocol):
-    """The keys that seal what the clients of a workspace return unchanged."""
+    """The keys that encrypt the compaction items of workspaces, which clients store."""
 
     async def get(self, workspace_id: str) -> bytes:
-        """Return the key of a workspace, 32 random bytes that never change."""
+        """Return the key of a workspace: 32 random bytes, which never change."""

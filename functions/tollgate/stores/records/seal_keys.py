@@ -1,6 +1,6 @@
-"""The key of each workspace that seals what its clients return unchanged, in DynamoDB.
+"""The key of each workspace for its compaction items, in DynamoDB.
 
-A key never changes, so a process reads each key once.
+Keys never change, so a process reads each key only once.
 """
 
 from collections import OrderedDict
@@ -30,7 +30,7 @@ class DynamoSealKeys:
         self._cache: OrderedDict[str, bytes] = OrderedDict()
 
     async def get(self, workspace_id: str) -> bytes:
-        """Return the key of a workspace, which the first call creates."""
+        """Return the key of a workspace; the first call creates it."""
         key = self._cache.get(workspace_id)
         if key is None:
             with refusing_when_unavailable():
@@ -57,7 +57,7 @@ class DynamoSealKeys:
                     },
                 )
             except ConditionFailed:
-                # Another process, or a repeated write whose reply was lost, created the key.
+                # Another process created the key, or this write was retried after a lost reply.
                 continue
             return key
         item = await get_item(self._client, self._table, place)

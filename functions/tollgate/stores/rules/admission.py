@@ -87,7 +87,7 @@ def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayE
 
 
 def no_credit() -> LedgerError:
-    """Return the refusal of a workspace without available credit."""
+    """Return the error for a workspace without available credit."""
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         "The workspace has no credit available. Add credit with `tollgate credits add`, book a "

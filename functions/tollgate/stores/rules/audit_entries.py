@@ -14,9 +14,9 @@ from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.audit import Actor, AuditEntry
 
 _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
-# Latest time that fits into an id, in the year 2286.
+# The latest time that an entry id can express, in the year 2286.
 _LAST_MS: Final = 9_999_999_999_999
-# Fields that name a person. Entries never change, so they have a pseudonym in place of the value.
+# Fields that identify a person. Entries cannot be erased, so they contain pseudonyms instead.
 _PERSONAL: Final = frozenset({"display_name", "email", "subject"})
 # Fields with a different name for callers.
 _NAMES: Final = {"label": "name"}
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _pseudonym(value: str) -> str:
-    """Return the start of a value's SHA-256, which shows only whether a known value was meant."""
+    """Return the start of a value's SHA-256, which only shows whether a known value was meant."""
     return f"sha256:{sha256(value.encode()).hexdigest()[:12]}"
 
 

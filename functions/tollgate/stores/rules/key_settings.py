@@ -171,9 +171,9 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         UsageOn | None,
         KeyOption(
             option="usage-on",
-            text="Frame of chat streams that has the usage: the finish frame (finish), for clients "
-            "that cannot read a frame with empty `choices`, or one more (frame). Unset, the "
-            "workspace's setting applies.",
+            text="Frame of chat streams that contains the usage: the finish frame (finish), for "
+            "clients that cannot read a frame with empty `choices`, or one more frame after it "
+            "(frame). If unset, the workspace's setting applies.",
         ),
     ] = None
 

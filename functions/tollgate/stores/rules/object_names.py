@@ -4,5 +4,5 @@ from hashlib import sha256
 
 
 def workspace_folder(workspace_id: str) -> str:
-    """Return a workspace's name in object keys: a hash, since users choose workspace ids."""
+    """Return a workspace's name in object keys: a hash, because people choose workspace ids."""
     return sha256(workspace_id.encode()).hexdigest()[:32]

@@ -28,17 +28,17 @@ class SubjectReport(Struct, frozen=True, kw_only=True):
     finished: int = 0
     """Finished erasures."""
     open: int = 0
-    """Erasures that a later round finishes."""
+    """Erasures that are not finished yet."""
     held: int = 0
-    """Erasures that wait for the end of a legal hold."""
+    """Erasures that a legal hold postpones."""
     preserved: int = 0
-    """Records on hold that no longer expire."""
+    """Records on hold whose expiry was removed."""
     copied: int = 0
-    """New copies of contents, responses and files on hold."""
+    """New copies of contents, responses and files on hold, as objects."""
     released: int = 0
-    """Released holds, whose records expire again and whose copies are deleted."""
+    """Released holds; their records expire again and their copies were deleted."""
     failed: int = 0
-    """Failed erasures and holds, which the next round continues."""
+    """Failed erasures and workspaces with failed holds, which the next round retries."""
 
     def __add__(self, other: "SubjectReport") -> "SubjectReport":
         """Return the sums of both reports' counts."""

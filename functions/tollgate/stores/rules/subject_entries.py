@@ -1,4 +1,4 @@
-"""Audit log entries of legal holds and erasures, which have no id of an end user."""
+"""Audit log entries for legal holds and erasures, without ids of end users."""
 
 from collections.abc import Mapping
 
@@ -9,14 +9,14 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 
 class HoldChange(Struct, frozen=True, kw_only=True):
-    """A legal hold as an entry shows it."""
+    """A legal hold, as shown in an entry."""
 
     kind: PrivacySubjectKind
     reason: str
 
 
 class ErasureChange(Struct, frozen=True, kw_only=True):
-    """An erasure as an entry shows it: requested, or finished with the erased items by class."""
+    """An erasure, as shown in an entry; a finished erasure has the numbers of erased items."""
 
     kind: PrivacySubjectKind
     requested_s: int | None = None
@@ -24,25 +24,25 @@ class ErasureChange(Struct, frozen=True, kw_only=True):
     backups_until_s: int | None = None
 
 
-def hold_placed(held: LegalHold) -> AuditedChange:
-    """Return the change by which a hold is placed."""
-    after = HoldChange(kind=held.subject.kind, reason=held.reason)
-    return _change("hold.place", held.subject, after=after)
+def hold_placed(hold: LegalHold) -> AuditedChange:
+    """Return the entry for a placed hold."""
+    after = HoldChange(kind=hold.subject.kind, reason=hold.reason)
+    return _change("hold.place", hold.subject, after=after)
 
 
-def hold_released(held: LegalHold) -> AuditedChange:
-    """Return the change by which a hold is released."""
-    before = HoldChange(kind=held.subject.kind, reason=held.reason)
-    return _change("hold.release", held.subject, before=before)
+def hold_released(hold: LegalHold) -> AuditedChange:
+    """Return the entry for a released hold."""
+    before = HoldChange(kind=hold.subject.kind, reason=hold.reason)
+    return _change("hold.release", hold.subject, before=before)
 
 
 def erasure_requested(subject: PrivacySubject) -> AuditedChange:
-    """Return the change by which an erasure is requested."""
+    """Return the entry for a requested erasure."""
     return _change("erasure.request", subject, after=ErasureChange(kind=subject.kind))
 
 
 def erasure_finished(erasure: Erasure) -> AuditedChange:
-    """Return the change by which an erasure ends, which is its proof."""
+    """Return the entry for a finished erasure, which is its proof."""
     after = ErasureChange(
         kind=erasure.subject.kind,
         requested_s=erasure.requested_s,
@@ -60,7 +60,7 @@ def _change(
     after: Struct | None = None,
     finished: bool = False,
 ) -> AuditedChange:
-    # A finished erasure has the digest in place of the id.
+    # The subject of a finished erasure already contains the digest in place of the id.
     hides = subject.kind == "user" and not finished
     return AuditedChange(
         action=action,

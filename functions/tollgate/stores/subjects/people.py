@@ -36,22 +36,22 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 
-# Number of items that are read at a time.
+# Number of items in a page.
 _PAGE: Final = 250
 _ERASER: Final = Actor(kind="process", id="erasure")
 
 
 class PeopleErasure:
-    """Erases what a member, or all of a workspace, has apart from records and their contents.
+    """Erases everything of a member or a workspace except for records and their contents.
 
-    Tombstones of keys and members stay, without names of people, since the books refer to them.
+    The books refer to keys and members, so their tombstones stay, without names of people.
     """
 
     def __init__(
         self,
         client: AwsCaller,
         tables: Tables,
-        standing: DynamoSubjectStore,
+        store: DynamoSubjectStore,
         keys: DynamoKeyStore,
         *,
         files: DynamoFileStore | None,
@@ -59,7 +59,7 @@ class PeopleErasure:
     ) -> None:
         self._client = client
         self._table = tables.core
-        self._standing = standing
+        self._store = store
         self._keys = keys
         self._files = files
         self._clock = clock
@@ -67,9 +67,9 @@ class PeopleErasure:
     async def erase(
         self, subject: PrivacySubject, waiting: Counter[str]
     ) -> AsyncIterator[tuple[str, int]]:
-        """Delete one class after the other; yield the name of each with the number of items.
+        """Delete one class of items after another; yield each class with its number of items.
 
-        `waiting` counts the items that cannot be erased yet.
+        Items that cannot be erased yet are added to `waiting`.
         """
         yield "keys", await self._delete_keys(subject, waiting)
         partition = workspace_partition(subject.workspace_id)
@@ -79,7 +79,7 @@ class PeopleErasure:
         yield "members", await self._forget_members(subject)
         if subject.kind == "workspace":
             partition = webhook_partition(subject.workspace_id)
-            # Endpoints, pending deliveries and ended ones.
+            # Endpoints, pending deliveries and ended deliveries.
             for prefix in ("E#", "P#", "D#"):
                 yield "webhooks", await self._delete_rows(partition, prefix)
 
@@ -101,13 +101,13 @@ class PeopleErasure:
     async def _delete_files(
         self, files: DynamoFileStore, subject: PrivacySubject, waiting: Counter[str]
     ) -> int:
-        """Delete files, pending uploads too, without entries, which would have the files' names."""
+        """Delete files and pending uploads, without audit entries, which would name the files."""
         deleted = 0
         async for rows in self._rows(file_partition(subject.workspace_id), ROWS):
-            await self._standing.check(subject)
-            found, corrupt = decode_items(decode_file, rows)
+            await self._store.check(subject)
+            decoded, corrupt = decode_items(decode_file, rows)
             waiting.update({"corrupt files": len(corrupt)} if corrupt else {})
-            for file in found:
+            for file in decoded:
                 if not subject.has_member(file.member_id):
                     continue
                 if await files.remove_quietly(file):
@@ -117,7 +117,7 @@ class PeopleErasure:
         return deleted
 
     async def _forget_members(self, subject: PrivacySubject) -> int:
-        """Remove names, addresses and identities from members, who become tombstones."""
+        """Remove names, addresses and identities from members, and make them tombstones."""
         forgotten = 0
         prefix = level_rows_prefix("member")
         async for rows in self._rows(workspace_partition(subject.workspace_id), prefix):
@@ -152,7 +152,7 @@ class PeopleErasure:
         return deleted
 
     async def _rows(self, partition: str, prefix: str) -> AsyncIterator[list[Item]]:
-        """Yield the items of a partition page by page."""
+        """Yield the pages of a partition's items."""
         after: Item | None = None
         while True:
             with refusing_when_unavailable():

@@ -1,7 +1,7 @@
-"""Keeps what a legal hold covers from expiring, until the hold is released.
+"""Keeps data on legal hold from expiring until the hold is released.
 
-A record on hold loses its time to live. Contents, responses and files that expire are copied below
-`held/`, which no rule of the bucket empties.
+Records on hold lose their time to live. Expiring contents, responses and files are copied to the
+prefix `held/`, to which none of the bucket's expiration rules applies.
 """
 
 from typing import Final
@@ -24,13 +24,13 @@ _MEDIA_TYPE: Final = "application/octet-stream"
 
 
 class Preservation:
-    """Preserves the subjects on hold, round by round."""
+    """Preserves the data of subjects on hold, in rounds."""
 
     def __init__(
         self,
         client: AwsCaller,
         tables: Tables,
-        standing: DynamoSubjectStore,
+        store: DynamoSubjectStore,
         records: StoredRecords,
         *,
         objects: ObjectStore | None,
@@ -39,81 +39,81 @@ class Preservation:
     ) -> None:
         self._client = client
         self._table = tables.core
-        self._standing = standing
+        self._store = store
         self._records = records
         self._objects = objects
         self._retention_s = retention_s
         self._clock = clock
 
     async def run(self, workspace_id: str) -> SubjectReport:
-        """Preserve what the holds of a workspace cover, and let go what no hold covers any more."""
+        """Preserve data on hold in a workspace, and restore the expiry for released holds."""
         report = SubjectReport()
-        holds = await self._standing.all_holds(workspace_id)
-        active = tuple(held for held in holds if held.released_s is None)
-        for held in holds:
-            if held.released_s is None:
-                report += await self._preserve(held)
+        holds = await self._store.all_holds(workspace_id)
+        active = tuple(hold for hold in holds if hold.released_s is None)
+        for hold in holds:
+            if hold.released_s is None:
+                report += await self._preserve(hold)
             else:
-                await self._let_go(held, active)
+                await self._let_go(hold, active)
                 report += SubjectReport(released=1)
         return report
 
-    async def _preserve(self, held: LegalHold) -> SubjectReport:
+    async def _preserve(self, hold: LegalHold) -> SubjectReport:
         began_s, report = int(self._clock.now_s()), SubjectReport()
-        # Earlier rounds have read all days up to an hour before they began.
-        since_s = None if held.preserved_s is None else held.preserved_s - WRITTEN_AFTER_S
-        async for page in self._records.pages(held.subject, since_s=since_s):
+        # The last round covered all records up to an hour before it began.
+        since_s = None if hold.preserved_s is None else hold.preserved_s - WRITTEN_AFTER_S
+        async for page in self._records.pages(hold.subject, since_s=since_s):
             for record in page.found:
                 await self._records.put(record, expires=False)
-                copies = [await self._copy(held, name) for name in self._records.names(record)]
+                copies = [await self._copy(hold, name) for name in self._records.names(record)]
                 report += SubjectReport(preserved=1, copied=sum(copies))
-        report += SubjectReport(copied=await self._copy_files(held))
-        await self._standing.note_preserved(held, began_s)
+        report += SubjectReport(copied=await self._copy_files(hold))
+        await self._store.note_preserved(hold, began_s)
         return report
 
-    async def _copy_files(self, held: LegalHold) -> int:
-        """Copy the files that expire; no caller may delete the others during the hold."""
+    async def _copy_files(self, hold: LegalHold) -> int:
+        """Copy the files that expire. The others need no copy, as callers cannot delete them."""
         copied, after = 0, None
         while True:
             with refusing_when_unavailable():
                 rows, after = await query_rows(
                     self._client,
                     self._table,
-                    file_partition(held.subject.workspace_id),
+                    file_partition(hold.subject.workspace_id),
                     ROWS,
                     after=after,
                     limit=_ROWS_AT_ONCE,
                 )
             files, _ = decode_items(decode_file, rows)
             for file in files:
-                if held.subject.has_member(file.member_id) and file.expires_s is not None:
-                    copied += await self._copy(held, object_of(file))
+                if hold.subject.has_member(file.member_id) and file.expires_s is not None:
+                    copied += await self._copy(hold, object_of(file))
             if after is None:
                 return copied
 
-    async def _copy(self, held: LegalHold, name: str) -> bool:
-        """Copy an object below the hold's folder, once; return True if it is copied now."""
+    async def _copy(self, hold: LegalHold, name: str) -> bool:
+        """Copy an object to the hold's folder, unless a copy exists; return True for a new copy."""
         if self._objects is None:
             return False
         with refusing_when_unavailable():
-            found = await self._objects.get_head(name, 1)
-            to = f"{_folder(held)}{name}"
-            if found is None or await self._objects.get_head(to, 1) is not None:
+            head = await self._objects.get_head(name, 1)
+            to = f"{_folder(hold)}{name}"
+            if head is None or await self._objects.get_head(to, 1) is not None:
                 return False
-            return await self._objects.copy(name, to, _MEDIA_TYPE, etag=found.etag)
+            return await self._objects.copy(name, to, _MEDIA_TYPE, etag=head.etag)
 
-    async def _let_go(self, held: LegalHold, active: tuple[LegalHold, ...]) -> None:
-        """Give records their time to live again unless another hold covers them; delete copies."""
-        since_s = held.placed_s - self._retention_s - DAY_S
-        async for page in self._records.pages(held.subject, since_s=since_s):
+    async def _let_go(self, hold: LegalHold, active: tuple[LegalHold, ...]) -> None:
+        """Delete the copies, and restore the expiry of records that no other hold covers."""
+        since_s = hold.placed_s - self._retention_s - DAY_S
+        async for page in self._records.pages(hold.subject, since_s=since_s):
             for record in page.found:
                 if not is_held(record, active):
                     await self._records.put(record, expires=True)
         if self._objects is not None:
             with refusing_when_unavailable():
-                await delete_below(self._objects, _folder(held))
-        await self._standing.forget_hold(held)
+                await delete_below(self._objects, _folder(hold))
+        await self._store.forget_hold(hold)
 
 
-def _folder(held: LegalHold) -> str:
-    return f"held/{workspace_folder(held.subject.workspace_id)}/{held.subject.place}/"
+def _folder(hold: LegalHold) -> str:
+    return f"held/{workspace_folder(hold.subject.workspace_id)}/{hold.subject.place}/"

@@ -19,7 +19,7 @@ _AT_ONCE: Final = 4
 
 
 class SubjectRounds(Struct, frozen=True, kw_only=True):
-    """Preserves what legal holds cover, then carries out erasures; workspaces fail separately."""
+    """Preserves data on legal hold, then carries out erasures; each workspace fails separately."""
 
     client: AwsCaller
     table: str
@@ -28,13 +28,13 @@ class SubjectRounds(Struct, frozen=True, kw_only=True):
     files: DynamoFileStore | None
 
     async def run(self) -> SubjectReport:
-        """Run one round, and return its counts; raise LedgerError without a list of workspaces."""
+        """Run one round and return its counts; raise LedgerError if workspaces cannot be listed."""
         with refusing_when_unavailable():
             reports = await visit_workspaces(self.client, self.table, self._visit, at_once=_AT_ONCE)
         return sum(reports, SubjectReport())
 
     async def aclose(self) -> None:
-        """Close the connections to the files."""
+        """Close the connections of the file store."""
         if self.files is not None:
             await self.files.aclose()
 

@@ -61,31 +61,31 @@ class DynamoSubjectStore:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def holds(self, workspace_id: str) -> tuple[LegalHold, ...]:
-        found = await self.all_holds(workspace_id)
-        return tuple(held for held in found if held.released_s is None)
+        holds = await self.all_holds(workspace_id)
+        return tuple(hold for hold in holds if hold.released_s is None)
 
     async def all_holds(self, workspace_id: str) -> tuple[LegalHold, ...]:
-        """Return the holds of a workspace, including released ones that have copies left."""
+        """Return the holds of a workspace, including released holds that still have copies."""
         return await self._all(workspace_id, _HOLDS, LegalHold)
 
     async def check(self, subject: PrivacySubject) -> tuple[LegalHold, ...]:
-        """Return the holds of a workspace; raise AccessError if one covers the subject."""
+        """Return the holds of a workspace; raise AccessError if a hold covers the subject."""
         holds = await self.holds(subject.workspace_id)
         refuse_held(subject, holds)
         return holds
 
-    async def hold(self, held: LegalHold, *, by: Actor) -> bool:
-        key = self._hold_key(held.subject)
+    async def hold(self, hold: LegalHold, *, by: Actor) -> bool:
+        key = self._hold_key(hold.subject)
         with refusing_when_unavailable():
             old = await self._find(key, LegalHold)
             if old is not None and old.released_s is None:
                 return False
-            check_room(len(await self.holds(held.subject.workspace_id)), "legal holds")
-            await self._put(key, old, held, *self._entries.puts(hold_placed(held), by))
+            check_room(len(await self.holds(hold.subject.workspace_id)), "legal holds")
+            await self._put(key, old, hold, *self._entries.puts(hold_placed(hold), by))
         return True
 
-    async def release(self, held: LegalHold, *, by: Actor) -> bool:
-        key = self._hold_key(held.subject)
+    async def release(self, hold: LegalHold, *, by: Actor) -> bool:
+        key = self._hold_key(hold.subject)
         with refusing_when_unavailable():
             old = await self._find(key, LegalHold)
             if old is None or old.released_s is not None:
@@ -112,9 +112,9 @@ class DynamoSubjectStore:
         return Page(found=tuple(found), next=last, unreadable=tuple(unreadable))
 
     async def open_erasures(self, workspace_id: str) -> tuple[Erasure, ...]:
-        """Return the erasures of a workspace that are not finished."""
-        found = await self._all(workspace_id, _ERASURES, Erasure)
-        return tuple(erasure for erasure in found if erasure.finished_s is None)
+        """Return the unfinished erasures of a workspace."""
+        erasures = await self._all(workspace_id, _ERASURES, Erasure)
+        return tuple(erasure for erasure in erasures if erasure.finished_s is None)
 
     async def request(self, subject: PrivacySubject, *, by: Actor) -> Erasure:
         await self.check(subject)
@@ -129,25 +129,25 @@ class DynamoSubjectStore:
             await self._put(key, old, new, *self._entries.puts(erasure_requested(subject), by))
         return new
 
-    async def note_preserved(self, held: LegalHold, now_s: int) -> None:
-        """Store the time of a round that preserved what a hold covers."""
-        key = self._hold_key(held.subject)
+    async def note_preserved(self, hold: LegalHold, now_s: int) -> None:
+        """Store the start of a round that preserved a hold's data."""
+        key = self._hold_key(hold.subject)
         with refusing_when_unavailable():
-            await self._put(key, held, replace(held, preserved_s=now_s))
+            await self._put(key, hold, replace(hold, preserved_s=now_s))
 
-    async def forget_hold(self, held: LegalHold) -> None:
-        """Delete a released hold that has no copies left."""
+    async def forget_hold(self, hold: LegalHold) -> None:
+        """Delete the item of a released hold without copies."""
         delete = {
             "TableName": self._table,
-            "Key": self._hold_key(held.subject),
+            "Key": self._hold_key(hold.subject),
             "ConditionExpression": SAME_STANDING,
-            "ExpressionAttributeValues": {":was": _encode(held)},
+            "ExpressionAttributeValues": {":was": _encode(hold)},
         }
         with refusing_when_unavailable():
             await self._client.call("DeleteItem", delete)
 
     async def note_progress(self, old: Erasure, new: Erasure) -> None:
-        """Store the progress of an erasure; the end of it adds the proof to the audit log."""
+        """Store the progress of an erasure; add the proof to the audit log once it is finished."""
         entry: list[object] = []
         if new.finished_s is not None:
             entry = self._entries.puts(erasure_finished(new), _ERASER)
@@ -155,17 +155,17 @@ class DynamoSubjectStore:
             await self._put(self._erasure_key(old.subject), old, new, *entry)
 
     async def _check_ended(self, subject: PrivacySubject) -> None:
-        """Raise RequestError unless a member was removed, or a workspace is locked."""
+        """Raise RequestError for a member who was not removed or a workspace that is not locked."""
         workspace_id = subject.workspace_id
         if subject.kind == "member":
             row_key = level_row_key("member", workspace_id, subject.id)
             row = await get_item(self._client, self._table, row_key)
             if row is None or not is_tombstone(row):
-                raise invalid_request("Only a member who was removed can be erased.", "id")
+                raise invalid_request("Remove the member before the erasure.", "id")
         if subject.kind == "workspace":
             row = await get_item(self._client, self._table, workspace_key(workspace_id))
             if row is None or read_number(row, WorkspaceItem.LOCK) != LOCKED:
-                raise invalid_request("Only a locked workspace can be erased.", "id")
+                raise invalid_request("Lock the workspace before the erasure.", "id")
 
     async def _all(
         self, workspace_id: str, prefix: str, kind: type[_Standing]
@@ -181,7 +181,7 @@ class DynamoSubjectStore:
     async def _put(
         self, key: Item, old: LegalHold | Erasure | None, new: Struct, *entry: object
     ) -> None:
-        """Replace an item that still has the state `old`; raise StoreUnavailable otherwise."""
+        """Replace an item whose state is still `old`; raise StoreUnavailable otherwise."""
         put: dict[str, object] = {
             "TableName": self._table,
             "Item": {**key, StandingItem.STATE: _encode(new)},
@@ -207,8 +207,8 @@ def _partition(workspace_id: str) -> str:
     return read_text(standing_key(workspace_id, ""), StandingItem.PARTITION)
 
 
-def _encode(standing: Struct) -> AttributeValue:
-    return string(json.encode(standing).decode())
+def _encode(state: Struct) -> AttributeValue:
+    return string(json.encode(state).decode())
 
 
 @reads_an_item

@@ -19,12 +19,12 @@ from tollgate.stores.aws.record_items import GenerationItem
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore, record_item
 
-# Number of records that are read at a time.
+# Number of records in a page.
 _PAGE: Final = 250
 
 
 class RecordPage(Struct, frozen=True, kw_only=True):
-    """The records of a subject in one page of a day, and the names of corrupt records."""
+    """A subject's records in one page of a day, and the names of corrupt records."""
 
     day: str
     found: tuple[GenerationRecord, ...]
@@ -32,7 +32,7 @@ class RecordPage(Struct, frozen=True, kw_only=True):
 
 
 class StoredRecords:
-    """The records of subjects, and the objects that belong to a record."""
+    """Reads and changes the records of subjects, with the objects that belong to each record."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class StoredRecords:
     async def pages(
         self, subject: PrivacySubject, *, since_s: int | None = None, until_s: int | None = None
     ) -> AsyncIterator[RecordPage]:
-        """Yield the records of a subject by day; by default from all days with records."""
+        """Yield the records of a subject by day; by default, for all days with records."""
         now_s = int(self._clock.now_s())
         first_s = now_s - self._retention_s - DAY_S if since_s is None else since_s
         last_s = now_s + DAY_S if until_s is None else until_s
@@ -71,7 +71,7 @@ class StoredRecords:
                     yield RecordPage(day=day, found=found, unreadable=page.unreadable)
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record, or None."""
+        """Return a record; None if there is none."""
         return await self._generations.get(workspace_id, generation_id)
 
     async def delete_content(self, record: GenerationRecord) -> None:
@@ -82,15 +82,15 @@ class StoredRecords:
     def names(self, record: GenerationRecord) -> tuple[str, ...]:
         """Return the object keys that a generation's content and response may have."""
         return tuple(
-            name for each in self._contents for name in each.names(record.workspace_id, record.id)
+            name for log in self._contents for name in log.names(record.workspace_id, record.id)
         )
 
     def folders(self, workspace_id: str) -> tuple[str, ...]:
         """Return the key prefixes of a workspace's contents and responses."""
-        return tuple(name for each in self._contents for name in each.folders(workspace_id))
+        return tuple(name for log in self._contents for name in log.folders(workspace_id))
 
     async def put(self, record: GenerationRecord, *, expires: bool) -> None:
-        """Replace a record that still exists; one that does not expire has no time to live."""
+        """Replace a record if it still exists, with a time to live if `expires` is set."""
         item: Item = record_item(record, retention_s=self._retention_s)
         if not expires:
             del item[GenerationItem.DELETE_AT]
@@ -99,12 +99,12 @@ class StoredRecords:
             with refusing_when_unavailable():
                 await self._client.call("PutItem", put)
         except ConditionFailed:
-            # The record has expired in the meantime.
+            # The record expired in the meantime.
             return
 
 
 def without_person(record: GenerationRecord) -> GenerationRecord:
-    """Return a record without what callers stated about a person; cost and usage stay."""
+    """Return a record without what callers stated about the person; cost and usage stay."""
     return replace(
         record,
         user=None,
@@ -118,7 +118,7 @@ async def delete_below(objects: ObjectStore, prefix: str) -> int:
     """Delete all objects below a prefix; return their number."""
     deleted = 0
     async for group in objects.list(prefix):
-        for found in group:
-            await objects.delete(found.key)
+        for stored in group:
+            await objects.delete(stored.key)
             deleted += 1
     return deleted

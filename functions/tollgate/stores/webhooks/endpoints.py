@@ -318,7 +318,7 @@ class DynamoWebhookStore:
         raise self._keeps_changing(webhook_id)
 
     async def _sealed(self, webhook: Webhook) -> Webhook:
-        """Return a webhook whose secrets are encrypted, as they are stored."""
+        """Return a webhook with encrypted secrets, for the table."""
         old = webhook.old_secret
         return replace(
             webhook,

@@ -20,7 +20,7 @@ _NAME_CHARACTERS: Final = 8
 
 
 class LocalSecrets:
-    """Implements `SecretSealer` by the first of some keys; the others decrypt as well."""
+    """Implements `SecretSealer` with configured keys: the first encrypts, and all decrypt."""
 
     def __init__(self, keys: Sequence[bytes], ids: IdSource) -> None:
         self._ids = ids

@@ -1,7 +1,7 @@
-"""Encryption of the secrets that sign events, which the core table holds.
+"""Encryption of the secrets that sign events, in the core table.
 
-A stored secret states its form by its prefix: `kms.`, `aes.`, or `whsec_` if it is not encrypted.
-Each ciphertext is bound to its workspace and webhook, so a copy in another item cannot be read.
+The prefix of a stored secret states its form: `kms.`, `aes.`, or `whsec_` if it is not encrypted.
+Each ciphertext is bound to its workspace and webhook, so a copy in another item is useless.
 """
 
 import base64
@@ -16,24 +16,24 @@ _KMS_PREFIX: Final = "kms."
 
 
 class SecretUnreadable(DeliveryFailed):
-    """Raised for a stored secret that cannot be decrypted, so that no event can be signed."""
+    """Raised if a stored secret cannot be decrypted, and hence an event cannot be signed."""
 
 
 class SecretSealer(Protocol):
-    """The encryption of the secrets of webhooks."""
+    """Encrypts and decrypts the secrets of webhooks."""
 
     async def seal(self, stored: str, webhook: Webhook) -> str:
-        """Return a new or stored secret, encrypted with the current key.
+        """Encrypt a new or stored secret with the current key.
 
-        A secret that is encrypted so already, or that cannot be read, is returned as it is.
+        Return the secret unchanged if it already has this form, or if it cannot be decrypted.
         """
 
     async def unseal(self, stored: str, webhook: Webhook) -> str:
-        """Return the secret itself; raise SecretUnreadable if it cannot be decrypted."""
+        """Return the decrypted secret; raise SecretUnreadable if it cannot be decrypted."""
 
 
 class PlainSecrets:
-    """Implements `SecretSealer` without a key: secrets are stored as they are."""
+    """Implements `SecretSealer` without a key: secrets are stored unencrypted."""
 
     async def seal(self, stored: str, webhook: Webhook) -> str:
         return stored
@@ -45,9 +45,9 @@ class PlainSecrets:
 
 
 class KmsSecrets:
-    """Implements `SecretSealer` by a key that never leaves AWS KMS.
+    """Implements `SecretSealer` with a key that never leaves AWS KMS.
 
-    KMS decrypts also what a key has encrypted before its rotation.
+    KMS also decrypts secrets that were encrypted before a rotation of the key.
     """
 
     def __init__(self, kms: AwsCaller, key: str) -> None:
@@ -86,5 +86,5 @@ def is_sealed(stored: str) -> bool:
 
 
 def context_of(webhook: Webhook) -> dict[str, str]:
-    """Return what a ciphertext is bound to; CloudTrail logs it with each use of the key."""
+    """Return the encryption context of a secret; CloudTrail logs it with each use of the key."""
     return {"workspace": webhook.workspace_id, "webhook": webhook.id}
