@@ -1,7 +1,8 @@
-"""Rules by which a model has more names than its slug, for the check and for requests.
+"""Rules that derive further names of a model, for `check` and for requests.
 
-The ids that vendors, Amazon Bedrock, Vertex AI, OpenRouter and LiteLLM give to one model differ by
-prefixes and suffixes that say where the model runs. Two ids with the same key name one model.
+Vendors, Amazon Bedrock, Vertex AI, OpenRouter and LiteLLM give a model ids that differ in prefixes
+and suffixes about where the model runs. `fold_name` removes these, so that equal keys name one
+model.
 """
 
 import re
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from tollgate.providers.shared.bedrock import GEOGRAPHIES
 
-# Prefixes that other gateways reserve: an alias that begins with one would never be found.
+# Prefixes with a special meaning in requests, so that an alias with a prefix would never be found.
 RESERVED_PREFIXES: Final = ("adapter:", "deployment:", "route:", "tensorzero::")
 
 # Vendors in Bedrock's model ids, each before a dot: Bedrock user guide, "Supported foundation
@@ -24,11 +25,11 @@ _VENDORS: Final = frozenset(
         *("xai", "zai"),
     }
 )
-# Suffixes of first versions in Bedrock's ids (`-v1:0`), and of models that Vertex AI hosts.
+# Suffixes of first versions in Bedrock's ids (`-v1:0`), and of hosted models in Vertex AI's ids.
 _SUFFIXES: Final = (":0", ":1", "-v1", "-maas")
-# Versions in Vertex AI's ids that stand for the current one: cloud.google.com, "Model versions".
+# Versions in Vertex AI's ids that mean the current version: cloud.google.com, "Model versions".
 _CURRENT: Final = frozenset({"default", "latest"})
-# Authors by the name of their organisation on Hugging Face, or by the name that a cloud gives them.
+# Authors by their organisation on Hugging Face, or by the name that a cloud uses for them.
 ORGANISATIONS: Final[Mapping[str, str]] = {
     "alibaba": "qwen",
     "deepseek-ai": "deepseek",
@@ -39,8 +40,7 @@ ORGANISATIONS: Final[Mapping[str, str]] = {
     "zai-org": "z-ai",
 }
 _FINE_TUNED: Final = "ft:"
-# Prefixes within the ids of one provider: regions, kinds of deployment, folders, and routes of
-# LiteLLM.
+# Prefixes within one provider's ids: regions, kinds of deployment, folders, and LiteLLM's routes.
 _QUALIFIER: Final = re.compile(
     rf"{'|'.join(sorted(GEOGRAPHIES))}|[a-z]{{2}}(-gov)?-[a-z]+-[0-9]|global-standard|converse|"
     "invoke|converse_like|claude_platform|accounts|models|@cf|@oi|ps"
@@ -48,7 +48,7 @@ _QUALIFIER: Final = re.compile(
 
 
 class NamedEndpoint(Protocol):
-    """Endpoint, as far as names are concerned."""
+    """The fields of an endpoint from which names are derived."""
 
     @property
     def provider(self) -> str:
@@ -62,7 +62,7 @@ class NamedEndpoint(Protocol):
 
 
 class NamedModel(Protocol):
-    """Model, as far as names are concerned."""
+    """The fields of a model from which names are derived."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -71,7 +71,7 @@ class NamedModel(Protocol):
 
     @property
     def replaces(self) -> Sequence[str]:
-        """Names of retired models."""
+        """Names of retired models that this model replaces."""
         ...
 
     @property
@@ -81,15 +81,15 @@ class NamedModel(Protocol):
 
 
 class NameIndex(Struct, frozen=True):
-    """Models by the key of each name; a key with two models is ambiguous."""
+    """Slugs of models by the key of each name; a key with several slugs is ambiguous."""
 
     slugs: Mapping[str, tuple[str, ...]]
     replaced: Mapping[str, str]
-    """Successor by the key of each retired model."""
+    """Slug of the successor by the key of each retired model."""
 
 
 def fold_name(name: str) -> str:
-    """Return the key that all spellings of one id share; fine-tuned ids keep their spelling."""
+    """Return the key that all spellings of an id share; ids of fine-tuned models stay unchanged."""
     if name.startswith(_FINE_TUNED):
         return name
     key = name.lower()
@@ -97,25 +97,25 @@ def fold_name(name: str) -> str:
     if base and version:
         key = base if version in _CURRENT else f"{base}-{version}"
     for prefixes in (GEOGRAPHIES, _VENDORS):
-        prefix, _, rest = key.partition(".")
-        if rest and prefix in prefixes:
-            key = rest
+        prefix, _, name_in_prefix = key.partition(".")
+        if name_in_prefix and prefix in prefixes:
+            key = name_in_prefix
     for suffix in _SUFFIXES:
         key = key.removesuffix(suffix)
     return key
 
 
 def is_qualifier(prefix: str) -> bool:
-    """Return True if a prefix only says where or how a provider runs a model."""
+    """Return True if a prefix only states where or how a provider runs a model."""
     return _QUALIFIER.fullmatch(prefix) is not None
 
 
 def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
-    """Return the names of models by slug.
+    """Return the models of each name.
 
-    Names are derived from the slug, with and without its author, and from each endpoint's
-    `upstream`, with and without the folders before it. A name that a file states outranks these.
-    Among models of one author, a slug outranks the `upstream` of another model.
+    Names are derived from the slug, with and without the author, and from each endpoint's
+    `upstream`, with and without folders. A stated name takes precedence over derived names. Among
+    models of one author, a slug takes precedence over the `upstream` of another model.
     """
     own: dict[str, set[str]] = {}
     derived: dict[str, set[str]] = {}
@@ -131,13 +131,13 @@ def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
             stated.setdefault(fold_name(name), set()).add(slug)
         replaced |= {fold_name(name): slug for name in model.replaces}
     for key, slugs in own.items():
-        others = derived.get(key, set()) - slugs
-        if {_author(slug) for slug in others} <= {_author(slug) for slug in slugs}:
+        by_upstream = derived.get(key, set()) - slugs
+        if {_author(slug) for slug in by_upstream} <= {_author(slug) for slug in slugs}:
             derived[key] = slugs
         else:
-            derived[key] = slugs | others
-    found = {**derived, **stated}
-    return NameIndex({key: tuple(sorted(slugs)) for key, slugs in found.items()}, replaced)
+            derived[key] = slugs | by_upstream
+    names = {**derived, **stated}
+    return NameIndex({key: tuple(sorted(slugs)) for key, slugs in names.items()}, replaced)
 
 
 def _author(slug: str) -> str:

@@ -1,4 +1,4 @@
-"""Places in which endpoints run, from the rows of their providers."""
+"""Locations in which endpoints run, from the rows of their providers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tollgate.providers.shared.bedrock import GEOGRAPHIES
 
-# Countries of AWS regions, and of the geographies of inference profiles that lie in one country:
+# Countries of AWS regions, and of inference profiles' geographies within one country:
 # AWS Global Infrastructure, "AWS Regions" (2026-11-27).
 _COUNTRIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("us", "us-gov", "us-east-1", "us-east-2", "us-west-1", "us-west-2"), "US"),
@@ -42,7 +42,7 @@ _COUNTRIES: Final[Mapping[str, str]] = {
 
 
 class PlacedProvider(Protocol):
-    """Provider, as far as places are concerned."""
+    """The fields of a provider that state its location."""
 
     @property
     def region(self) -> str | None:
@@ -61,14 +61,14 @@ class PlacedProvider(Protocol):
 
 
 class Place(Struct, frozen=True):
-    """Region of an endpoint, and its countries as ISO 3166 codes; empty if the row states none."""
+    """Region and countries (ISO 3166 codes) of an endpoint; each is empty if it is unknown."""
 
     region: str
     countries: tuple[str, ...]
 
 
 def place_of(provider: PlacedProvider, upstream: str) -> Place:
-    """Return the place of an endpoint; an inference profile may use its whole geography."""
+    """Return the location of an endpoint; an inference profile may run in its whole geography."""
     region = provider.region or provider.location or ""
     geography = upstream.partition(".")[0]
     if provider.region is not None and geography in GEOGRAPHIES:

@@ -85,8 +85,8 @@ class ProviderSection(Strict):
     location: GoogleName | None = None
     """Google Cloud location, for `auth: google`."""
     countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
-    """Countries in which the provider runs models, as ISO 3166 codes, for `/models`; known without
-    this key for AWS regions."""
+    """Countries in which the provider runs models, as ISO 3166 codes, shown by `/models`. Countries
+    of AWS regions are known without this key."""
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -171,10 +171,10 @@ class ModelSection(SuccessionSection):
     name: Sentence
     """Display name."""
     names: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
-    """Further names under which callers may request the model, such as dated snapshots. Names in
-    the ids of its endpoints need no entry."""
+    """Further names under which callers may request the model, such as dated snapshots. The model
+    ids of its endpoints are names without an entry here."""
     replaces: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
-    """Names of retired models for which errors name this model."""
+    """Names of retired models. Errors for these names recommend this model."""
     kind: WorkKind = "chat"
     """Kind of work; each kind has its own HTTP routes."""
     context: Tokens

@@ -1,4 +1,4 @@
-"""Check the names of models: reserved prefixes, names used twice, and names with two meanings."""
+"""Checks of models' names: reserved prefixes, duplicate names, and ambiguous derived names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _NAMES_SHOWN_MAX: Final = 5
 
 
 def check_names(files: Sequence[LoadedFile]) -> Iterator[Problem]:
-    """Yield the problems of all names in files whose models are requested together."""
+    """Yield the problems of all names in the files of one catalog."""
     yield from _reserved(files)
     yield from _taken(files)
     yield from _ambiguous(files)
@@ -35,12 +35,12 @@ def _reserved(files: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 def _reserved_text(name: str) -> str:
-    prefix = next(each for each in RESERVED_PREFIXES if name.startswith(each))
-    return f'"{name}" begins with {prefix}, which is reserved: requests would never find it'
+    prefix = next(prefix for prefix in RESERVED_PREFIXES if name.startswith(prefix))
+    return f'"{name}" begins with the reserved prefix {prefix}, so requests cannot use it'
 
 
 def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
-    """Yield a problem for each entry of `names` and `replaces` that something else is called."""
+    """Yield a problem for each entry of `names` and `replaces` that is already in use."""
     written = {
         name: file.document.place_text((section, name))
         for file in files
@@ -56,7 +56,7 @@ def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
                 message = f'"{name}" is already a model, alias or route, defined at {written[name]}'
                 yield file.document.at_value(where, "R022", message)
             elif earlier != place:
-                message = f'"{name}" is already a name, stated at {earlier}'
+                message = f'"{name}" is already stated as a name at {earlier}'
                 yield file.document.at_value(where, "R022", message)
 
 
@@ -80,8 +80,8 @@ def _ambiguous(files: Sequence[LoadedFile]) -> Iterator[Problem]:
     }
     for slugs, keys in shared.items():
         names = ", ".join(f'"{key}"' for key in sorted(keys)[:_NAMES_SHOWN_MAX])
-        message = f"{names} could mean {' or '.join(slugs)}, and will be refused"
-        hint = "state the name in `names` of one model, or as an alias"
+        message = f"{names} could mean {' or '.join(slugs)}, so such requests will be refused"
+        hint = "add the name to `names` of one model, or define an alias"
         where: Where = ("models", slugs[0], "name")
         yield places[slugs[0]].document.at_value(
             where, "R025", message, hint=hint, severity="warning"

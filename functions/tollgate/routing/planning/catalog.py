@@ -92,7 +92,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Return the model or route that a name stands for; return an unknown name unchanged."""
+        """Return the model or route of a name; return an unknown or ambiguous name unchanged."""
         name = strip_tensorzero_prefix(name)
         if not self.states(name):
             slugs = self.named(name).slugs
@@ -106,11 +106,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name
 
     def states(self, name: str) -> bool:
-        """Return True for the slugs, aliases and routes of the file, False for derived names."""
+        """Return True for slugs, aliases and routes, and False for other names of models."""
         return name in self.models or name in self.aliases or name in self.routes
 
     def named(self, name: str) -> "Named":
-        """Return the meaning of a name that is neither a slug nor an alias nor a route."""
+        """Return the meaning of a name that is not a slug, alias or route."""
         return self.names.find(name if len(name) <= _COMPARED_CHARACTERS_MAX else "")
 
     def nearest(self, name: str) -> tuple[str, ...]:

@@ -150,8 +150,8 @@ def exclude_model(
     """Return the first reason why a model cannot serve the request; None if it can.
 
     `name` is the requested name that led to the model; globs may match the name or the slug.
-    `is_derived` is True if the file does not state the name. `reads` is True if the gateway reads
-    documents.
+    `is_derived` is True unless the name is a slug, alias or route. `reads` is True if the gateway
+    reads documents.
     """
     allowed = AllowedModels(request.key_models, request.level_models)
     cause = find_forbidden(slug, name, is_derived=is_derived, allowed=allowed, tier=tier)
@@ -189,7 +189,7 @@ def find_forbidden(
 ) -> Cause | None:
     """Return the cause if a key may not use a model under a requested name; otherwise None.
 
-    No wildcard matches a derived name, so that a new endpoint never widens the rights of a key.
+    Wildcards do not match derived names, so that a new endpoint never extends a key's rights.
     """
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),

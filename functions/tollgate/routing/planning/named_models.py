@@ -1,4 +1,4 @@
-"""Models under the names that vendors, clouds, OpenRouter and LiteLLM give them."""
+"""Look-up of models by the names that vendors, clouds, OpenRouter and LiteLLM give them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,15 +15,15 @@ from tollgate.routing.model_names import (
     is_qualifier,
 )
 
-# The longest known name, `fireworks_ai/accounts/fireworks/models/…`, has four prefixes.
+# Known names have at most four prefixes, such as `fireworks_ai/accounts/fireworks/models/…`.
 _PREFIXES_MAX: Final = 4
 _NEWEST: Final = "-latest"
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """Meaning of a name: one model, several that it could mean, or the successor of a retired one.
+    """Meaning of a name: one model, several possible models, or a retired model's successor.
 
-    `providers` are the rows that a prefix of the name asks for, where these serve the model.
+    `providers` are the rows that a prefix of the name selects and that serve the model.
     """
 
     slugs: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class _Model(Struct, frozen=True):
 
 
 class NamedModels:
-    """Models of a catalog by name, read from their JSON without the rest of each model."""
+    """Models of a catalog by name; only the fields with names are parsed from their JSON."""
 
     def __init__(self, unread: Mapping[str, Raw], providers: Mapping[str, ProviderRow]) -> None:
         models = {slug: json.decode(content, type=_Model) for slug, content in unread.items()}
@@ -64,10 +64,10 @@ class NamedModels:
         self._prefixes = self._authors.union(PREFIXES, ORGANISATIONS, self._rows)
 
     def find(self, name: str) -> Named:
-        """Return what a name means; `UNKNOWN` if nothing has the name."""
+        """Return the meaning of a name; `UNKNOWN` if no model has the name."""
         prefixes: list[str] = []
-        for rest in self._without_prefixes(name, prefixes):
-            key = fold_name(rest)
+        for shorter in self._without_prefixes(name, prefixes):
+            key = fold_name(shorter)
             for tried in dict.fromkeys((key, key.removesuffix(_NEWEST))):
                 slugs = self._index.slugs.get(tried, ())
                 if slugs := tuple(slug for slug in slugs if self._fits(slug, prefixes)):
@@ -78,20 +78,23 @@ class NamedModels:
         return UNKNOWN
 
     def _without_prefixes(self, name: str, prefixes: list[str]) -> Iterator[str]:
-        """Yield a name without more and more of its known prefixes, which `prefixes` collects."""
+        """Yield a name, then the name without its first known prefix, without its first two, etc.
+
+        The removed prefixes are added to `prefixes`.
+        """
         yield name
         for _ in range(_PREFIXES_MAX):
-            prefix, _, rest = name.partition("/")
+            prefix, _, shorter = name.partition("/")
             prefix = prefix.lower()
             is_known = prefix in self._prefixes or (prefixes and is_qualifier(prefix))
-            if not rest or not is_known:
+            if not shorter or not is_known:
                 return
             prefixes.append(prefix)
-            name = rest
+            name = shorter
             yield name
 
     def _fits(self, slug: str, prefixes: list[str]) -> bool:
-        """Return False if a prefix names an author that neither made nor serves the model."""
+        """Return False if a prefix names an author who neither created nor serves the model."""
         author, _, _ = slug.partition("/")
         return all(
             author in (prefix, ORGANISATIONS.get(prefix))
@@ -101,7 +104,7 @@ class NamedModels:
         )
 
     def _preferred(self, slugs: tuple[str, ...], prefixes: list[str]) -> frozenset[str]:
-        """Return the rows that the first prefix names; an author's own prefix names none."""
+        """Return the rows that the first prefix selects; the model's author selects no row."""
         first = prefixes[0] if prefixes else ""
         if len(slugs) > 1 or slugs[0].startswith(f"{first}/"):
             return frozenset()

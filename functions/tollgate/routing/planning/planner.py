@@ -73,7 +73,7 @@ class Survey(Struct, frozen=True, kw_only=True):
     plan: Plan | None
     refusal: GatewayError | None
     target: str | None = None
-    """Model or route that the requested name stands for; None if the name is unknown."""
+    """Model or route of the requested name; None if the name is unknown."""
 
 
 class _RequestedName(Struct, frozen=True, kw_only=True):
@@ -81,9 +81,9 @@ class _RequestedName(Struct, frozen=True, kw_only=True):
 
     name: str
     is_derived: bool
-    """True if the file does not state the name."""
+    """True unless the name is a slug, alias or route."""
     providers: frozenset[str]
-    """Rows that a prefix of a derived name asks for, whose endpoints come first."""
+    """Rows that a prefix of the name selects; their endpoints come first."""
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Message for a requested name that leads to no model."""
+"""Message for a requested name without a model."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,15 @@ from tollgate.routing.planning.exclusions import shorten
 def describe_unknown(
     catalog: Catalog, name: str, may_show: Callable[[str], bool] = lambda _: True
 ) -> str:
-    """Return the message for a name that stands for no model, or for more than one.
+    """Return the message for an unknown or ambiguous name, or for a retired model's name.
 
     The message names only models that `may_show` allows.
     """
-    named, shown = catalog.named(name), shorten(name)
-    if meanings := [slug for slug in named.slugs if may_show(slug)]:
-        return f"{shown} could mean {' or '.join(meanings)}; request one of these."
-    if named.successor is not None and may_show(named.successor):
-        return f"{shown} is not served any more; use {named.successor} instead."
+    meaning, shown = catalog.named(name), shorten(name)
+    if slugs := [slug for slug in meaning.slugs if may_show(slug)]:
+        return f"{shown} could mean {' or '.join(slugs)}; request one of these."
+    if meaning.successor is not None and may_show(meaning.successor):
+        return f"{shown} is no longer served; use {meaning.successor} instead."
     nearest = [near for near in catalog.nearest(name) if may_show(near)]
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
     return f"There is no model, alias or route named {shown}.{hint}"

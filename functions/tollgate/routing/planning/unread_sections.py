@@ -53,14 +53,14 @@ class UnreadModels(Mapping[str, ModelSection]):
 
 
 class UnreadNames:
-    """Names of models other than slugs, indexed when the first request uses such a name."""
+    """Further names of models, indexed when the first request uses such a name."""
 
     def __init__(self, models: UnreadModels, providers: Mapping[str, ProviderRow]) -> None:
         self._models = models
         self._providers = providers
 
     def find(self, name: str) -> "Named":
-        """Return the models that a name means."""
+        """Return the meaning of a name."""
         return self._index.find(name)
 
     @cached_property

@@ -101,7 +101,7 @@ def test_c21_an_author_before_an_ambiguous_name_decides() -> None:
     "name", ["claude-3-opus-20240229", "bedrock/us.anthropic.claude-3-opus-20240229-v1:0"]
 )
 def test_c21_a_retired_model_is_refused_with_its_successor(name: str) -> None:
-    message = f"{name} is not served any more; use anthropic/claude-opus-4.7 instead."
+    message = f"{name} is no longer served; use anthropic/claude-opus-4.7 instead."
     assert refusal_of(name).message == message
 
 
