@@ -77,7 +77,7 @@ _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DE
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
-# Owners and the keys that stand for a workspace; an admin is neither.
+# Owners and management keys, but not admins.
 _OWNER: Final = Access(roles=frozenset({"management", "owner"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
 _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)

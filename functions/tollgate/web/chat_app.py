@@ -305,7 +305,7 @@ def _platform_ids(scope: Scope) -> PlatformIds:
 
 
 def _is_large(work: Work) -> bool:
-    """Return True for a request that is large because of its stored turns."""
+    """Return True for a request that is large including its stored turns."""
     return isinstance(work, GenerationRequest) and work.size_bytes > LARGE_BYTES
 
 

@@ -21,8 +21,8 @@ from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
 from tollgate.web.http.request_id import RequestIds
 from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
-# Lists of models and records shrink to an eighth, at 5 ms for a MB. Metered replies are not
-# compressed: that would save 1.5 KB of a chat reply, and take 16 ms for a MB of embeddings.
+# Compression reduces lists of models and records to an eighth, in 5 ms for each MB. Metered replies
+# are not compressed: a chat reply would shrink by only 1.5 KB, and embeddings take 16 ms a MB.
 _COMPRESSED_FROM_BYTES: Final = 2_000
 _COMPRESS_LEVEL: Final = 1
 _INCOMPRESSIBLE: Final = ("application/octet-stream", "application/pdf")

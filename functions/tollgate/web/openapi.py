@@ -109,16 +109,16 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _add_example(operation: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Add an example to the JSON body of an operation, if it has one.
+def _add_example(operation: dict[str, Any], default: Mapping[str, Any]) -> None:
+    """Add an example to an operation with a JSON body.
 
-    `other` is the example of a body that is a request in a client format.
+    `default` is used for a body without a row in REQUEST_EXAMPLES, such as a client format's.
     """
     body = operation.get("requestBody")
     content = body["content"].get("application/json") if body else None
     if content is not None:
         name = content["schema"].get("$ref", "").rpartition("/")[2]
-        content["example"] = REQUEST_EXAMPLES.get(name, other)
+        content["example"] = REQUEST_EXAMPLES.get(name, default)
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:

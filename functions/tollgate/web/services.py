@@ -174,7 +174,7 @@ class Services(Struct, frozen=True, kw_only=True):
         if not holds or self.files is None:
             return
         file = await self.files.get(workspace_id, file_id)
-        if file is not None and any(held.subject.has_member(file.member_id) for held in holds):
+        if file is not None and any(hold.subject.has_member(file.member_id) for hold in holds):
             raise on_hold()
 
     def now_s(self) -> int:

@@ -34,7 +34,7 @@ from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
 
-# A request without this word neither has a compaction item nor asks for one.
+# Every request that contains or triggers a compaction contains this word.
 _COMPACTION: Final = b"compaction"
 _WORKSPACE_SEAL: Final = DottedName[Callable[..., Seal]](
     "tollgate.ingress.responses.sealing:WorkspaceSeal"
@@ -158,9 +158,9 @@ class Entrance:
         return await side.run(workspace_id, work, is_large=entered.is_large)
 
     async def parse_read(self, entered: Entered, format_: IngressFormat) -> ParsedCall | None:
-        """Return the request with what it refers to: stored turns, and sealed conversations.
+        """Parse a request together with its stored turns and compaction items.
 
-        Returns None if its key stores no responses and the request compacts nothing.
+        Returns None if the key stores no responses and the request contains no compaction.
         """
         principal, parse = entered.principal, format_.parse_read
         responses = None if principal.response_days is None else self.responses

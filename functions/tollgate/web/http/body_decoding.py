@@ -10,15 +10,15 @@ from typing import Final, Protocol
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 
-# Decoding 64 KB takes about 0.2 ms, after which other requests may run.
+# Size of a step, after which other requests may run; a step takes about 0.2 ms.
 STEP_BYTES: Final = 64 * 1024
-# Text of conversations shrinks to a tenth. A body that expands further than this is a bomb; short
-# bodies need no such limit.
+# Conversations are compressed to a tenth of their size, so a body that expands a hundredfold is a
+# decompression bomb. Content of up to `_ANY_RATIO_BYTES` may expand without limit.
 _RATIO_MAX: Final = 100
 _ANY_RATIO_BYTES: Final = 1_000_000
-# No compressed body begins with these bytes, with which JSON objects and forms begin. API Gateway
-# decodes gzip and deflate itself, and is not documented to remove the header ("Call an API method
-# with a compressed payload", 2026-11-27).
+# First bytes of JSON objects and forms, with which no compressed body begins. API Gateway decodes
+# gzip and deflate itself, and its documentation does not say that it removes the header ("Call an
+# API method with a compressed payload", 2026-11-27).
 _PLAIN: Final = (b"{", b"-")
 _GZIP_BITS: Final = zlib.MAX_WBITS | 16
 
@@ -59,15 +59,15 @@ _OPENERS: Final[Mapping[str, Callable[[], Decompressor]]] = {
 def _unsupported(coding: str, supported: str) -> RequestError:
     return RequestError(
         ErrorCode.UNSUPPORTED_ENCODING,
-        f"Bodies with content-encoding {coding[:40]!r} are not read; use {supported}, or none.",
+        f"Content-Encoding {coding[:40]!r} is not supported; use {supported}, or do not compress.",
     )
 
 
 class BodyDecoder:
-    """Decodes a body that arrives in pieces; the whole body is one stream."""
+    """Decodes a body that arrives in pieces and consists of one compressed stream."""
 
     def __init__(self, coding: str) -> None:
-        """Raise RequestError unless the coding, the value of the header, is supported."""
+        """Raise RequestError if the value of Content-Encoding is not supported."""
         self._coding = coding.strip().lower()
         opener = _OPENERS.get(self._coding)
         if opener is None:
@@ -77,7 +77,7 @@ class BodyDecoder:
         self._given = 0
 
     def decode(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the content of the next piece in steps; raise RequestError if it is corrupt."""
+        """Decode the next piece in steps; raise RequestError if it is corrupt."""
         if self._taken == 0 and piece.startswith(_PLAIN):
             self._decompressor = None
         for start in range(0, len(piece), STEP_BYTES):
@@ -100,7 +100,7 @@ class BodyDecoder:
         while more:
             content = self._step(decompressor, part)
             yield content
-            # zlib returns what it has not read; zstd keeps it.
+            # zlib returns its unread input; zstd keeps the input itself.
             part = getattr(decompressor, "unconsumed_tail", b"")
             more = not decompressor.eof and (bool(part) or len(content) == STEP_BYTES)
 

@@ -16,13 +16,13 @@ from tollgate.web.http.body_decoding import BodyDecoder
 # bytes), minus the headers and the JSON around the body.
 REPLY_BYTES_MAX: Final = 6_000_000
 
-# Number of commas and brackets from which a short body is as costly as a large one: a message has
-# three and takes 10 µs.
+# Number of commas and brackets from which parsing a short body is as costly as parsing a large one.
+# A message has three of these marks and takes 10 µs.
 _FREE_MARKS: Final = 1_000
 
 
 def is_large_body(body: bytes) -> bool:
-    """Return whether parsing a body may take more than some milliseconds."""
+    """Return whether parsing a body may take more than a few milliseconds."""
     return len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
 
 
@@ -75,11 +75,11 @@ async def read_body(
     free_bytes: int | None = None,
     admit: Callable[[], Awaitable[None]] | None = None,
 ) -> bytes:
-    """Return the whole request body; await `admit` once before reading on after `free_bytes`.
+    """Return the whole request body; await `admit` once before more than `free_bytes` are read.
 
-    `coding` is the value of the header Content-Encoding. The limits hold for the body as it
-    arrives, and for its decoded content. Raises RequestError as soon as the body exceeds the limit
-    or cannot be decoded, and ClientGone if the client disconnects.
+    `coding` is the value of Content-Encoding. Both limits apply to the received body as well as to
+    its decoded content. Raises RequestError as soon as the body exceeds `bytes_max` or cannot be
+    decoded, and ClientGone if the client disconnects.
     """
     body = _Body(bytes_max, free_bytes, admit)
     decoder = None if coding in (None, "", "identity") else BodyDecoder(coding)
@@ -105,7 +105,7 @@ async def read_body(
 
 
 class _Body:
-    """The content of a body that has been read so far, with its limits."""
+    """The decoded content of a body so far, and the limits of the body."""
 
     def __init__(
         self,
@@ -120,13 +120,13 @@ class _Body:
         self._admit = admit
 
     async def add(self, content: bytes) -> None:
-        """Add content within the limits."""
+        """Add content; raise RequestError if the limit is exceeded."""
         self._size += len(content)
         await self.check(self._size)
         self.pieces.append(content)
 
     async def check(self, size: int) -> None:
-        """Raise RequestError if a size exceeds the limit; admit the request if it is costly."""
+        """Raise RequestError for a size above the limit; admit the request above `free_bytes`."""
         if size > self._bytes_max:
             raise RequestError(
                 ErrorCode.PAYLOAD_TOO_LARGE,

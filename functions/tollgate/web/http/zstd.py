@@ -1,4 +1,4 @@
-"""Decompression of zstd, by the module of Python 3.14 or its backport."""
+"""Decompression of zstd, with the module of Python 3.14 or its backport."""
 
 import sys
 from typing import Final
@@ -8,12 +8,12 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# RFC 9659: a window of 8 MB is the most that a receiver of this content coding must have.
+# RFC 9659: a receiver of this content coding need not support windows above 8 MB.
 _WINDOW_LOG_MAX: Final = 23
 
 
 class ZstdStream:
-    """One frame, as `body_decoding.Decompressor`."""
+    """Implements `body_decoding.Decompressor` for one frame."""
 
     def __init__(self) -> None:
         limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}

@@ -1,4 +1,4 @@
-"""Places in which a model's endpoints run, as `/models` shows them."""
+"""Locations of a model's endpoints, as shown by `/models`."""
 
 from typing import Self
 
@@ -10,7 +10,7 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class Datacenter(BaseModel):
-    """A place in which an endpoint runs; countries are ISO 3166 codes."""
+    """The location of an endpoint; countries are ISO 3166 codes."""
 
     region: str | None = Field(
         default=None, description="AWS region or geography, or Google Cloud location."
@@ -19,7 +19,7 @@ class Datacenter(BaseModel):
 
     @classmethod
     def of(cls, catalog: Catalog, endpoint: EndpointSection) -> Self | None:
-        """Return the place of an endpoint; None if it is not known."""
+        """Return the location of an endpoint; None if it is unknown."""
         place = place_of(catalog.providers[endpoint.provider], endpoint.upstream)
         if not (place.region or place.countries):
             return None
@@ -27,11 +27,11 @@ class Datacenter(BaseModel):
 
 
 def list_datacenters(catalog: Catalog, *models: ModelSection) -> list[Datacenter] | None:
-    """Return the known places of models, each once; None without any."""
-    found: list[Datacenter] = []
+    """Return the distinct known locations of models; None if all are unknown."""
+    datacenters: list[Datacenter] = []
     for model in models:
         for endpoint in model.endpoints:
-            place = Datacenter.of(catalog, endpoint)
-            if place is not None and place not in found:
-                found.append(place)
-    return found or None
+            datacenter = Datacenter.of(catalog, endpoint)
+            if datacenter is not None and datacenter not in datacenters:
+                datacenters.append(datacenter)
+    return datacenters or None

@@ -59,9 +59,9 @@ class ModelsReply(BaseModel):
     object: Literal["list"] = "list"
     data: list[ModelObject]
     total_count: int
-    # OpenRouter's SDKs require the link, and a dict keeps its null when nulls are left out.
+    # OpenRouter's SDKs require the null. Replies leave out null fields, but keep nulls in dicts.
     links: dict[Literal["next"], None] = Field(
-        default={"next": None}, description="`next` is null: the list has one page."
+        default={"next": None}, description="`next` is null, because the list has only one page."
     )
     models: list[CodexModel] | None = Field(
         default=None, description="For Codex, which sends `client_version`: models with tools."

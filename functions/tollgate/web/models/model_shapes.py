@@ -125,20 +125,20 @@ class ModelObject(BaseModel):
     supported_parameters: list[str]
     # OpenRouter's SDKs require the next four fields.
     default_parameters: dict[str, float] = Field(
-        default_factory=dict, description="Empty: the provider's defaults apply."
+        default_factory=dict, description="Always empty; the provider's defaults apply."
     )
     per_request_limits: dict[str, int]
     supported_voices: list[str] = Field(
-        default_factory=list, description="Empty: the provider's voices apply."
+        default_factory=list, description="Always empty; use the voices of the provider."
     )
-    links: dict[Literal["details"], str] = Field(description="The path of the endpoints.")
+    links: dict[Literal["details"], str] = Field(description="The path of the model's endpoints.")
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
     expiration_date: date | None = Field(default=None, description="UTC day of retirement.")
     successor: str | None = Field(default=None, description="The model to use instead.")
     datacenters: list[Datacenter] | None = Field(
-        default=None, description="Known places of the model's endpoints."
+        default=None, description="Known locations of the model's endpoints."
     )
 
 
@@ -158,7 +158,7 @@ class EndpointObject(BaseModel):
     tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
-    datacenter: Datacenter | None = Field(default=None, description="Place, if it is known.")
+    datacenter: Datacenter | None = Field(default=None, description="Location, if it is known.")
 
 
 class ModelEndpoints(BaseModel):

@@ -44,8 +44,8 @@ class WorkspaceSettingsBody(Body):
     )
     usage_on: UsageOn | None = Field(
         None,
-        description="frame of chat streams that has the usage, unless a key or request names one; "
-        "null applies `frame`",
+        description="frame of chat streams that contains the usage, unless the key or request sets "
+        "`usage_on`; null means `frame`",
     )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:

@@ -17,7 +17,7 @@ from tollgate.web.http.paths import SCIM_JSON
 _USER: Final = "urn:ietf:params:scim:schemas:core:2.0:User"
 _LIST: Final = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 _ERROR: Final = "urn:ietf:params:scim:api:messages:2.0:Error"
-# Okta finds users by `userName`, Entra by that or by the address for work.
+# Okta looks users up by `userName`, Entra by `userName` or by work address.
 _FILTER: Final = re.compile(
     r'\s*(userName|id|emails\[type eq "work"\]\.value)\s+eq\s+"([^"\\]{1,254})"\s*',
     re.IGNORECASE,
@@ -79,7 +79,7 @@ class ScimUserBody(BaseModel):
 
     userName: str = Field(min_length=1, max_length=128)  # noqa: N815 - a name of RFC 7643
     displayName: str | None = Field(None, max_length=100)  # noqa: N815 - a name of RFC 7643
-    active: bool | None = Field(None, description="omitted: unchanged, true for a new user")
+    active: bool | None = Field(None, description="if omitted: unchanged, or true for a new user")
 
     def settings(self) -> MemberSettings:
         """Return the settings of a new member, whose role the sign-in file states later."""
@@ -136,11 +136,11 @@ class ScimPatchBody(BaseModel):
 
 
 def named_user(filter_: str) -> str:
-    """Return the name, id or address that a filter asks for; raise RequestError for others."""
+    """Return the name, id or address in a filter; raise RequestError for any other filter."""
     found = _FILTER.fullmatch(filter_)
     if found is None:
         raise invalid_request(
-            'A filter is userName eq "…", id eq "…" or emails[type eq "work"].value eq "…".',
+            'Supported filters: userName eq "…", id eq "…", emails[type eq "work"].value eq "…".',
             "filter",
         )
     return found[2]

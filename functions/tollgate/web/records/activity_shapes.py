@@ -74,7 +74,7 @@ class ActivityObject(BaseModel):
 
 
 class OpenRouterActivity(ActivityObject):
-    """Activity with the fields that OpenRouter's SDKs require; the keys of callers are not used."""
+    """Activity with the additional fields that OpenRouter's SDKs require."""
 
     byok_usage_inference: Literal[0] = 0
     endpoint_id: Literal[""] = ""
@@ -82,6 +82,6 @@ class OpenRouterActivity(ActivityObject):
 
     @classmethod
     def show(cls, row: ActivityRow, by: Collection[str]) -> "OpenRouterActivity":
-        """Build the object from a stored row, or from a sum if it is grouped `by` anything."""
+        """Build the object from a stored row, or from a sum over the fields in `by`."""
         shown = ActivityObject.of(row, by or GROUP_FIELDS)
         return cls.model_construct(**dict(shown), model_permaslug=shown.model)

@@ -257,7 +257,7 @@ class GenerationObject(BaseModel):
     external_user: str | None
     adapted: list[str] = Field(description="parameters that had no effect, or a changed effect")
     forwarded: list[str] = Field(
-        description="unknown fields that went to the provider or came from it, unchanged"
+        description="unknown fields that were passed unchanged to or from the provider"
     )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")

@@ -15,7 +15,7 @@ from tollgate.web.records.generation_shapes import GenerationObject
 class OpenRouterGeneration(GenerationObject):
     """The record of a generation, with OpenRouter's fields.
 
-    Fields of subjects that Tollgate does not have, such as apps and presets, are constant.
+    Fields for concepts that Tollgate does not have, such as apps and presets, are constant.
     """
 
     workspace_id: str

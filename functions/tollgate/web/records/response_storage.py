@@ -53,7 +53,7 @@ _Result = TypeVar("_Result")
 
 
 class ParseRead(Protocol):
-    """Parses a decoded request together with what the gateway has read for it."""
+    """Parses a decoded request together with its stored turns and the workspace's seal."""
 
     def __call__(
         self, body: JsonObject, /, *, size_bytes: int, turns: StoredTurns | None, seal: Seal | None
@@ -74,9 +74,9 @@ async def parse_with_turns(
 ) -> ParsedCall:
     """Parse a request together with the stored turns that it names.
 
-    `responses` is None for a key that stores no responses. `admit` is awaited before stored turns
-    are read and sealed ones are opened, for which `read_seal` reads the key if `compacts` is set or
-    a stored turn is sealed. Raises the refusal of `admit`, and RequestError with the invalid field.
+    `responses` is None for a key that stores no responses. `read_seal` is called if `compacts` is
+    set or a stored turn contains a compaction item. `admit` is awaited before stored turns or the
+    seal are read. Raises the error of `admit`, and RequestError with the invalid field.
     """
     days = principal.response_days or 0
     reader = _Reader(responses, principal.workspace_id, reach, days, admit=admit, side=side)
@@ -86,8 +86,8 @@ async def parse_with_turns(
     if compacts or (turns is not None and turns.has_compactions):
         await admit()
         seal = await read_seal()
-    whole = partial(parse, request, size_bytes=len(body), turns=turns, seal=seal)
-    return await reader.compute(len(body) + reader.read_bytes, whole)
+    parsing = partial(parse, request, size_bytes=len(body), turns=turns, seal=seal)
+    return await reader.compute(len(body) + reader.read_bytes, parsing)
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Routes of legal holds and erasures, of a workspace's owners and of the operator."""
+"""Routes for legal holds and erasures, for a workspace's owners and for the operator."""
 
 from typing import Annotated
 
@@ -39,21 +39,21 @@ def subject_routes(services: Services) -> APIRouter:
 
     @router.delete("/holds/{hold_id}")
     async def release_hold(principal: Caller, by: By, hold_id: str) -> ReleasedHoldReply:
-        """Release a legal hold, unless the operator has placed it."""
+        """Release a legal hold that the workspace placed."""
         return await _release(services, principal.workspace_id, hold_id, by)
 
     @router.get("/erasures")
     async def list_erasures(
         principal: Caller, wanted: Annotated[ErasuresQuery, Query()]
     ) -> ErasuresReply:
-        """List the erasures of this workspace; a finished one is its proof."""
+        """List the erasures of this workspace; a finished erasure is a proof."""
         return await _list_erasures(services, principal.workspace_id, wanted)
 
     @router.post("/erasures", status_code=201)
     async def request_erasure(principal: Caller, by: By, body: SubjectBody) -> ErasureReply:
         """Request the erasure of an end user, or of a member who was removed.
 
-        The operator's next rounds carry it out; only the operator erases a workspace.
+        The operator's next rounds carry it out. Only the operator may erase a whole workspace.
         """
         if body.kind == "workspace":
             raise permission_denied("Only the operator may erase a workspace.", "kind")
@@ -63,7 +63,7 @@ def subject_routes(services: Services) -> APIRouter:
 
 
 def workspace_subject_routes(services: Services) -> APIRouter:
-    """Return the routes by which the operator holds and erases subjects of every workspace."""
+    """Return the operator's routes for legal holds and erasures in any workspace."""
     router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.get("/workspaces/{workspace_id}/holds")
@@ -104,8 +104,8 @@ def workspace_subject_routes(services: Services) -> APIRouter:
 
 
 async def _list_holds(services: Services, workspace_id: str) -> HoldsReply:
-    found = await services.subjects.holds(workspace_id)
-    return HoldsReply(data=[HoldObject.of(held) for held in found])
+    holds = await services.subjects.holds(workspace_id)
+    return HoldsReply(data=[HoldObject.of(hold) for hold in holds])
 
 
 async def _place(
@@ -116,26 +116,26 @@ async def _place(
     *,
     by_operator: bool = False,
 ) -> HoldReply:
-    held = LegalHold(
+    hold = LegalHold(
         subject=_checked(body.subject(workspace_id)),
         reason=body.reason,
         placed_s=services.now_s(),
         placed_by=by.id,
         by_operator=by_operator,
     )
-    if not await services.subjects.hold(held, by=by):
-        raise invalid_request("This is on legal hold already.", "id")
-    return HoldReply(data=HoldObject.of(held))
+    if not await services.subjects.hold(hold, by=by):
+        raise invalid_request("This subject is already on legal hold.", "id")
+    return HoldReply(data=HoldObject.of(hold))
 
 
 async def _release(
     services: Services, workspace_id: str, hold_id: str, by: Actor, *, by_operator: bool = False
 ) -> ReleasedHoldReply:
-    found = await services.subjects.holds(workspace_id)
-    held = next((each for each in found if each.subject.place == hold_id), None)
-    if held is not None and held.by_operator and not by_operator:
+    holds = await services.subjects.holds(workspace_id)
+    hold = next((hold for hold in holds if hold.subject.place == hold_id), None)
+    if hold is not None and hold.by_operator and not by_operator:
         raise permission_denied("Only the operator may release this hold.", "hold_id")
-    if held is None or not await services.subjects.release(held, by=by):
+    if hold is None or not await services.subjects.release(hold, by=by):
         raise not_found("There is no such legal hold in this workspace.", "hold_id")
     return ReleasedHoldReply(id=hold_id)
 
@@ -157,7 +157,7 @@ async def _request(services: Services, subject: PrivacySubject, by: Actor) -> Er
 
 
 def _checked(subject: PrivacySubject) -> PrivacySubject:
-    """Return a subject; raise RequestError for a workspace other than the subject's own."""
+    """Return a subject; raise RequestError if its id is the id of another workspace."""
     if subject.kind == "workspace" and subject.id != subject.workspace_id:
         raise invalid_request("id must be the id of this workspace.", "id")
     return subject

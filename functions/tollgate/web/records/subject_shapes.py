@@ -1,4 +1,4 @@
-"""Bodies and replies of the routes of legal holds and erasures."""
+"""Bodies and replies of the routes for legal holds and erasures."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -18,8 +18,8 @@ class SubjectBody(Body):
 
     kind: PrivacySubjectKind
     id: Annotated[str, Field(min_length=1, max_length=_ID_LENGTH_MAX)] = Field(
-        description="the end user as requests state it in `user`, or the id of the member or "
-        "of this workspace"
+        description="the end user, as in `user` of requests, or the id of the member or of this "
+        "workspace"
     )
 
     def subject(self, workspace_id: str) -> PrivacySubject:
@@ -31,36 +31,36 @@ class NewHoldBody(SubjectBody):
     """A legal hold to place."""
 
     reason: Annotated[str, Field(min_length=1, max_length=_REASON_LENGTH_MAX)] = Field(
-        description="such as the number of a case; shown in the audit log"
+        description="the reason, such as a case number; shown in the audit log"
     )
 
 
 class HoldObject(BaseModel):
-    """A legal hold: what it covers is not erased, not deleted by callers, and does not expire."""
+    """A legal hold: its data is not erased, cannot be deleted by callers, and does not expire."""
 
     id: str
     kind: PrivacySubjectKind
     subject: str
     reason: str
     placed_at: datetime
-    placed_by: str = Field(description="id of the key or session")
+    placed_by: str = Field(description="id of the key or session that placed the hold")
     by_operator: bool = Field(description="true if only the operator may release the hold")
     preserved_at: datetime | None = Field(
-        description="last round that kept records and contents from expiring; null before the first"
+        description="last round that kept data from expiring; null before the first round"
     )
 
     @classmethod
-    def of(cls, held: LegalHold) -> "HoldObject":
+    def of(cls, hold: LegalHold) -> "HoldObject":
         """Build the object from a stored hold."""
         return cls(
-            id=held.subject.place,
-            kind=held.subject.kind,
-            subject=held.subject.id,
-            reason=held.reason,
-            placed_at=moment(held.placed_s),
-            placed_by=held.placed_by,
-            by_operator=held.by_operator,
-            preserved_at=moment_or_none(held.preserved_s),
+            id=hold.subject.place,
+            kind=hold.subject.kind,
+            subject=hold.subject.id,
+            reason=hold.reason,
+            placed_at=moment(hold.placed_s),
+            placed_by=hold.placed_by,
+            by_operator=hold.by_operator,
+            preserved_at=moment_or_none(hold.preserved_s),
         )
 
 
@@ -77,27 +77,30 @@ class HoldsReply(BaseModel):
 
 
 class ReleasedHoldReply(BaseModel):
-    """A legal hold that was released."""
+    """The released legal hold."""
 
     id: str
     released: Literal[True] = True
 
 
 class ErasureObject(BaseModel):
-    """An erasure, and its proof once it is finished."""
+    """An erasure; once finished, it is the proof."""
 
     kind: PrivacySubjectKind
-    subject: str = Field(description="SHA-256 of an end user's id once the erasure is finished")
-    requested_at: datetime = Field(description="requests that began before are erased")
-    requested_by: str = Field(description="id of the key or session")
-    erased: dict[str, int] = Field(
-        description="erased items by class, as far as rounds were not interrupted"
+    subject: str = Field(
+        description="id of the subject; once the erasure is finished, an end user's id is replaced "
+        "by its SHA-256"
     )
-    days: list[str] = Field(description="UTC days of the erased records")
-    waiting: list[str] = Field(description="reasons why the last round did not finish")
+    requested_at: datetime = Field(description="data of requests before this time is erased")
+    requested_by: str = Field(description="id of the key or session that requested the erasure")
+    erased: dict[str, int] = Field(
+        description="numbers of erased items by class; an interrupted round may miss some"
+    )
+    days: list[str] = Field(description="UTC days of the changed records")
+    waiting: list[str] = Field(description="reasons why the erasure is not finished")
     finished_at: datetime | None
     backups_until: datetime | None = Field(
-        description="until then, backups of the tables have what was erased"
+        description="time until which backups of the tables still contain erased data"
     )
 
     @classmethod
@@ -123,7 +126,7 @@ class ErasureReply(BaseModel):
 
 
 class ErasuresReply(BaseModel):
-    """Erasures in any order; `next_cursor` is the `cursor` of the next page."""
+    """Erasures in no particular order; `next_cursor` is the `cursor` of the next page."""
 
     data: list[ErasureObject]
     next_cursor: str | None

@@ -165,7 +165,7 @@ class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
     requested: str
-    target: str | None = Field(description="model or route that the requested name stands for")
+    target: str | None = Field(description="model or route of the requested name, if it is known")
     route: str | None
     rule: int | None = Field(description="number of the applied rule, from 1; null without rules")
     skipped: list[SkippedRuleObject]
