@@ -299,8 +299,8 @@ class MediaFetcher(Protocol):
         """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
         `field` names the request's field with the URL; `bytes_max` overrides the fetcher's limit.
-        The size is taken from `buffered` before the body is read; BufferFull is raised if that
-        fails.
+        The body's size is added to `buffered` before the body is read. BufferFull is raised if the
+        budget is exhausted.
         """
 
 

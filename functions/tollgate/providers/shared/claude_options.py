@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 
-# Vertex and InvokeModel answer `safeguards`, Converse has no field for the results:
+# Vertex and InvokeModel support `safeguards`. Converse's reply has no field for the results:
 # https://docs.litellm.ai/docs/claude_code_auto_mode (2026-11-27)
 SAFEGUARDS: Final = "dangerous-tool-use"
 # The prefix of the beta feature that a host requires for each field.
@@ -84,8 +84,8 @@ def _taken(
 ) -> dict[str, JsonValue]:
     """Return the fields for which the caller requested a beta feature.
 
-    A field that needs no known feature may belong to a feature that is left out, and is then
-    refused by the host; `has_all` is True if no feature is left out.
+    `has_all` is True if no requested feature is left out. Otherwise, fields without a known feature
+    are left out too, since a host refuses a field whose feature is missing.
     """
     return {
         name: value

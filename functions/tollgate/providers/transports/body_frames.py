@@ -55,7 +55,8 @@ class WholeBody:
 class BodyFrames:
     """Iterates over the frames of each read; the caller closes the reply and these frames.
 
-    Reads that complete no frame are buffered until a later read does, and its frames were used.
+    Bytes of an incomplete frame count as buffered until a later read has completed the frame, and
+    the caller has used it.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BodyFrames:
         return together
 
     def close(self) -> None:
-        """Release the bytes of the frames."""
+        """Release the buffered bytes."""
         self._buffered.release()
 
     async def _read(self) -> list[Frame]:

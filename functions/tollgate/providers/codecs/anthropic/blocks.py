@@ -60,7 +60,7 @@ class _Block(OpenPart, kw_only=True):
     other_deltas: list[JsonValue] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
     compaction: dict[str, JsonValue] = field(default_factory=dict)
-    """The fields of a compaction block that deltas have stated."""
+    """The fields of a compaction block that deltas have delivered so far."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -118,10 +118,10 @@ class Blocks:
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case OtherBlock(type="compaction"), CompactionDelta(content=text):
-                known = opened.compaction.get("content")
+                earlier_text = opened.compaction.get("content")
                 opened.compaction |= delta.model_dump(exclude={"type"}, exclude_none=True)
-                if isinstance(known, str) and text is not None:
-                    opened.compaction["content"] = known + text
+                if isinstance(earlier_text, str) and text is not None:
+                    opened.compaction["content"] = earlier_text + text
             case OtherBlock(), _:
                 opened.other_deltas.append(delta.model_dump())
             case _, OtherDelta():
@@ -164,12 +164,12 @@ def _provenance(opened: _Block) -> Provenance | None:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
         case OtherBlock() as other:
-            whole: dict[str, JsonValue] = other.model_dump() | opened.compaction
+            stored: dict[str, JsonValue] = other.model_dump() | opened.compaction
             if opened.input_json:
-                whole["input"] = _input("".join(opened.input_json))
+                stored["input"] = _input("".join(opened.input_json))
             if opened.other_deltas:
-                whole[UNKNOWN_DELTAS] = opened.other_deltas
-            return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(whole).decode())
+                stored[UNKNOWN_DELTAS] = opened.other_deltas
+            return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(stored).decode())
         case TextBlock() | ToolUseBlock() | RedactedThinkingBlock():
             return None
         case block:

@@ -48,7 +48,7 @@ from tollgate.providers.shared.refusals import early_close_error, malformed_erro
 # the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _WIRE_FORMAT: Final = "anthropic"
-# The name of an event is written on a line of the stream.
+# Names of unknown events, which must fit on one line of the reply's stream.
 _TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -190,14 +190,14 @@ class MessagesDecoder:
 
 
 def _unknown(event: Event) -> Iterator[UnknownFields]:
-    """Yield the unknown fields of an event; those of a whole message as in a stream."""
+    """Yield the unknown fields of an event; a whole message yields those of a stream's frames."""
     match event:
         case Message():
             yield from _fields("message_start", {"message": unknown_tree(event)})
             for block in event.content:
                 yield from _of_block(block)
         case ContentBlockStart(content_block=OtherBlock()):
-            # The block itself is passed on whole.
+            # The block itself is passed on with all of its fields.
             yield from _fields(event.type, unknown_tree(event, ("content_block",)))
         case ContentBlockDelta(delta=OtherDelta()):
             yield from _fields(event.type, unknown_tree(event, ("delta",)))
@@ -216,7 +216,7 @@ def _fields(place: str, tree: dict[str, JsonValue]) -> Iterator[UnknownFields]:
 
 
 def _unknown_event(data: bytes) -> UnknownFields | None:
-    """Return an event of unknown type; None if the data is no such event."""
+    """Return an event of unknown type; None if the data is not an event, or its type is known."""
     try:
         event = from_json(data)
     except ValueError:
@@ -233,13 +233,14 @@ def _tier(usage: JsonValue) -> str | None:
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class, with those of Anthropic's own compactions.
+    """Return the tokens of each class, including the tokens of Anthropic's own compactions.
 
-    Anthropic's totals include neither cached tokens in the input nor compactions.
+    Anthropic's input tokens exclude cached tokens, and all totals exclude compactions.
     https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)
     """
     report = Counts(raw)
-    compactions = (each for each in report.each("iterations") if each.word("type") == "compaction")
+    iterations = report.each("iterations")
+    compactions = (counts for counts in iterations if counts.word("type") == "compaction")
     return reduce(Usage.plus, map(_usage, compactions), _usage(report))
 
 

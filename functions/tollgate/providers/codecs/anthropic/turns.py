@@ -38,8 +38,8 @@ Block = dict[str, JsonValue]
 
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,256}")
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
-# Blocks that the gateway encodes itself. A block that a client sends back unread must be of another
-# kind: it must not contain a document or a result that the gateway has not seen.
+# Types of blocks that the gateway encodes itself. A block that is sent back unread must have
+# another type, so that it cannot contain a document or a result that the gateway has not checked.
 _ENCODED: Final = _THOUGHTS | {
     "document",
     "image",
@@ -97,7 +97,7 @@ def conversation(
 ) -> Conversation:
     """Return the messages as turns; raise RequestError if the model can never accept them.
 
-    With `has_unknown`, unknown fields of messages and parts are sent.
+    With `has_unknown`, the turns include unknown fields of messages and parts.
     """
     building = _Building(dialect, has_unknown=has_unknown)
     for message in messages:
@@ -246,7 +246,7 @@ class _Building:
                 yield self._finished({"type": "text", "text": text.text}, text)
 
     def _finished(self, block: Block, part: Text | Image | Document | ToolCall) -> Block:
-        """Return the block with the unknown fields and the cache mark of its part."""
+        """Return a block with its part's unknown fields and cache mark."""
         if part.native and self._has_unknown:
             block = add_unknown(block, part.native)
         return add_mark(block, part.cache)

@@ -17,7 +17,7 @@ class _Shape(BaseModel):
 class CitationLocation(_Shape):
     """The source of a text: a web page, a search result, or a document of the prompt."""
 
-    # The gateway writes citations of its own form, in which unknown fields have no place.
+    # The gateway renders citations in its own form, which has no room for unknown fields.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     url: str | None = None
@@ -59,7 +59,7 @@ class ToolUseBlock(_Shape):
 
 
 class OtherBlock(BaseModel):
-    """A block of any other kind: a call or a result of Anthropic's own tools, or unknown."""
+    """A block of another type: a call or result of Anthropic's own tools, or an unknown type."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -110,7 +110,7 @@ class CitationsDelta(_Shape):
 
 
 class CompactionDelta(_Shape):
-    """The summary of a compaction block, and opaque content to be sent back with the block."""
+    """The summary of a compaction block, and opaque content to send back with the block."""
 
     type: Literal["compaction_delta"]
     content: str | None = None
@@ -118,7 +118,7 @@ class CompactionDelta(_Shape):
 
 
 class OtherDelta(BaseModel):
-    """A delta of unknown kind."""
+    """A delta of unknown type."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

@@ -83,7 +83,7 @@ def _claude_options(
 ) -> NativeOptions:
     """Return the options of Anthropic's format that Claude accepts here; none for other models.
 
-    Converse has its own formats of tools and answers, so native tools, tool fields, unknown fields
+    Converse has its own format for tools and answers, so native tools, tool fields, unknown fields
     and safeguards are left out.
     """
     betas = target.dialect.claude.betas
