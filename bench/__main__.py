@@ -30,9 +30,9 @@ from bench.table import format_table
 from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog", "refusals")
-# Sizes are not part of a whole run, because they need the artefact, root and control groups.
+# Sizes are not part of a full run, because they need the artefact, root and control groups.
 _SIZES = "sizes"
-# Hostile requests are not part of a whole run, because they have a table for themselves.
+# Hostile requests are not part of a full run, because they have a separate table.
 _HOSTILE = "hostile"
 _SCENARIOS_OF = {
     "requests": ("small", "few-events", "event-stream", "large-prompt"),

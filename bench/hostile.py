@@ -10,11 +10,12 @@ from tests.hostile.shapes import JSON, SHAPES, Shape
 from bench.starts import run_function
 from bench.tenants import Served, Tenants, open_tenants, serving
 
-# Lambda takes events of 6 MB, in which a body is escaped; each byte of sound becomes six.
+# Lambda accepts events of 6 MB, which contain the body as an escaped string; a byte of sound may
+# need six characters.
 _LAMBDA_BODY_BYTES_MAX = 4_000_000
 _LAMBDA_SOUND_BYTES_MAX = 900_000
-# The shapes that are also sent by a tenant with credit, the part of their size that a context of
-# two million tokens holds, and their names.
+# Shapes that a tenant with credit also sends, with the fraction of their size that fits in a
+# context of two million tokens, and the name of that smaller request.
 _PAID = {
     "a stored conversation of 60,000 messages": (1.0, "a stored conversation of 60,000 messages"),
     "100,000 short messages": (1.0, "100,000 short messages"),
@@ -26,7 +27,7 @@ _SETTLE_REQUESTS = 3
 
 @dataclass(kw_only=True)
 class Cost:
-    """Costs of one kind of request, in seconds."""
+    """Measured times for one kind of request, in seconds."""
 
     cpu_s: list[float] = field(default_factory=list)
     wait_s: list[float] = field(default_factory=list)
@@ -34,7 +35,7 @@ class Cost:
 
 
 async def measure_hostile(rounds: int) -> str:
-    """Return the table of hostile requests, refused for want of credit and paid."""
+    """Return the table of hostile requests, both refused for lack of credit and paid."""
     costs: dict[str, Cost] = {}
     async with open_tenants() as tenants:
         async with serving(tenants) as served:
@@ -48,7 +49,7 @@ async def measure_hostile(rounds: int) -> str:
                     costs[f"{name}, paid"] = await _measure_served(served, sending, rounds)
         await _measure_lambda(tenants, costs, rounds)
     heading = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
-    return "\n".join([*heading, *(_format(*each) for each in costs.items())])
+    return "\n".join([*heading, *(_format(name, cost) for name, cost in costs.items())])
 
 
 def _sending(
@@ -100,13 +101,13 @@ async def _measure_lambda(tenants: Tenants, costs: dict[str, Cost], rounds: int)
 
 
 def _check(shape: Shape, status: int, reply: bytes, *, refused: bool) -> None:
-    """Raise RuntimeError unless a request was refused for want of credit, or else served."""
+    """Raise RuntimeError unless the request was refused for lack of credit, or served."""
     if (b"no credit available" in reply) is not refused or (status == 200) is refused:
         raise RuntimeError(f"{shape.name}: {status}: {reply[:300]!r}")
 
 
 def _format(name: str, cost: Cost) -> str:
     on_lambda = f"{median(cost.lambda_cpu_s) * 1e3:.1f} ms" if cost.lambda_cpu_s else ""
-    # On a busy machine each wait includes other processes; the shortest includes least of them.
+    # On a busy machine, waits include the time of other processes; the shortest includes the least.
     cells = (f"{median(cost.cpu_s) * 1e3:.1f} ms", f"{min(cost.wait_s) * 1e3:.0f} ms", on_lambda)
     return f"| {name} | {' | '.join(cells)} |"

@@ -38,7 +38,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Tenants:
-    """A stage with the secrets of its tenants, and a stored conversation of both hostile ones."""
+    """A stage, its tenants' secrets, and a conversation that both hostile tenants have stored."""
 
     stage: Stage
     penniless: str
@@ -89,7 +89,7 @@ def _key_of(workspace_id: str) -> NewKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A `tollgate serve` process, and a client of it."""
+    """A `tollgate serve` process and a client for it."""
 
     url: str
     process: Child
@@ -100,7 +100,7 @@ class Served:
     ) -> tuple[int, bytes]:
         """Send a request from another thread; return the status and the body of the reply.
 
-        A body of 50 MB would delay all that the event loop of this process measures.
+        Sending a body of 50 MB on the event loop would delay this process's own measurements.
         """
         return await asyncio.to_thread(self._send, path, body, secret, content_type)
 
@@ -113,14 +113,14 @@ class Served:
             return reply.status, reply.read()
 
     async def wait_s(self) -> float:
-        """Return the time of a request that needs nothing but a turn of the event loop."""
+        """Return the time of a request that only needs a turn of the server's event loop."""
         start_s = perf_counter()
         async with self.http.get(f"{self.url}/v1/health/live") as reply:
             await reply.read()
         return perf_counter() - start_s
 
     async def waits_s(self, work: Awaitable[object]) -> list[float]:
-        """Return the times of such requests, sent one after another until the work ends."""
+        """Return the times of `wait_s` requests, which are sent in sequence until the work ends."""
         running = asyncio.ensure_future(work)
         waits_s = [await self.wait_s()]
         while not running.done():
@@ -132,7 +132,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(tenants: Tenants) -> AsyncIterator[Served]:
-    """Run `tollgate serve` over the store of the tenants, on a CPU without other processes."""
+    """Run `tollgate serve` with the tenants' store, pinned to the last CPU."""
     settings = tenants.stage.settings
     folder = settings.objects_folder
     assert folder is not None
@@ -159,7 +159,7 @@ async def serving(tenants: Tenants) -> AsyncIterator[Served]:
 async def honest_times_s(
     served: Served, tenants: Tenants, *, seconds: float, every_s: float = 0.125
 ) -> list[float]:
-    """Return the times of an honest tenant's small requests, which are sent at a steady rate."""
+    """Send an honest tenant's small requests at a steady rate; return their times."""
     loop = asyncio.get_running_loop()
     body = b'{"model":"sse/short","messages":[{"role":"user","content":"Hello"}]}'
 
@@ -169,7 +169,7 @@ async def honest_times_s(
     async def ask(due_s: float) -> float:
         await asyncio.sleep(due_s - loop.time())
         refusal = ""
-        # Clients repeat a 503, which a store on a busy machine causes.
+        # Clients retry a 503, which a slow store on a busy machine may cause.
         for _ in range(_TRIES):
             async with served.http.post(url, data=body, headers=headers) as reply:
                 content = await reply.read()
