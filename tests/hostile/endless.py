@@ -1,4 +1,4 @@
-"""Requests, and replies to them that nobody wants to buffer."""
+"""Requests, with replies that are too large to buffer."""
 
 import json
 import struct
@@ -38,7 +38,7 @@ def _log_probs(text: str) -> bytes:
 
 
 def _frame_of(length: int) -> bytes:
-    """The beginning of an AWS event-stream message of this length."""
+    """Return the beginning of an AWS event-stream message of this length."""
     lengths = struct.pack("!II", length, 0)
     return lengths + struct.pack("!I", zlib.crc32(lengths))
 
@@ -52,14 +52,14 @@ def _work_model(kind: str, **facts: Any) -> dict[str, Any]:
 
 
 class Attack(Struct, frozen=True, kw_only=True):
-    """A request, and a reply that begins with `lead` and goes on with `piece` again and again."""
+    """A request, and a reply that begins with `lead` and then repeats `piece`."""
 
     piece: bytes
     lead: bytes = b""
     tail: bytes = b""
-    """The end of a reply that comes so far."""
+    """The end of the reply, after all pieces."""
     head: tuple[str, ...] = ()
-    """Further lines of the reply's head."""
+    """Further header lines of the reply."""
     content_type: str = EVENTS
     status: int = 200
     states_length: bool = False
@@ -69,9 +69,9 @@ class Attack(Struct, frozen=True, kw_only=True):
     model: Mapping[str, Any] = field(default_factory=_chat_model)
     row: Mapping[str, Any] = field(default_factory=provider)
     code: str = "answer_too_large"
-    """The error code at the end of the reply if the budget is below a megabyte."""
+    """The error code of the gateway's reply, with a budget below a megabyte."""
     is_billed: bool = True
-    """True if the caller pays for a part."""
+    """True if the caller pays for the part that arrived."""
 
 
 def pictured(count: int, url: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Providers and hosts that send more than anybody wants to buffer, and a gateway in front of them.
+"""Servers that send too much to buffer, and a gateway in front of them.
 
-As a program, `python -m tests.hostile.hungry ATTACK SIZE`, it makes one attack with this many bytes
-and prints its reply, its bill and by how much the process has grown.
+`python -m tests.hostile.hungry ATTACK SIZE` makes one attack with SIZE bytes, and prints its reply,
+its bill and the growth of the process.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from tollgate.wiring.providers import CatalogProviders, Registry
 
 
 class HungryServer:
-    """Serves one attack on a loopback port; `sent` is how many bytes its sockets have taken."""
+    """Serves one attack on a loopback port; `sent` counts the bytes written to its sockets."""
 
     def __init__(self, attack: Attack, size: int) -> None:
         self._attack = attack
@@ -53,9 +53,9 @@ class HungryServer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
-            left = int(length or 0)
-            while left:
-                left -= len(await reader.readexactly(min(left, 64 * KB)))
+            unread = int(length or 0)
+            while unread:
+                unread -= len(await reader.readexactly(min(unread, 64 * KB)))
             await self._answer(writer)
         except (OSError, asyncio.IncompleteReadError):
             pass
@@ -73,27 +73,27 @@ class HungryServer:
         lines = (f"content-type: {attack.content_type}", *attack.head, coding)
         head = "\r\n".join((f"HTTP/1.1 {attack.status} x", *lines))
         writer.write(f"{head}\r\n\r\n".encode())
-        whole: Callable[[bytes], bytes] = (
+        encode: Callable[[bytes], bytes] = (
             (lambda octets: octets)
             if attack.states_length
             else (lambda octets: b"%x\r\n%b\r\n" % (len(octets), octets))
         )
-        piece = whole(attack.piece)
+        piece = encode(attack.piece)
         if lead:
-            writer.write(whole(lead))
+            writer.write(encode(lead))
         for _ in range(pieces):
             writer.write(piece)
             await writer.drain()
             self.sent += len(piece)
         if attack.tail:
-            writer.write(whole(attack.tail))
+            writer.write(encode(attack.tail))
         if not attack.states_length:
             writer.write(b"0\r\n\r\n")
         await writer.drain()
 
 
 class _Secrets:
-    """A store with the same key for every provider."""
+    """Secrets with the same key for every provider."""
 
     async def read(self, reference: SecretReference) -> str | None:
         return "sk-secret"
@@ -103,7 +103,7 @@ class _Secrets:
 
 
 class WatchedBuffers(ProcessBuffers):
-    """A budget that remembers its highest level."""
+    """A budget that records the maximum number of buffered bytes."""
 
     peak = 0
 
@@ -113,25 +113,25 @@ class WatchedBuffers(ProcessBuffers):
 
 
 class Outcome(Struct, kw_only=True):
-    """What became of an attack."""
+    """The outcome of an attack."""
 
     status: int
     code: str
-    """The code of the error, or nothing."""
+    """The error code; empty without an error."""
     received: int
     """Bytes of the reply to the caller."""
     sent: int
     cost_nano_usd: int
     outcome: str
     peak: int
-    """Highest number of buffered bytes."""
+    """Maximum number of buffered bytes."""
     left: int
     """Bytes that are still buffered."""
     defects: list[str]
 
 
 async def hungry_house(attack: Attack, url: str, buffers: ProcessBuffers, pool: HttpPool) -> House:
-    """A gateway with sockets, whose one model is served by the attacker."""
+    """Return a gateway that uses real sockets, and whose only model the attacker serves."""
     row = {**attack.row, "base_url": url}
     home = await house(
         providers={"near": row, "far": row},
@@ -159,7 +159,7 @@ async def hungry_house(attack: Attack, url: str, buffers: ProcessBuffers, pool: 
 async def _ask(
     app: ASGIApp, secret: str, path: str, body: Mapping[str, Any]
 ) -> tuple[int, bytes, int]:
-    """The status, the first and last bytes, and the size of a reply that is read and dropped."""
+    """Send a request; return the status, the last bytes and the size of the reply."""
     headers = {"authorization": f"Bearer {secret}", "content-type": JSON}
     scope = exchange("POST", f"/api{path}".replace("/api/v1", "/v1"), headers=headers).scope
     waiting = [json.dumps(body).encode()]
@@ -181,25 +181,25 @@ async def _ask(
 
 
 async def attack_with(
-    attack: Attack, size: int, request_bytes_max: int, *, others: int = 0
+    attack: Attack, size: int, request_bytes_max: int, *, other_bytes: int = 0
 ) -> Outcome:
     """Make one attack of this size on a gateway with this budget.
 
-    `others` is what further requests of the same workspace buffer.
+    `other_bytes` are buffered by other requests of the same workspace.
     """
     buffers, pool = WatchedBuffers(0, request_bytes_max=request_bytes_max), HttpPool()
-    if others:
-        buffers.take("acme", others)
+    if other_bytes:
+        buffers.take("acme", other_bytes)
     async with HungryServer(attack, size) as server:
         home = await hungry_house(attack, server.url, buffers, pool)
-        asked = {"model": MODEL, **(CHAT if attack.path == CHAT_COMPLETIONS.path else {})}
+        body = {"model": MODEL, **(CHAT if attack.path == CHAT_COMPLETIONS.path else {})}
         if attack.path == "/v1/responses":
-            asked["input"] = "Hi"
-        asked |= attack.body
+            body["input"] = "Hi"
+        body |= attack.body
         if attack.path == CHAT_COMPLETIONS.path and "image" in attack.model.get("input", ()):
-            asked |= pictured(URLS, server.url)
+            body |= pictured(URLS, server.url)
         app = chat_app(home.front, Always(home.gateway), WebLimits())
-        status, shown, received = await _ask(app, home.secret, attack.path, asked)
+        status, shown, received = await _ask(app, home.secret, attack.path, body)
         await pool.close()
     records = [*home.stores.books.records.values()]
     code = shown.rpartition(b'"code":"')[2].partition(b'"')[0] if b'"code":"' in shown else b""
@@ -211,7 +211,7 @@ async def attack_with(
         cost_nano_usd=records[0].cost_nano_usd if records else 0,
         outcome=records[0].outcome if records else "",
         peak=buffers.peak,
-        left=buffers.size - others,
+        left=buffers.size - other_bytes,
         defects=[repr(error) for error, _ in home.journal.defects],
     )
 
@@ -222,7 +222,7 @@ def _peak_mb() -> int:
 
 
 def main(name: str, size: str, budget: str = str(64 * MB)) -> None:
-    """Make one attack and print what became of it."""
+    """Make one attack and print its outcome."""
     attack = ATTACKS[name]
     asyncio.run(attack_with(ATTACKS["an error without an end"], MB, MB))
     before = _peak_mb()

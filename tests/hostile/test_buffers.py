@@ -1,6 +1,6 @@
-"""Providers and hosts that send without an end: what a request buffers of it, and who pays.
+"""Providers and hosts that send endlessly: the bytes that a request buffers, and the bill.
 
-Each attack comes over a socket; its sizes are small by day, and real at night.
+Each attack uses a socket. Daily tests send small replies, and nightly tests replies of real size.
 
 Keeps C47.
 """
@@ -19,13 +19,13 @@ from tests.hostile.hungry import attack_with
 
 BUDGET: Final = 300 * KB
 SIZE: Final = 3 * MB
-# What the kernel holds of a connection, and what the gateway has read ahead.
+# Bytes in the kernel's socket buffers, and bytes that the gateway has read ahead.
 IN_FLIGHT: Final = 8 * MB
 ROOT: Final = Path(__file__).parents[2]
-# Without a budget, an answer of this many bytes grows the process by several times as many.
+# Size of a nightly reply. Without a budget, the process grows by several times this size.
 HUGE: Final = 1_500 * MB
 by_attack = pytest.mark.parametrize("name", ATTACKS)
-# Attacks of each way by which bytes come; the others take minutes.
+# Attacks for each way in which bytes arrive; all attacks together would take minutes.
 AT_NIGHT: Final = (
     "short texts",
     "long texts",
@@ -49,7 +49,7 @@ async def test_c47_a_request_buffers_no_more_than_its_budget(name: str) -> None:
     assert outcome.code == attack.code
     assert outcome.peak <= BUDGET
     assert (outcome.left, outcome.defects) == (0, [])
-    # What is billed is what arrived, within the bound of the request.
+    # The part that arrived is billed, within the bound of the request.
     assert (outcome.cost_nano_usd > 0) == attack.is_billed
     assert (outcome.outcome == "cancelled") == attack.is_billed
 
@@ -79,7 +79,7 @@ async def test_c47_content_that_states_its_size_is_refused_before_it_comes() -> 
 
 
 async def test_c47_a_workspace_that_has_its_share_is_asked_to_wait() -> None:
-    outcome = await attack_with(ATTACKS["long texts"], SIZE, BUDGET, others=BUDGET)
+    outcome = await attack_with(ATTACKS["long texts"], SIZE, BUDGET, other_bytes=BUDGET)
     assert (outcome.status, outcome.code) == (503, "service_unavailable")
 
 

@@ -1,4 +1,4 @@
-"""A compressed body is decoded within the limits of its content, in steps, after admission.
+"""Compressed bodies are decoded in steps, after admission, and within the limits of their content.
 
 Keeps C8, C9, C38.
 """
@@ -48,13 +48,13 @@ def pieces(body: bytes, size: int = 16 * 1024) -> list[bytes]:
 
 async def send(home: House, body: Any, coding: str, path: str = CHAT) -> Exchange:
     headers = {"authorization": f"Bearer {home.secret}", "content-encoding": coding}
-    sent = exchange("POST", path, headers=headers, body=body)
-    await sent.run(app_of(home))
-    return sent
+    exchanged = exchange("POST", path, headers=headers, body=body)
+    await exchanged.run(app_of(home))
+    return exchanged
 
 
 def words(size: int) -> str:
-    """Text that shrinks as prose does."""
+    """Return text that compresses as well as prose."""
     draw = random.Random(7)
     return " ".join(str(draw.randrange(1000)) for _ in range(size // 4))
 
@@ -91,12 +91,12 @@ async def test_c38_a_host_without_zstd_refuses_it(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("fault", ["cut", "corrupt", "followed", "repeated"])
 async def test_c38_a_broken_body_is_a_400(coding: str, fault: str) -> None:
-    whole = CODINGS[coding](request_body())
+    compressed = CODINGS[coding](request_body())
     faulty = {
-        "cut": whole[:-5],
-        "corrupt": bytes([whole[0] ^ 0xFF]) + whole[1:],
-        "followed": whole + b"more",
-        "repeated": whole + whole,
+        "cut": compressed[:-5],
+        "corrupt": bytes([compressed[0] ^ 0xFF]) + compressed[1:],
+        "followed": compressed + b"more",
+        "repeated": compressed + compressed,
     }[fault]
     reply = await send(await house(), pieces(faulty, 10), coding)
     assert (reply.status, reply.error["code"]) == (400, "invalid_request")
@@ -159,7 +159,7 @@ async def test_c38_routes_of_the_api_decode_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "size", "media_type", "coding"),
+    ("accepted", "size", "media_type", "coding"),
     [
         ("gzip, br", 9_000, "application/json", "gzip"),
         ("gzip", 1_000, "application/json", None),
@@ -169,9 +169,9 @@ async def test_c38_routes_of_the_api_decode_too() -> None:
     ],
 )
 async def test_c38_a_long_answer_of_a_server_is_compressed_if_asked(
-    asked: str, size: int, media_type: str, coding: str | None
+    accepted: str, size: int, media_type: str, coding: str | None
 ) -> None:
     app = LocalApp(chat=Response(b"chat"), api=Response(b"x" * size, media_type=media_type))
-    reply = await request(app, "GET", "/v1/keys", headers={"accept-encoding": asked})
+    reply = await request(app, "GET", "/v1/keys", headers={"accept-encoding": accepted})
     assert reply.headers.get("content-encoding") == coding
     assert (gzip.decompress(reply.body) if coding else reply.body) == b"x" * size

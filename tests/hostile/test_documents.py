@@ -147,7 +147,7 @@ child.main()
 """
 
 
-# What a document reaches if so much of the confinement is missing.
+# Resources that a document reaches, by the layers of confinement that are switched off.
 REACHED: Final[dict[tuple[str, ...], set[str]]] = {
     (): set(),
     ("isolate",): set(),
@@ -199,7 +199,7 @@ def permits_namespaces() -> bool:
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may do so")
 async def test_documents_are_read_as_another_user() -> None:
     nobody = pwd.getpwnam("nobody")
-    # Prints who it is as far as a reader without a reply can: by how long it lives.
+    # The program can only report its user by its lifetime: it exits at once as the right user.
     same = f"os.getuid() == {nobody.pw_uid} and os.getgroups() == []"
     program = f"import os, sys, time; sys.stdin.read(); time.sleep(0 if {same} else 9)"
     python = shutil.which("python3", path="/usr/bin") or sys.executable

@@ -1,4 +1,4 @@
-"""A large request that is paid for is computed next to the event loop, so that nobody waits.
+"""Large requests of callers with credit are computed in the side thread, so that nobody waits.
 
 Keeps C9.
 """
@@ -41,7 +41,7 @@ SEEING = {
     )
 }
 HELLO: Answer = answers("Hello")
-# The provider's message is compared with the prompt.
+# The gateway compares the provider's message with the prompt.
 REFUSED: Answer = refuses(400, code="context_length_exceeded")
 
 
@@ -50,7 +50,7 @@ def is_on_loop() -> bool:
 
 
 class WatchedMessages(tuple[Message, ...]):
-    """Messages that note where they are walked."""
+    """Messages that record whether each iteration runs on the event loop."""
 
     walks: list[bool]
 
@@ -61,7 +61,7 @@ class WatchedMessages(tuple[Message, ...]):
 
 
 class WatchedCodec:
-    """A codec that notes where it encodes."""
+    """A codec that records whether each encoding runs on the event loop."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -76,7 +76,7 @@ class WatchedCodec:
 
 
 async def serve_large(home: House, **changes: Any) -> list[bool]:
-    """Serve a large request; return for each walk over its messages whether the loop waited."""
+    """Serve a large request; return for each iteration over its messages if it blocked the loop."""
     call = home.call("acme/large", is_large=True, stream=False)
     request = call.parsed.request
     assert isinstance(request, GenerationRequest)
@@ -133,8 +133,8 @@ async def test_c9_a_held_request_is_encoded_next_to_the_event_loop_if_it_is_larg
 
 async def test_c9_a_held_conversation_is_encoded_next_to_the_event_loop() -> None:
     codec, shelf = WatchedCodec(codec_of("openai_chat")), Shelf()
-    said = {"type": "message", "role": "user", "content": "x" * LARGE_BYTES}
-    shelf.contents[STORED_ID] = encode_stored(b'{"output":[]}', [said])
+    message = {"type": "message", "role": "user", "content": "x" * LARGE_BYTES}
+    shelf.contents[STORED_ID] = encode_stored(b'{"output":[]}', [message])
     shop = await open_shop(shelf)
     large = await house(codec=codec, models=SEEING, routes={}, aliases={})
     shop.home.gateway = replace(
@@ -161,7 +161,7 @@ async def test_c9_a_large_explanation_needs_credit(is_funded: bool) -> None:
 
 async def test_c9_a_failed_computation_does_not_keep_its_request() -> None:
     class Request:
-        """Something large."""
+        """A large object."""
 
     async def compute() -> weakref.ref[Request]:
         request = Request()
@@ -175,8 +175,8 @@ async def test_c9_a_failed_computation_does_not_keep_its_request() -> None:
 
     gc.disable()
     try:
-        kept = await compute()
+        reference = await compute()
         await asyncio.sleep(0)
-        assert kept() is None
+        assert reference() is None
     finally:
         gc.enable()

@@ -1,4 +1,4 @@
-"""An honest tenant next to a hostile one on one `tollgate serve`: both are served, none waits.
+"""An honest tenant next to a hostile tenant on one `tollgate serve` is served without a wait.
 
 Keeps C9.
 """
@@ -13,17 +13,17 @@ from tests.hostile.shapes import SHAPES, Shape
 
 SECONDS = 12.0
 WAIT_MAX_S = 0.25
-# On a busy machine, all times grow together.
+# Ratio to the time without a hostile tenant, because a busy machine slows all requests down.
 RATIO_MAX = 20.0
 SENDERS = 2
-# A context of two million tokens holds this part of the largest texts.
+# Fraction of the largest texts that fits in a context of two million tokens.
 PAID_PART = 1 / 6
 
 
 async def attack(
     served: Served, bodies: list[tuple[Shape, bytes]], secret: str, *, done: asyncio.Event
 ) -> list[int]:
-    """Send hostile requests of every shape in turn, as fast as they are answered."""
+    """Send hostile requests of every shape in turn, each as soon as the last one is answered."""
     statuses: list[int] = []
 
     async def send(first: int) -> None:
@@ -48,7 +48,7 @@ async def send_shape(served: Served, shape: Shape, body: bytes, secret: str) -> 
 
 @pytest.mark.nightly
 async def test_c9_a_hostile_tenant_makes_no_honest_one_wait() -> None:
-    """Without credit, and with credit, by which some of the requests are served."""
+    """Attack once without credit, and once with credit, which pays for some of the requests."""
     async with open_tenants() as tenants, serving(tenants) as served:
         await honest_times_s(served, tenants, seconds=1.0)
         alone_s = p99(await honest_times_s(served, tenants, seconds=SECONDS))
