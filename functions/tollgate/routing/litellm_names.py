@@ -1,13 +1,13 @@
-"""LiteLLM's prefixes of model names, by provider.
+"""Prefixes that LiteLLM puts before the names of models, by provider.
 
-Source: litellm 1.109.1, `model_prices_and_context_window_backup.json` (seen 2026-11-27).
+As in litellm 1.109.1, `model_prices_and_context_window_backup.json` (seen 2026-11-27).
 """
 
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-# LiteLLM's names of a provider by the provider's host.
+# LiteLLM's names of a provider by host; the first is also the prefix of the host's models.
 _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
     "api.anthropic.com": ("anthropic",),
@@ -48,7 +48,7 @@ _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _BEDROCK: Final = ("bedrock", "bedrock_converse")
 _BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
-# Prefixes of clouds and resellers, which serve models of many authors; most have no row here.
+# Prefixes of clouds and resellers of many models, most of which no row here names.
 RESELLERS: Final = frozenset(
     {
         "aiand",
@@ -113,7 +113,7 @@ PREFIXES: Final = RESELLERS.union(*_BY_HOST.values())
 
 
 def litellm_names(base_url: str | None, transport: str) -> tuple[str, ...]:
-    """Return LiteLLM's names of a provider; none if LiteLLM does not know the provider."""
+    """Return LiteLLM's names of a provider; empty for a provider that LiteLLM does not know."""
     if transport in _BEDROCK_TRANSPORTS:
         return _BEDROCK
     return _BY_HOST.get(urlsplit(base_url or "").hostname or "", ())

@@ -40,7 +40,8 @@ ORGANISATIONS: Final[Mapping[str, str]] = {
     "zai-org": "z-ai",
 }
 _FINE_TUNED: Final = "ft:"
-# Prefixes within one provider's ids: regions, kinds of deployment, folders, and LiteLLM's routes.
+# Prefixes within the ids of one provider: regions, kinds of deployment, folders, and routes of
+# LiteLLM.
 _QUALIFIER: Final = re.compile(
     rf"{'|'.join(sorted(GEOGRAPHIES))}|[a-z]{{2}}(-gov)?-[a-z]+-[0-9]|global-standard|converse|"
     "invoke|converse_like|claude_platform|accounts|models|@cf|@oi|ps"
@@ -113,9 +114,9 @@ def is_qualifier(prefix: str) -> bool:
 def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
     """Return the models of each name.
 
-    Names are derived from the slug, with and without the author, and from each endpoint's
-    `upstream`, with and without folders. A stated name takes precedence over derived names. Among
-    models of one author, a slug takes precedence over the `upstream` of another model.
+    Names are derived from the slug, with and without its author, and from each endpoint's
+    `upstream`, with and without the folders before it. A name that a file states outranks these.
+    Among models of one author, a slug outranks the `upstream` of another model.
     """
     own: dict[str, set[str]] = {}
     derived: dict[str, set[str]] = {}
@@ -131,13 +132,13 @@ def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
             stated.setdefault(fold_name(name), set()).add(slug)
         replaced |= {fold_name(name): slug for name in model.replaces}
     for key, slugs in own.items():
-        by_upstream = derived.get(key, set()) - slugs
-        if {_author(slug) for slug in by_upstream} <= {_author(slug) for slug in slugs}:
+        others = derived.get(key, set()) - slugs
+        if {_author(slug) for slug in others} <= {_author(slug) for slug in slugs}:
             derived[key] = slugs
         else:
-            derived[key] = slugs | by_upstream
-    names = {**derived, **stated}
-    return NameIndex({key: tuple(sorted(slugs)) for key, slugs in names.items()}, replaced)
+            derived[key] = slugs | others
+    found = {**derived, **stated}
+    return NameIndex({key: tuple(sorted(slugs)) for key, slugs in found.items()}, replaced)
 
 
 def _author(slug: str) -> str:

@@ -1,9 +1,8 @@
-"""Unknown fields of Anthropic's format that are never forwarded, for one of three reasons.
+"""Fields of Anthropic's format that are never forwarded, although the gateway does not read them.
 
-1. The field selects a more expensive service or another model: "fast mode" costs six times as much,
-   and `fallbacks` lets another model answer (platform.claude.com/docs, 2026-11-27).
-2. The gateway itself sets the field in a provider's body.
-3. Requests to other gateways pass credentials or addresses in the field.
+They select a dearer service or another model ("fast mode" has six times the price, `fallbacks` lets
+another model answer: platform.claude.com/docs, 2026-11-27), they are the gateway's own in a
+provider's body, or they carry credentials and addresses in other gateways' requests.
 """
 
 from typing import Final

@@ -46,7 +46,7 @@ _BETAS_MAX: Final = 64
 _SESSION: Final = "x-claude-code-session-id"
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
-# The fields of a tool that every format has.
+# The fields of a tool that all formats have.
 _TOOL_FIELDS: Final = {
     "cache_control",
     "description",
@@ -56,8 +56,7 @@ _TOOL_FIELDS: Final = {
     "type",
 }
 _NOT_FORWARDED: Final = HELD | {"provider", "messages"}
-# Blocks whose unknown fields are forwarded. Other blocks become text, or signed reasoning, which is
-# sent unchanged.
+# The blocks whose unknown fields providers get. Others become text, or reasoning as it was signed.
 _CARRIERS: Final = (
     blocks.DocumentBlock,
     blocks.ImageBlock,
@@ -245,7 +244,7 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
 
 
 def _ignored(params: wire.PromptFields) -> Iterator[str]:
-    """Yield the names of fields that are sent to no provider."""
+    """Yield the names of fields that no provider gets."""
     yield from (name for name in extra_fields(params) if name in _NOT_FORWARDED)
     yield from unknown_preferences(params)
     for tool in params.tools or ():
@@ -260,7 +259,7 @@ def _ignored(params: wire.PromptFields) -> Iterator[str]:
 
 
 def _forwardable(params: wire.PromptFields) -> Iterator[str]:
-    """Yield the names of unknown fields that are sent to providers of Anthropic's format."""
+    """Yield the names of unknown fields that providers of Anthropic's format get."""
     yield from (name for name in extra_fields(params) if name not in _NOT_FORWARDED)
     yield from extra_fields(params.metadata, "metadata.")
     yield from extra_fields(params.output_config, "output_config.")

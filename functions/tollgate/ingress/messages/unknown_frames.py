@@ -1,7 +1,7 @@
-"""Adds unknown fields and frames, from a provider of the client's own format, to a reply.
+"""Adds what a provider of the client's own format sent, and the gateway does not know, to a reply.
 
-Unknown fields of a provider's frame are added to the next frame of the same type in the reply. An
-unknown frame is sent unchanged. Known fields are never replaced.
+Unknown fields of a frame are added to the next frame of the same type, and an unknown frame is sent
+as it came. Known fields are never replaced.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,17 +17,17 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.unknown_fields import add_unknown
 from tollgate.ingress.base import Renderer
 
-# The maximum size of unknown content in a reply; the rest is left out.
+# Unknown content beyond this size is left out of a reply.
 UNKNOWN_BYTES_MAX: Final = 1_000_000
 _END: Final = b"\n\n"
 _DATA: Final = b"data: "
 
-# Returns the unknown fields of each choice, nested as in a whole reply.
+# Returns the fields of a whole reply that have the unknown fields of its choices, in order.
 PlaceInWhole = Callable[[Sequence[Sequence[UnknownFields]]], Iterable[JsonObject]]
 
 
 class UnknownFrames:
-    """A renderer of `wire_format` that adds unknown fields to the output of another renderer."""
+    """A renderer of `wire_format` that adds unknown fields to what another renderer writes."""
 
     def __init__(self, renderer: Renderer, wire_format: str, in_whole: PlaceInWhole) -> None:
         self._renderer = renderer
@@ -60,13 +60,13 @@ class UnknownFrames:
         unknown = [list(filter(self._fits, response.unknown)) for response in responses]
         if not any(unknown):
             return body
-        reply: dict[str, JsonValue] = from_json(body)
+        whole: dict[str, JsonValue] = from_json(body)
         for tree in self._in_whole(unknown):
-            reply = add_unknown(reply, tree)
-        return to_json(reply)
+            whole = add_unknown(whole, tree)
+        return to_json(whole)
 
     def _fits(self, event: UnknownFields) -> bool:
-        """Count an event's size; return whether the event has this format and fits in the reply."""
+        """Return whether an event is of this format, and small enough; count its size."""
         if event.wire_format != self._wire_format:
             return False
         self._left -= len(to_json(event.fields))
@@ -82,16 +82,16 @@ class UnknownFrames:
             self._fields[event.place] = event.fields
 
     def _merged(self, written: bytes) -> bytes:
-        """Return written frames with the pending unknown fields of their types."""
+        """Return frames with the unknown fields that wait for them."""
         if not (written and self._fields):
             return written
         frames = written.split(_END)
         return _END.join(map(self._merged_frame, frames))
 
     def _merged_frame(self, frame: bytes) -> bytes:
-        head, mark, data = frame.rpartition(_DATA)
+        head, found, data = frame.rpartition(_DATA)
         kind = head.strip().removeprefix(b"event: ").decode()
-        if not mark or not data.startswith(b"{") or kind not in self._fields:
+        if not found or not data.startswith(b"{") or kind not in self._fields:
             return frame
         content: Mapping[str, JsonValue] = from_json(data)
         return head + _DATA + to_json(add_unknown(content, self._fields.pop(kind)))

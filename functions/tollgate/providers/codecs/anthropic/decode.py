@@ -48,7 +48,7 @@ from tollgate.providers.shared.refusals import early_close_error, malformed_erro
 # the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _WIRE_FORMAT: Final = "anthropic"
-# Names of unknown events, which must fit on one line of the reply's stream.
+# The name of an event is written on a line of the stream.
 _TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
