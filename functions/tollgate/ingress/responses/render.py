@@ -30,7 +30,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
-from tollgate.ingress.shared.accounts import ReplyAccounts
+from tollgate.ingress.shared.accounts import ReplyAccounts, write_usage
 
 # OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset(
@@ -47,7 +47,7 @@ class ResponseRenderer:
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, write_usage)
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._writer = self._new_writer()
@@ -146,17 +146,3 @@ class ResponseRenderer:
             to_json(state)[1:-1],
             self._accounts.render(record),
         )
-
-
-def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
-    usage = record.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens or 0,
-            "cache_write_tokens": usage.cache_write_input_tokens,
-        },
-        "output_tokens": usage.output_tokens or 0,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": usage.total_tokens,
-    }
