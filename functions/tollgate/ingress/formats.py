@@ -221,6 +221,20 @@ MODERATIONS: Final = IngressFormat(
     "key.",
     operation_id="create_moderation",
 )
+DECISIONS: Final = IngressFormat(
+    name="decisions",
+    path="/v1/decisions",
+    make=DottedName("tollgate.ingress.work.decisions.format:Decisions"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.work.decisions.models:DecisionBody"),
+        reply=DottedName("tollgate.ingress.work.decisions.models:DecisionReply"),
+    ),
+    tag="decisions",
+    summary="Create Decision",
+    description="Answer typed questions about a text, a conversation or images with probabilities, "
+    "in OpenAI's format; billed to the key.",
+    operation_id="create_decision",
+)
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
     path="/v1/images/generations",
@@ -312,6 +326,7 @@ FORMATS: Final = (
     EMBEDDINGS,
     RERANK,
     MODERATIONS,
+    DECISIONS,
     IMAGE_GENERATIONS,
     IMAGE_EDITS,
     SPEECH,
