@@ -1,6 +1,6 @@
 """C81: answers to typed questions, from the request to the bill.
 
-Keeps C41, C65, C66, C71, C81.
+Keeps C41, C44, C65, C66, C71, C81.
 """
 
 import json
@@ -16,7 +16,10 @@ from tests.pictures import png
 from tests.scripted import Scripted, frame, refuses
 from tests.unit.ingress.media_samples import PDF, data_url
 from tests.unit.routing.catalogs import model, price, provider
+from tollgate.core.json_value import JsonValue
+from tollgate.core.work.decision import DecisionRequest
 from tollgate.core.work.pictures import READ_TOKENS_MAX
+from tollgate.engine.withheld import withhold_prompt
 from tollgate.ingress.formats import DECISIONS
 from tollgate.providers.ports.base import FetchedMedia, Frame
 from tollgate.web.chat_app import chat_app
@@ -230,6 +233,27 @@ async def test_c41_c81_a_model_of_texts_alone_refuses_pictures() -> None:
     home = await home_of(of_model={"input": ("text",)})
     reply = await decide(home, input=said(picture(PNG)))
     assert (reply.status, reply.error["code"]) == (400, "image_not_supported_by_model")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("No Hurry up here", "No [prompt] here"),
+        ("Bad: dear Ada Lovelace writes", "Bad: [prompt]"),
+        ("Bad: is Ada angry today", "Bad: [prompt]"),
+        # Names of the format are not the caller's text.
+        ("An input text of a user message", "An input text of a user message"),
+    ],
+)
+def test_c44_c81_texts_of_a_request_are_withheld(words: str, kept: str) -> None:
+    parts = ("Hurry up", "From dear Ada Lovelace writes daily")
+    evidence: list[JsonValue] = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": part}]}
+        for part in parts
+    ]
+    asked = ({"type": "predicate", "instructions": "is Ada angry today"},)
+    work = DecisionRequest(model="m", evidence=evidence, questions=asked)
+    assert withhold_prompt(words, work) == kept
 
 
 ASKED = QUESTIONS[0]

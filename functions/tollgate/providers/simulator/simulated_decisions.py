@@ -31,7 +31,7 @@ class _DecisionRequest(BaseModel):
     questions: list[_Question]
 
 
-def decide(body: bytes) -> bytes:
+def answer_questions(body: bytes) -> bytes:
     """Return an answer to each question from the words that it shares with the input.
 
     A predicate is as probable as the share of its words that the input has. The choice or level

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.providers.ports.base import WireRequest
-from tollgate.providers.simulator.simulated_decisions import decide
+from tollgate.providers.simulator.simulated_decisions import answer_questions
 from tollgate.providers.simulator.simulated_pictures import answer_with_pictures
 from tollgate.providers.simulator.simulated_results import embed, moderate, rank_documents
 from tollgate.providers.simulator.simulated_sound import speak
@@ -50,7 +50,7 @@ SIMULATED_WORK: Final[Mapping[str, SimulatedWork]] = {
         models=frozenset({"moderate"}), answer=_in_one_piece(moderate), streams=False
     ),
     "/decisions": SimulatedWork(
-        models=frozenset({"decide"}), answer=_in_one_piece(decide), streams=False
+        models=frozenset({"decide"}), answer=_in_one_piece(answer_questions), streams=False
     ),
     "/images/generations": SimulatedWork(
         models=frozenset({"image", "image-tokens"}), answer=answer_with_pictures

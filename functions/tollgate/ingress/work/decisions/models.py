@@ -67,7 +67,7 @@ class Asked(Wire):
 
 
 class PredicateQuestion(Asked):
-    """Whether a statement about the input is true."""
+    """A statement about the input that is true or false."""
 
     type: Literal["predicate"]
 
@@ -92,7 +92,7 @@ def _distinct(choices: list[OfferedChoice]) -> list[OfferedChoice]:
 
 
 class ChoiceQuestion(Asked):
-    """Which of the choices fits the input."""
+    """A question with choices, of which one fits the input."""
 
     type: Literal["choice"]
     choices: Annotated[
@@ -111,7 +111,7 @@ class ScoreLevel(Wire):
 
 
 class ScoreQuestion(Asked):
-    """Where the input is on a scale of levels, from the lowest to the highest."""
+    """A scale of levels for the input, from the lowest to the highest."""
 
     type: Literal["score"]
     levels: Annotated[
