@@ -71,10 +71,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "embedding": (EMBEDDINGS.path, {"input": "Hello"}),
     "rerank": (RERANK.path, {"query": "Hello", "documents": ["Hello"]}),
     "moderation": (MODERATIONS.path, {"input": "Hello"}),
-    "decision": (
-        DECISIONS.path,
-        {"input": "Hello", "questions": [{"type": "predicate", "instructions": "Hello"}]},
-    ),
+    "decision": (DECISIONS.path, dict(DECISIONS.example)),
     "image": (IMAGE_GENERATIONS.path, {"prompt": "Hello"}),
     "speech": (SPEECH.path, {"input": "Hello", "voice": "alloy"}),
     "transcription": (TRANSCRIPTIONS.path, {"file": b64encode(wav(9)).decode()}),

@@ -99,7 +99,7 @@ _CHAT_EXAMPLE: Final[Mapping[str, JsonValue]] = {
     "max_tokens": 100,
 }
 _PICTURE_EXAMPLE: Final = {"model": "test/image", "prompt": "A red bridge in fog"}
-_QUESTION_EXAMPLE: Final = {"type": "predicate", "instructions": "The writer is in a hurry."}
+_QUESTION_EXAMPLE: Final[JsonValue] = {"type": "predicate", "instructions": "It is urgent."}
 _SOUND_EXAMPLE: Final = {"model": "test/transcribe", "url": "https://files.example/meeting.mp3"}
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",

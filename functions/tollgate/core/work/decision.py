@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import Image, InlineMedia
-from tollgate.core.json_value import JsonValue
-from tollgate.core.request import JsonObject, Modality
+from tollgate.core.json_value import JsonObject, JsonValue
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
@@ -39,7 +39,7 @@ class DecisionRequest(InputWork, frozen=True, kw_only=True):
 
     evidence: JsonValue
     """A text, or a list of messages and calls with their outputs."""
-    questions: tuple[JsonObject, ...]
+    questions: tuple[dict[str, JsonValue], ...]
     pictures: tuple[Image, ...] = ()
     options: JsonObject = field(default_factory=dict)
     """Options for the provider's prompt cache, by name."""

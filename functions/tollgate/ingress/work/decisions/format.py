@@ -40,10 +40,11 @@ class _Pictures:
         Raises RequestError for a picture without a usable URL, and for too many pictures.
         """
         match value:
-            case {"type": "input_json"}:
+            case dict() if value.get("type") == "input_json":
                 return value
-            case {"type": "input_image"}:
-                return {**value, "image_url": self._take(value.get("image_url"), path)}
+            case dict() if value.get("type") == "input_image":
+                self._take(value.get("image_url"), path)
+                return {**value, "image_url": None}
             case dict():
                 return {
                     name: self.take_from(inner, f"{path}.{name}") for name, inner in value.items()

@@ -5,14 +5,13 @@ every question has one answer, which may be a refusal. Answers are free of charg
 counts no output.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import JsonObject
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.decision import DecisionRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
@@ -68,7 +67,7 @@ class _CheckedBody(Struct, frozen=True):
 
 class _Body(Struct, frozen=True):
     answers: list[Raw]
-    usage: object = None
+    usage: JsonValue = None
     model: object = None
 
 
@@ -114,11 +113,11 @@ def decode(frame: Frame, work: DecisionRequest, target: Target) -> WorkResult:
 def _with_pictures(value: JsonValue, urls: Iterator[str]) -> JsonValue:
     """Return a value with the next URL in place of each null that stands for a picture's URL."""
     match value:
-        case {"type": "input_json"}:
+        case dict() if value.get("type") == "input_json":
             return value
-        case {"type": "input_image"}:
+        case dict() if value.get("type") == "input_image":
             return {**value, "image_url": next(urls)}
-        case Mapping():
+        case dict():
             return {name: _with_pictures(inner, urls) for name, inner in value.items()}
         case list():
             return [_with_pictures(inner, urls) for inner in value]
@@ -126,7 +125,7 @@ def _with_pictures(value: JsonValue, urls: Iterator[str]) -> JsonValue:
             return value
 
 
-def _check(answer: _Answer, question: JsonObject, target: Target) -> None:
+def _check(answer: _Answer, question: dict[str, JsonValue], target: Target) -> None:
     """Raise UpstreamError for an answer of another type than its question, and for an answer that
     chooses none of the choices.
     """
