@@ -1,6 +1,6 @@
 """The api routes: what they answer, to whom, and in which envelope.
 
-Keeps C1, C2, C3, C4, C8, C41, C45, C60, C64, C66, C80.
+Keeps C1, C2, C3, C4, C8, C41, C45, C60, C64, C66.
 """
 
 import json
@@ -133,15 +133,6 @@ async def test_c41_a_field_is_told_in_the_words_of_the_chat_route() -> None:
 async def test_c41_another_method_is_405_in_the_envelope(method: str, path: str) -> None:
     reply = await (await api())(method, path)
     assert (reply.status, reply.error["code"]) == (405, "method_not_allowed")
-
-
-async def test_c80_the_function_of_other_methods_refuses_websockets_with_426_too() -> None:
-    call = await api()
-    headers = {"sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="}
-    reply = await call("GET", "/v1/responses", headers=headers)
-    assert (reply.status, reply.error["code"]) == (426, "websocket_not_served")
-    plain = await call("GET", "/v1/responses")
-    assert (plain.status, plain.headers["allow"]) == (405, "OPTIONS, POST")
 
 
 @pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded", "text/json"])

@@ -1,6 +1,6 @@
 """The metered route as clients meet it.
 
-Keeps C1, C2, C4, C5, C8, C34, C36, C41, C43, C44, C52, C61, C62, C80.
+Keeps C1, C2, C4, C5, C8, C34, C36, C41, C43, C44, C52, C61, C62.
 """
 
 import asyncio
@@ -65,14 +65,6 @@ async def test_c41_another_method_is_405_in_the_envelope(method: str) -> None:
     assert reply.status == 405
     assert reply.error["code"] == "method_not_allowed"
     assert reply.headers["allow"] == "OPTIONS, POST"
-
-
-@pytest.mark.parametrize("path", ["/v1/responses", "/api/v1/responses/"])
-async def test_c80_the_handshake_of_a_websocket_is_refused_with_426(path: str) -> None:
-    # Without `upgrade`, as a proxy passes it on.
-    headers = {"sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13"}
-    reply = await request(app_of(await house()), "GET", path, headers=headers)
-    assert (reply.status, reply.error["code"]) == (426, "websocket_not_served")
 
 
 async def test_c41_a_path_that_is_not_served_is_404_in_the_envelope() -> None:
