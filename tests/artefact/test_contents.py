@@ -23,7 +23,7 @@ from tests.nightly import first
 from tollgate.routing.planning.catalog import Catalog
 
 ZIPPED_BYTES_MAX: Final = 12_000_000
-# Files need aioboto3 and the model of S3 (decision 170).
+# Files need aioboto3 and the model of S3 (decision 224).
 ZIPPED_BYTES_MAX_API: Final = 15_000_000
 # What verifies identity tokens, 5 MB of it cryptography (decision 181).
 ZIPPED_BYTES_MAX_LOGIN: Final = 18_000_000
