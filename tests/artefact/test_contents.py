@@ -25,11 +25,11 @@ from tollgate.routing.planning.catalog import Catalog
 ZIPPED_BYTES_MAX: Final = 12_000_000
 # Seals conversations with cryptography, which is 5 MB (decision 237).
 ZIPPED_BYTES_MAX_CHAT: Final = 16_000_000
-# Files need aioboto3 and the model of S3 (decision 170).
+# Files need aioboto3 and the model of S3 (decision 224).
 ZIPPED_BYTES_MAX_API: Final = 15_000_000
-# What verifies identity tokens, 5 MB of it cryptography (decision 181).
+# What verifies identity tokens, 5 MB of it cryptography (decision 217).
 ZIPPED_BYTES_MAX_LOGIN: Final = 18_000_000
-# PDFium, and what finds the main text of a web page (decision 157). Lambda takes 50 MB zipped.
+# PDFium, and what finds the main text of a web page (decision 223). Lambda takes 50 MB zipped.
 ZIPPED_BYTES_MAX_READER: Final = 30_000_000
 # What checks routing.yaml, serves people at a terminal, or stands in for AWS.
 LEFT_OUT: Final = (
