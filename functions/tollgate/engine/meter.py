@@ -210,20 +210,14 @@ class Meter:
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def withhold(self, words: str) -> str:
-        """Return a provider's message without parts of the prompt.
-
-        The result is cached, because a comparison with a prompt of 8 MB takes two seconds.
-        """
+        """Return a provider's message without the prompt; cached, as a comparison may take 2 s."""
         shown = self._withheld.get(words)
         if shown is None:
             shown = self._withheld[words] = _WITHHOLD()(words, self._call.parsed.request)
         return shown
 
     def fail(self, error: GatewayError) -> None:
-        """Record that the generation failed: the caller pays nothing.
-
-        The part of the error that quotes a provider loses what repeats the prompt.
-        """
+        """Record a failure, which costs the caller nothing; remove the prompt from the error."""
         if isinstance(error, UpstreamError) and error.quoted:
             shown = self.withhold(error.quoted)
             error.message = error.message.replace(error.quoted, shown)

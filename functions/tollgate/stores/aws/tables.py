@@ -278,10 +278,7 @@ def generation_of_sort(item: Item) -> str:
 
 
 # Key of the core table's item that names the live catalog.
-PUBLICATION_KEY: Final[Item] = {
-    AnyItem.PARTITION: string("CATALOG"),
-    AnyItem.SORT: string("P"),
-}
+PUBLICATION_KEY: Final[Item] = {AnyItem.PARTITION: string("CATALOG"), AnyItem.SORT: string("P")}
 
 
 def publication_row_key(revision: int) -> Item:
@@ -358,10 +355,7 @@ async def query_rows(
     limit: int | None = None,
     backwards: bool = False,
 ) -> tuple[list[Item], Item | None]:
-    """Return a page of a partition's items whose sort key begins with `prefix`, and a cursor.
-
-    Pass the cursor as `after` to read the next page; it is None after the last page.
-    """
+    """Return a page of items by prefix of the sort key, and `after` for the next page or None."""
     query: dict[str, object] = {
         "TableName": table,
         "ConsistentRead": True,
