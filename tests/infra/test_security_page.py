@@ -72,7 +72,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
     "DeletedResponseItem": "marks of deleted responses",
-    "SealKeyItem": "the key that seals",
+    "SealKeyItem": "the key that encrypts a workspace",
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",
