@@ -53,10 +53,22 @@ def test_ctrl_c_leaves_no_process_behind(stopped: Stopped) -> None:
 
 def test_it_prints_what_a_newcomer_pastes(stopped: Stopped) -> None:
     assert stopped.output.startswith("Tollgate serves ")
-    assert stopped.server.base_url in stopped.output
-    assert stopped.server.key in stopped.output
-    assert stopped.server.management_key in stopped.output
+    host = stopped.server.base_url.removesuffix("/api/v1")
+    for line in (
+        f"  console         {host}/console",
+        f"  OpenAI's SDKs   {host}/api/v1",
+        f"  Anthropic's     {host}/api",
+        f"  inference key   {stopped.server.key}",
+        f"  export TOLLGATE_URL={host}/api/v1",
+        f"  export TOLLGATE_KEY={stopped.server.management_key}",
+    ):
+        assert line in stopped.output.splitlines()
     assert re.search(r"^  curl -N ", stopped.output, re.MULTILINE)
+
+
+def test_a_screen_of_24_lines_shows_the_first_base_url_and_what_follows(stopped: Stopped) -> None:
+    before_requests = stopped.output[: stopped.output.index("Ctrl-C stops it.")]
+    assert "console  " in "\n".join(before_requests.splitlines()[-22:])
 
 
 def test_it_says_which_providers_are_usable_and_what_the_others_need(stopped: Stopped) -> None:

@@ -57,7 +57,7 @@ class RoutingSource:
         self._globs = inspection.globs
         self._stamps = {file: before.get(file, _stamp(file)) for file in inspection.files}
         if inspection.routing is None:
-            raise InvalidRouting(inspection.errors)
+            raise InvalidRouting(inspection.errors_in_dev)
         return Catalog.from_json(compile_routing(inspection.routing).content)
 
     def has_changed(self) -> bool:
