@@ -12,9 +12,10 @@ from typing import Final
 
 import click
 
-from tollgate.cli.options import routing_option
+from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
+from tollgate.cli.server.local_models import LocalModels, describe_local_models
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
@@ -72,7 +73,7 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    source = RoutingSource(routing)
+    source = RoutingSource(routing, LocalModels(port, utc_today()).added_to)
     try:
         catalog = source.read()
     except InvalidRouting as invalid:
@@ -130,6 +131,7 @@ async def _serve(
             asyncio.create_task(_keep_up(settings, stores, clock)),
         )
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
+        providers += describe_local_models(catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
             if ready_file is not None:
@@ -249,8 +251,8 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
     return "\n".join(lines)
 
 
-# The text to copy comes last, so that a screen of 24 lines shows it. Anthropic's SDKs and Claude Code
-# add /v1 to their base URL.
+# The text to copy comes last, so that a screen of 24 lines shows it. Anthropic's SDKs and Claude
+# Code add /v1 to their base URL.
 _WELCOME: Final = """\
 Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
 
