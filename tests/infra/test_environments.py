@@ -29,9 +29,11 @@ def test_an_install_that_fails_ends_with_what_to_do(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.splitlines() == [
         "ERROR: no connection",  # Only where no terminal is.
-        f"tollgate: run.txt cannot be installed, see {tmp_path}/pip.log; without a connection to "
-        "the package index, name a mirror in PIP_INDEX_URL or a proxy in HTTPS_PROXY, then run the "
-        "command again",
+        (
+            f"tollgate: run.txt cannot be installed, see {tmp_path}/pip.log; without a connection to "
+            "the package index, name a mirror in PIP_INDEX_URL or a proxy in HTTPS_PROXY, then run the "
+            "command again"
+        ),
     ]
 
 
