@@ -27,14 +27,13 @@ def test_an_install_that_fails_ends_with_what_to_do(tmp_path: Path) -> None:
     python.chmod(0o755)
     ended = run("install", str(tmp_path), "--requirement", "run.txt")
     assert ended.returncode == 1
-    assert ended.stderr.splitlines() == [
-        "ERROR: no connection",  # Only where no terminal is.
-        (
-            f"tollgate: run.txt cannot be installed, see {tmp_path}/pip.log; without a connection to "
-            "the package index, name a mirror in PIP_INDEX_URL or a proxy in HTTPS_PROXY, then run the "
-            "command again"
-        ),
-    ]
+    said = (
+        f"tollgate: run.txt cannot be installed, see {tmp_path}/pip.log; without a connection to "
+        "the package index, name a mirror in PIP_INDEX_URL or a proxy in HTTPS_PROXY, then run "
+        "the command again"
+    )
+    # The reason is printed only where no terminal is.
+    assert ended.stderr.splitlines() == ["ERROR: no connection", said]
 
 
 def test_a_machine_without_a_new_python_is_told_how_to_name_one() -> None:

@@ -1,6 +1,6 @@
 """Models of the inference servers on this machine, which `tollgate dev` serves as `local/<name>`.
 
-Only 127.0.0.1 is asked, without a key.
+Requests go only to 127.0.0.1, without a key.
 """
 
 import asyncio
