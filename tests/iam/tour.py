@@ -163,7 +163,7 @@ async def read_documents(deployment: Deployment, workspace: Workspace) -> None:
 
 
 async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
-    """Store a response and one that continues it; return the id of the latter."""
+    """Store a response and one that continues it, and compact both; return the id of the latter."""
     settings = {"name": "stores", "response_days": 7}
     made = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=settings)
     headers = {"authorization": f"Bearer {made.json['key']}"}
@@ -174,6 +174,8 @@ async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
             answer = await said.json()
             assert (said.status, answer.get("store")) == (200, True), answer
         fields = {"previous_response_id": answer["id"]}
+    async with deployment.http.post(f"{url}/compact", headers=headers, json=body) as compacted:
+        assert compacted.status == 200, await compacted.text()
     return str(answer["id"])
 
 

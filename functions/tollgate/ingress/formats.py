@@ -15,7 +15,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
-from tollgate.ingress.base import Ingress
+from tollgate.ingress.base import Ingress, ParsedCall
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
@@ -84,6 +84,10 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     """A second path with the same behavior as `path`."""
     counting: TokenCounting | None = None
     """The token-counting route; None if the format has no such route."""
+    parse_read: DottedName[Callable[..., ParsedCall]] | None = None
+    """The function that parses a decoded request with what the gateway read for it: stored turns
+    and the key of the workspace. None if requests of the format refer to neither.
+    """
 
 
 # Clients of Anthropic's Messages API send this header with every request.
@@ -187,6 +191,24 @@ RESPONSES: Final = IngressFormat(
         summary="Count Response Input Tokens",
         operation_id="count_response_input_tokens",
     ),
+    parse_read=DottedName("tollgate.ingress.responses.parse:parse_response_object"),
+)
+COMPACT: Final = IngressFormat(
+    name="responses_compact",
+    path="/v1/responses/compact",
+    make=DottedName("tollgate.ingress.responses.compact:CompactedResponses"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.responses.wire.response_request:CompactRequest"),
+        reply=DottedName("tollgate.ingress.responses.wire.response_reply:CompactedResponse"),
+        error=DottedName("tollgate.ingress.responses.wire.response_reply:ResponsesErrorEnvelope"),
+    ),
+    tag="responses",
+    summary="Compact Response",
+    description="Replace a conversation by a sealed record of it, which a model writes and any "
+    "model can continue; billed to the key.",
+    operation_id="compact_response",
+    example={"model": "test/echo", "input": [{"role": "user", "content": "Say hello."}]},
+    parse_read=DottedName("tollgate.ingress.responses.compact:parse_compact_object"),
 )
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
@@ -335,6 +357,7 @@ FORMATS: Final = (
     COMPLETIONS,
     MESSAGES,
     RESPONSES,
+    COMPACT,
     EMBEDDINGS,
     RERANK,
     MODERATIONS,

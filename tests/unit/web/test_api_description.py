@@ -66,6 +66,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/messages"),
         ("POST", "/v1/messages/count_tokens"),
         ("POST", "/v1/responses"),
+        ("POST", "/v1/responses/compact"),
         ("POST", "/v1/responses/input_tokens"),
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/rerank"),

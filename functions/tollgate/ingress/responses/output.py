@@ -27,6 +27,7 @@ from tollgate.core.response import GenerationResponse, buffered_size
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_items import (
     CallItem,
+    CompactionItem,
     Event,
     ImageItem,
     Json,
@@ -138,6 +139,8 @@ class OutputWriter:
         match part:
             case Text() | Refusal():
                 return MessageItem(position, f"msg_{suffix}")
+            case Reasoning(provenance=Provenance(is_compaction=True, data=str(sealed))):
+                return CompactionItem(position, f"cmp_{suffix}", sealed)
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
                 # The id of a stored item must contain the generation id, which resolves references

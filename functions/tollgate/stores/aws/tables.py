@@ -54,6 +54,11 @@ def workspace_partition(workspace_id: str) -> str:
     return f"W#{workspace_id}"
 
 
+def seal_key_key(workspace_id: str) -> Item:
+    """Return the key of the core table's item with a workspace's sealing key."""
+    return _key(f"E#{workspace_id}", "KEY")
+
+
 def key_pointer_key(workspace_id: str, key_id: str) -> Item:
     """Return the key of an API key's pointer in the core table, in its workspace's partition."""
     return _key(f"W#{workspace_id}", f"K#{key_id}")

@@ -15,7 +15,7 @@ from tollgate.core.records.activity import day_of
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.aws.expressions import IF_PRESENT
-from tollgate.stores.aws.items import GenerationItem
+from tollgate.stores.aws.record_items import GenerationItem
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore, record_item
 

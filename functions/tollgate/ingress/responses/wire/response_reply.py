@@ -158,6 +158,14 @@ class OutputToolRun(Answer):
     error: None
 
 
+class OutputCompaction(Answer):
+    """The conversation so far, sealed; send it back unchanged in place of that conversation."""
+
+    type: Literal["compaction"]
+    id: str
+    encrypted_content: str
+
+
 OutputItemModel = Annotated[
     OutputMessage
     | OutputReasoning
@@ -165,7 +173,8 @@ OutputItemModel = Annotated[
     | OutputCustomToolCall
     | OutputImage
     | OutputSearch
-    | OutputToolRun,
+    | OutputToolRun
+    | OutputCompaction,
     Field(discriminator="type"),
 ]
 
@@ -254,6 +263,27 @@ class ResponseObject(RepeatedFields, PartialAccounts):
     output: list[OutputItemModel]
     service_tier: str = Field(description="`auto` until the provider states the tier.")
     usage: ResponseUsage | None
+
+
+class KeptMessage(Answer):
+    """A message of the user, as it was sent."""
+
+    type: Literal["message"]
+    id: str
+    status: ItemStatus
+    role: Literal["user"]
+    content: list[dict[str, Any]]
+
+
+class CompactedResponse(PartialAccounts):
+    """A compacted conversation, which becomes the `input` of the next request unchanged."""
+
+    id: str
+    object: Literal["response.compaction"]
+    created_at: int
+    model: str = Field(description="The slug of the model that wrote the record.")
+    output: list[Annotated[KeptMessage | OutputCompaction, Field(discriminator="type")]]
+    usage: ResponseUsage
 
 
 class LimitedErrorObject(ErrorObject):
