@@ -132,14 +132,15 @@ def test_a_server_that_does_not_run_or_is_not_asked_adds_nothing() -> None:
         stated = routing_with_row(f"http://localhost:{port}/v1")
         assert found("vllm", port, own_port=port) == {}
         assert found("vllm", port, stated) == {}
+        assert found("vllm", port, routing_with_row("https://a.example/v1", "local-vllm")) == {}
         assert server.asked == []
         assert {*found("vllm", port, routing_with_row("http://10.0.0.1:8000/v1"))}
     assert found("vllm", port) == {}
 
 
-def routing_with_row(base_url: str) -> Routing:
+def routing_with_row(base_url: str, slug: str = "ours") -> Routing:
     row = {"codec": "openai_chat", "transport": "http_sse", "base_url": base_url}
-    return Routing.model_validate({"version": 1, "providers": {"ours": row}})
+    return Routing.model_validate({"version": 1, "providers": {slug: row}})
 
 
 def test_two_servers_with_one_model_have_two_names() -> None:

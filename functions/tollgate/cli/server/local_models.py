@@ -46,11 +46,11 @@ class LocalModels(Struct, frozen=True):
     def added_to(self, routing: Routing) -> Routing:
         """Return a routing with the models of the servers that run now.
 
-        A server whose address the file has is left out: the file decides how it is used.
+        A server whose address or name the file has is left out: the file decides how it is used.
         """
-        stated = {*_local_ports(routing), self.own_port}
-        asked = [server for server in self.servers if server.port not in stated]
-        found = asyncio.run(_find(asked))
+        ports = {*_local_ports(routing), self.own_port}
+        free = (each for each in self.servers if each.row not in routing.providers)
+        found = asyncio.run(_find([server for server in free if server.port not in ports]))
         models = dict(_sections(found, routing.models, self.today))
         used = {endpoint.provider for model in models.values() for endpoint in model.endpoints}
         rows = {server.row: _row(server) for server, _ in found if server.row in used}
