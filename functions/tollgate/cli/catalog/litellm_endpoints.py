@@ -18,6 +18,7 @@ from tollgate.cli.catalog.litellm_servers import (
     Unplaced,
     is_at,
     note_key,
+    place_region,
     place_server,
     slug_of,
 )
@@ -44,6 +45,7 @@ _READ: Final = frozenset(
     {
         "api_base",
         "api_key",
+        "aws_region_name",
         "base_url",
         "custom_llm_provider",
         "input_cost_per_token",
@@ -59,6 +61,12 @@ _READ: Final = frozenset(
         *CAPABILITIES,
         *MODALITIES,
     }
+)
+
+
+# Parameters that change neither the answer nor the place where a model runs.
+_HARMLESS: Final = frozenset(
+    {"api_version", "max_parallel_requests", "max_retries", "stream_timeout", "timeout"}
 )
 
 
@@ -111,7 +119,7 @@ class Placement:
         prefix, upstream = self._split(deployment.model)
         slug = self._model_of(deployment, upstream)
         row = self._row(deployment, prefix, upstream, slug)
-        notes = [*row.notes, *self._unread(deployment, row)]
+        notes = [*row.notes, *self._unread(deployment)]
         exact = self._offer(row.base, lambda each: each.upstream == upstream)
         if exact is not None:
             slug = exact[0]
@@ -203,12 +211,12 @@ class Placement:
                 return slugs[0]
         return None
 
-    def _unread(self, deployment: Deployment, row: ProviderOf) -> Iterator[Note]:
+    def _unread(self, deployment: Deployment) -> Iterator[Note]:
         """Yield a note for each parameter without a counterpart."""
-        for key, value in deployment.params.items():
-            if key in _READ or (key == "aws_region_name" and row.section.get("region") == value):
-                continue
-            yield deployment.note(f"its {key} has no counterpart")
+        for key in deployment.params:
+            if key not in _READ:
+                is_loss = key not in _HARMLESS
+                yield deployment.note(f"its {key} has no counterpart", is_loss=is_loss)
 
     def _row(
         self, deployment: Deployment, prefix: str, upstream: str, model: str | None
@@ -241,12 +249,12 @@ class Placement:
         notes = tuple(note_key(deployment, key.get("env")))
         own_slug = slug
         if address and not is_at(section, str(address)):
-            raise Unplaced(
-                f"api_base is not the address of {slug}: add a provider with that address to the base file"
-            )
+            raise Unplaced(f"api_base is not the address of {slug}: add a provider")
         if variable and key and variable != key.get("env"):
             own_slug = f"{slug}-{slug_of(variable)}"
             section |= {"key": {"env": variable}}
+        if region is not None and section.get("region") not in (None, region):
+            own_slug, section = place_region(slug, section, region)
         return ProviderOf(slug=own_slug, section=section, base=slug, notes=notes)
 
     def _offer(

@@ -60,6 +60,16 @@ def place_server(deployment: Deployment, prefix: str, address: str) -> ProviderO
     return ProviderOf(slug=slug, section=row, notes=tuple(note_key(deployment, None)))
 
 
+def place_region(slug: str, section: PlainSection, region: object) -> tuple[str, PlainSection]:
+    """Return a provider of AWS in another region, with its slug."""
+    moved = section | {"region": region}
+    try:
+        ProviderSection.model_validate(moved)
+    except ValidationError as refused:
+        raise Unplaced("aws_region_name is no region: write it into the config") from refused
+    return f"{slug}-{region}", moved
+
+
 def is_at(section: PlainSection, address: str) -> bool:
     """Return True if an address is on the host of a provider."""
     try:

@@ -21,6 +21,11 @@ _TIERS: Final = {
     "upperbound_key_generate_params": "upper-bound",
     "default_internal_user_params": "internal-user",
 }
+# LiteLLM's retries by error, as far as the gateway retries such errors.
+_RETRIES: Final = {
+    "InternalServerErrorRetries": "provider_unavailable",
+    "RateLimitErrorRetries": "provider_rate_limit",
+}
 _PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo": "month"}
 # Settings that need no note, because the import reads them or the gateway always behaves that way.
 _KEPT: Final = frozenset(
@@ -35,6 +40,7 @@ _KEPT: Final = frozenset(
         "router_settings.enable_pre_call_checks",
         "router_settings.model_group_alias",
         "router_settings.num_retries",
+        "router_settings.retry_policy",
         "router_settings.timeout",
         *(
             f"{part}.{kind}"
@@ -47,9 +53,11 @@ _KEPT: Final = frozenset(
 )
 _CALLBACKS: Final = "spans go to a collector by OTLP, and metrics are log lines"
 _DATABASE: Final = "keys and money are in DynamoDB; no other database is needed"
+_SHARED: Final = "cooldowns and limits are shared through DynamoDB"
 _ADVICE: Final[Mapping[str, str]] = {
     "environment_variables": "set them where the gateway runs; keys are named in `providers`",
     "general_settings.alerting": "`tollgate webhooks` sends events; alarms are in the template",
+    "general_settings.coordination_redis": _SHARED,
     "general_settings.custom_auth": "keys and sign-in by OpenID Connect authenticate callers",
     "general_settings.database_connection_pool_limit": _DATABASE,
     "general_settings.database_url": _DATABASE,
@@ -57,6 +65,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "general_settings.pass_through_endpoints": "other paths of a provider are not forwarded",
     "general_settings.store_model_in_db": "models in LiteLLM's database are not in the config: "
     "`GET /model/info` lists them; add them to `model_list` and import again",
+    "general_settings.use_redis_transaction_buffer": _SHARED,
     "guardrails": "use `guardrail` in a route for Bedrock's guardrails; others have no counterpart",
     "include": "import each included file",
     "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
@@ -67,8 +76,9 @@ _ADVICE: Final[Mapping[str, str]] = {
     "router_settings.enable_tag_filtering": "tags choose no deployment; a route's rules can read "
     "`metadata`",
     "router_settings.model_group_retry_policy": "`retry` of a route",
-    "router_settings.redis_host": "cooldowns and limits are shared through DynamoDB",
-    "router_settings.retry_policy": "`defaults.retry.retries_max_by_error`",
+    "router_settings.redis_host": _SHARED,
+    "router_settings.redis_password": _SHARED,
+    "router_settings.redis_port": _SHARED,
     "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
     "a request may sort them by `provider.sort`",
 }
@@ -87,11 +97,29 @@ _LOSSES: Final = frozenset(
 def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple[str, Any]]:
     """Yield the sections of `defaults`: retries, timeouts and cooldowns."""
     retries = config.setting("num_retries")
-    if isinstance(retries, int):
-        yield "retry", {"retries_max": max(0, min(retries, _RETRIES_MAX))}
-        if retries > _RETRIES_MAX:
+    policy = as_mapping(config.setting("retry_policy"))
+    by_error = {
+        error: number
+        for name, error in _RETRIES.items()
+        if isinstance(number := policy.get(name), int)
+    }
+    stated = {"num_retries": retries} if isinstance(retries, int) else {}
+    for name, number in {**stated, **by_error}.items():
+        if number > _RETRIES_MAX:
             note = f"{_RETRIES_MAX} is the maximum; then the next endpoint is tried"
-            notes.append(Note(where="num_retries", text=note))
+            notes.append(Note(where=name, text=note))
+    notes += [
+        Note(where=f"retry_policy.{name}", text="such errors are not retried")
+        for name in policy
+        if name not in _RETRIES
+    ]
+    retry: dict[str, Any] = {}
+    if stated:
+        retry["retries_max"] = _allowed(stated["num_retries"])
+    if by_error:
+        retry["retries_max_by_error"] = {name: _allowed(each) for name, each in by_error.items()}
+    if retry:
+        yield "retry", retry
     total = config.setting("request_timeout", "timeout")
     if isinstance(total, int | float) and 0 < total < inf:
         yield "timeouts", {"non_streamed_total_s": min(total, _SECONDS_MAX)}
@@ -105,6 +133,10 @@ def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple
     }
     if cooldown:
         yield "cooldown", cooldown
+
+
+def _allowed(retries: int) -> int:
+    return max(0, min(retries, _RETRIES_MAX))
 
 
 def convert_tiers(

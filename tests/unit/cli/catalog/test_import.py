@@ -220,7 +220,11 @@ def test_budgets_of_keys_become_tiers_and_retries_defaults(tmp_path: Path) -> No
             "request_timeout": 6000,
             "drop_params": True,
         },
-        router_settings={"allowed_fails": 4, "cooldown_time": 20},
+        router_settings={
+            "allowed_fails": 4,
+            "cooldown_time": 20,
+            "retry_policy": {"RateLimitErrorRetries": 1, "BadRequestErrorRetries": 1},
+        },
     )
     tier = routing.key_tiers["default"]
     assert tier.budget is not None
@@ -232,6 +236,8 @@ def test_budgets_of_keys_become_tiers_and_retries_defaults(tmp_path: Path) -> No
     )
     assert "a budget of 12d became a monthly budget" in said
     assert routing.defaults.retry.retries_max == 2
+    assert routing.defaults.retry.retries_max_by_error == {"provider_rate_limit": 1}
+    assert "retry_policy.BadRequestErrorRetries: such errors are not retried" in said
     assert routing.defaults.timeouts.non_streamed_total_s == 900
     assert (routing.defaults.cooldown.after_failures, routing.defaults.cooldown.rest_s) == (4, 20)
     assert "drop_params" not in said
@@ -335,10 +341,23 @@ def test_a_file_that_is_no_config_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_parameter_without_a_counterpart_is_listed(tmp_path: Path) -> None:
-    region = BEDROCK | {"aws_region_name": "eu-central-1"}
-    _, said = imported(tmp_path, entry("claude", region))
-    assert "its aws_region_name has no counterpart" in said
-    assert "eu-central-1" not in said
+    role = BEDROCK | {"aws_role_name": "arn:secret"}
+    _, said = imported(tmp_path, entry("claude", role))
+    assert "its aws_role_name has no counterpart" in said
+    assert "arn:secret" not in said
+
+
+def test_another_region_is_another_provider(tmp_path: Path) -> None:
+    regions = ("eu-central-1", shipped().providers["bedrock"].region, "nowhere")
+    deployments = [BEDROCK | {"aws_region_name": region} for region in regions]
+    routing, said = imported(
+        tmp_path, *(entry(f"r{place}", each) for place, each in enumerate(deployments))
+    )
+    [eu] = routing.models[routing.aliases["r0"].to].endpoints
+    [home] = routing.models[routing.aliases["r1"].to].endpoints
+    assert (eu.provider, home.provider) == ("bedrock-eu-central-1", "bedrock")
+    assert routing.providers[eu.provider].region == "eu-central-1"
+    assert "aws_region_name is no region: write it into the config" in said
 
 
 @pytest.mark.parametrize(
