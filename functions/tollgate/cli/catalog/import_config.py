@@ -1,9 +1,10 @@
 """`tollgate import`: convert the configuration of another gateway to a routing file."""
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from shlex import join
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -11,9 +12,10 @@ import click
 import yaml
 from typing_extensions import override
 
-from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
+from tollgate.cli.catalog.litellm_config import NotALitellmConfig, Note, read_litellm_config
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
+from tollgate.cli.catalog.litellm_people import NotAnExport, People, read_export
 from tollgate.cli.catalog.litellm_replay import Served, replay_names
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.options import routing_option, utc_today
@@ -92,8 +94,7 @@ def litellm(
         inspection = _written(output, text)
         for problem in inspection.problems:
             click.echo(render_text(problem), err=True)
-    for note in imported.notes:
-        click.secho(f"{note.where}: {note.text}", err=True, fg="red" if note.is_loss else None)
+    _show_notes(imported.notes)
     counts = {
         name: len(imported.sections.get(name, ())) for name in ("models", "aliases", "routes")
     }
@@ -104,6 +105,50 @@ def litellm(
         return
     catalog = Catalog.from_json(compile_routing(inspection.routing).content)
     _show_replay(list(replay_names(catalog, imported.sources, SystemClock().now_s())))
+
+
+def _exports(option: str, description: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        option,
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help=f"{description} May be repeated, such as for each page.",
+    )
+
+
+@import_commands.command("litellm-keys")
+@_exports("--teams", "Answer of /team/list, or LiteLLM_TeamTable as CSV.")
+@_exports("--users", "Answer of /user/list, or LiteLLM_UserTable as CSV.")
+@_exports("--keys", "Answer of /key/list?return_full_object=true, or its table as CSV.")
+def litellm_keys(teams: tuple[Path, ...], users: tuple[Path, ...], keys: tuple[Path, ...]) -> None:
+    """Print a shell script that creates LiteLLM's teams, users and virtual keys here.
+
+    Budgets, rates, models and expiry are copied. Each key gets a new secret, which the script
+    prints, because LiteLLM stores only hashes. Spending so far is not copied.
+    """
+    people = People(datetime.fromtimestamp(SystemClock().now_s(), UTC))
+    try:
+        commands = [
+            command
+            for paths, convert in (
+                (teams, people.teams),
+                (users, people.members),
+                (keys, people.keys),
+            )
+            for command in convert([row for path in paths for row in read_export(path)])
+        ]
+    except NotAnExport as unusable:
+        raise click.ClickException(str(unusable)) from unusable
+    click.echo("#!/bin/sh\n# Set TOLLGATE_URL and TOLLGATE_KEY, review, and run.\nset -eu")
+    for command in commands:
+        click.echo(join(command))
+    _show_notes(people.notes)
+    click.echo(f"{len(commands)} commands; {len(people.notes)} notes", err=True)
+
+
+def _show_notes(notes: Sequence[Note]) -> None:
+    for note in notes:
+        click.secho(f"{note.where}: {note.text}", err=True, fg="red" if note.is_loss else None)
 
 
 def _address(text: str) -> tuple[str, str]:

@@ -135,6 +135,15 @@ def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple
         yield "cooldown", cooldown
 
 
+def convert_period(duration: object, where: str, notes: list[Note]) -> str:
+    """Return the period of a budget that LiteLLM resets after a duration; `total` without one."""
+    lasts = str(duration or "")
+    if lasts and lasts not in _PERIODS:
+        text = f"a budget of {lasts} became a monthly budget"
+        notes.append(Note(where=where, text=text, is_loss=True))
+    return _PERIODS.get(lasts, "month" if lasts else "total")
+
+
 def _allowed(retries: int) -> int:
     return max(0, min(retries, _RETRIES_MAX))
 
@@ -154,12 +163,9 @@ def convert_tiers(
             limits["rpm"] = rpm
         budget = parameters.get("max_budget")
         if isinstance(budget, int | float) and 0 <= budget < inf:
-            lasts = str(parameters.get("budget_duration") or "")
-            period = _PERIODS.get(lasts, "month" if lasts else "total")
+            where = f"litellm_settings.{section}"
+            period = convert_period(parameters.get("budget_duration"), where, notes)
             limits["budget"] = {"usd": Decimal(str(budget)), "per": period}
-            if lasts and lasts not in _PERIODS:
-                note = f"a budget of {lasts} became a monthly budget"
-                notes.append(Note(where=f"litellm_settings.{section}", text=note))
         if limits:
             yield tier, limits
 
