@@ -29,7 +29,6 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
-from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
 from tollgate.routing.planning.plan import Plan
@@ -81,17 +80,16 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
 
 async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
-    # Each of these properties looks at every part, of which there may be many.
-    names_files = call.parsed.request.names_files
-    has_documents = call.parsed.request.has_documents
+    names_files, has_documents = await _find_content(gateway, call)
     if call.parsed.awaits is not None or names_files or has_documents:
         await admit(gateway, call.principal, call.request_id)
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
-        names_files = call.parsed.request.names_files
+        names_files, _ = await _find_content(gateway, call)
     if names_files:
-        call = await _FIND_FILES_OF()(gateway, call)
-        has_documents = call.parsed.request.has_documents
+        # The contents of the files may be large.
+        call = replace(await _FIND_FILES_OF()(gateway, call), is_large=True)
+        _, has_documents = await _find_content(gateway, call)
     tools: InjectedTools | None = None
     left_out: tuple[str, ...] = ()
     if isinstance(call.parsed, ParsedCall) and call.parsed.compacts is not None:
@@ -102,11 +100,17 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
+    if has_documents:
+        call = replace(call, is_large=True)
+    computations = gateway.computations(call)
+    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     planner_input, plan = await _plan(gateway, call, rounds)
-    media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
-    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
+    first = plan.attempts[0]
+    is_whole = await computations.run(partial(media.is_whole_for, first.target))
+    ready = media.request if is_whole else None
+    async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
@@ -120,23 +124,29 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
             head_start=head_start,
+            computations=computations,
         )
         await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+
+
+async def _find_content(gateway: Gateway, call: Call) -> tuple[bool, bool]:
+    """Return whether a request names uploaded files, and whether it has documents."""
+    request = call.parsed.request
+    return await gateway.computations(call).run(
+        lambda: (request.names_files, request.has_documents)
+    )
 
 
 async def _plan(
     gateway: Gateway, call: Call, rounds: RoundsBound | None
 ) -> tuple[PlanningRequest, Plan]:
-    """Plan a call; the size of a large prompt is measured next to the event loop."""
     now_s = gateway.clock.now_s()
 
     def plan() -> tuple[PlanningRequest, Plan]:
         planner_input = planning_request(call, rounds)
         return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
 
-    request = call.parsed.request
-    is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
-    return await gateway.side.run(call.principal.workspace_id, plan, is_large=is_large)
+    return await gateway.computations(call).run(plan)
 
 
 async def _answer(
@@ -227,7 +237,10 @@ async def _stream_within_deadline(
             meter.fail(full)
         raise
     except GatewayError as error:
-        meter.fail(error)
+        try:
+            await context.withhold(error)
+        finally:
+            meter.fail(error)
         raise
     except TimeoutError as late:
         if not limit.expired():

@@ -207,6 +207,7 @@ COMPACT: Final = IngressFormat(
     description="Replace a conversation by a sealed record of it, which a model writes and any "
     "model can continue; billed to the key.",
     operation_id="compact_response",
+    example={"model": "test/echo", "input": [{"role": "user", "content": "Say hello."}]},
     parse_read=DottedName("tollgate.ingress.responses.compact:parse_compact_object"),
 )
 EMBEDDINGS: Final = IngressFormat(

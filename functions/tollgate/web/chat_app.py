@@ -16,7 +16,9 @@ from typing_extensions import override
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
+from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.work.base import Work
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -29,6 +31,7 @@ from tollgate.engine.replies.sink import (
     request_headers,
     send_error,
 )
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
@@ -163,7 +166,7 @@ class MeteredEndpoint(FormatEndpoint):
         except GatewayError as refusal:
             parsed = admitted.call.parsed if admitted else None
             named = refused_headers(self._ingress, refusal, request_id, parsed)
-            routed = _routed(admitted) if admitted else None
+            routed = await _routed(admitted) if admitted else None
             await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as unexpected_error:
             self._services.journal.unexpected_error(unexpected_error, request_id)
@@ -209,6 +212,7 @@ class MeteredEndpoint(FormatEndpoint):
             platform_ids=_platform_ids(scope),
             labels=_stated_labels(gateway, headers, parsed),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
+            is_large=entered.is_large or _is_large(parsed.request),
         )
         claim = await entrance.compute(
             entered, partial(claim_of, headers, call, path=scope["path"], body=body)
@@ -300,7 +304,12 @@ def _platform_ids(scope: Scope) -> PlatformIds:
     return PlatformIds(**extensions.get(PLATFORM_IDS_EXTENSION, {}))
 
 
-def _routed(admitted: _Admitted) -> Routed | None:
+def _is_large(work: Work) -> bool:
+    """Return True for a request that is large because of its stored turns."""
+    return isinstance(work, GenerationRequest) and work.size_bytes > LARGE_BYTES
+
+
+async def _routed(admitted: _Admitted) -> Routed | None:
     """Return the routing of a request that was refused before any attempt.
 
     Returns None unless the caller requested the routing with x-tollgate-metadata.
@@ -308,7 +317,10 @@ def _routed(admitted: _Admitted) -> Routed | None:
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:
         return None
-    trace = gateway.planner.survey(planning_request(call), now_s=gateway.clock.now_s()).trace
+    now_s = gateway.clock.now_s()
+    trace = await gateway.computations(call).run(
+        lambda: gateway.planner.survey(planning_request(call), now_s=now_s).trace
+    )
     return Routed(
         requested=call.parsed.request.model,
         catalog_sha=gateway.planner.catalog.sha,

@@ -94,8 +94,8 @@ def encode_stored(
     response: bytes, input_: Sequence[JsonObject], *, owner: str | None = None
 ) -> bytes:
     """Encode a response as sent, with the items in its input and its owner."""
-    pieces = (response, to_json(input_), to_json(owner))
-    return b'{"response":%b,"input":%b,"owner":%b}' % pieces
+    pieces = (response, b",".join(map(to_json, input_)), to_json(owner))
+    return b'{"response":%b,"input":[%b],"owner":%b}' % pieces
 
 
 def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:

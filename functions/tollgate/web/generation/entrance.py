@@ -25,19 +25,14 @@ from tollgate.engine.replies.sink import ClientGone
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import Ingress, ParsedCall, Seal
 from tollgate.ingress.formats import COMPACT, IngressFormat
-from tollgate.ingress.validation import has_more_marks
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
 from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
-from tollgate.web.http.reply import AsgiReply, read_body
+from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
-
-# Number of commas and brackets from which a short body is as costly as a large one: a message has
-# three and takes 10 µs.
-_FREE_MARKS: Final = 1_000
 
 # A request without this word neither has a compaction item nor asks for one.
 _COMPACTION: Final = b"compaction"
@@ -141,7 +136,7 @@ class Entrance:
                 free_bytes=LARGE_BYTES,
                 admit=admitting,
             )
-            is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
+            is_large = is_large_body(body)
             if is_large:
                 await admitting()
         except BaseException:

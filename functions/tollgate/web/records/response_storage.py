@@ -17,9 +17,6 @@ from tollgate.core.json_value import JsonObject
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.request import (
-    GenerationRequest,
-)
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
@@ -243,10 +240,8 @@ class StoringSink:
             items = numbered(self._input, record.id)
             return _encode_readable(renderer.whole([response], record), items, owner=owner)
 
-        request = call.parsed.request
-        is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
         workspace_id = call.principal.workspace_id
-        content = await self._gateway.side.run(workspace_id, encode, is_large=is_large)
+        content = await self._gateway.computations(call).run(encode)
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
