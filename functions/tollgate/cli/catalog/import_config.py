@@ -12,11 +12,11 @@ import click
 import yaml
 from typing_extensions import override
 
-from tollgate.cli.catalog.litellm_config import NotALitellmConfig, Note, read_litellm_config
+from tollgate.cli.catalog.litellm_config import ImportNote, NotALitellmConfig, read_litellm_config
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
-from tollgate.cli.catalog.litellm_people import NotAnExport, People, read_export
-from tollgate.cli.catalog.litellm_replay import Served, replay_names
+from tollgate.cli.catalog.litellm_people import NotAnExport, PeopleImport, read_export
+from tollgate.cli.catalog.litellm_replay import ReplayedName, replay_names
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.routing.model_entry import yaml_dollars
@@ -59,6 +59,7 @@ def import_commands() -> None:
 )
 def litellm(
     config: Path,
+    *,
     base: Path,
     price_map: Path | None,
     addresses: tuple[str, ...],
@@ -126,7 +127,7 @@ def litellm_keys(teams: tuple[Path, ...], users: tuple[Path, ...], keys: tuple[P
     Budgets, rates, models and expiry are copied. Each key gets a new secret, which the script
     prints, because LiteLLM stores only hashes. Spending so far is not copied.
     """
-    people = People(datetime.fromtimestamp(SystemClock().now_s(), UTC))
+    people = PeopleImport(datetime.fromtimestamp(SystemClock().now_s(), UTC))
     try:
         commands = [
             command
@@ -146,7 +147,7 @@ def litellm_keys(teams: tuple[Path, ...], users: tuple[Path, ...], keys: tuple[P
     click.echo(f"{len(commands)} commands; {len(people.notes)} notes", err=True)
 
 
-def _show_notes(notes: Sequence[Note]) -> None:
+def _show_notes(notes: Sequence[ImportNote]) -> None:
     for note in notes:
         click.secho(f"{note.where}: {note.text}", err=True, fg="red" if note.is_loss else None)
 
@@ -164,7 +165,7 @@ def _written(path: Path, text: str) -> Inspection:
     return inspect(path, dev=True, variables=Settings().variables)
 
 
-def _show_replay(replayed: Sequence[Served]) -> None:
+def _show_replay(replayed: Sequence[ReplayedName]) -> None:
     """Print what serves each name before and after; changes are red."""
     for served in replayed:
         mark, color = ("!", "red") if served.changed else ("=", None)
@@ -176,14 +177,11 @@ def _show_replay(replayed: Sequence[Served]) -> None:
         if served.changed:
             lines.append(f"    because {served.changed}")
         click.secho("\n".join(lines), err=True, fg=color)
-    changed = [len(served.shapes) for served in replayed if served.changed]
+    changed = sum(len(served.shapes) for served in replayed if served.changed)
     names = len({served.name for served in replayed})
     total = sum(len(served.shapes) for served in replayed)
-    click.secho(
-        f"{names} names of chat models, {total} requests: {sum(changed)} are served otherwise",
-        err=True,
-        fg="red" if changed else None,
-    )
+    text = f"Replayed requests: {total}, by {names} names of chat models. Served otherwise: "
+    click.secho(f"{text}{changed}.", err=True, fg="red" if changed else None)
 
 
 def render_routing(imported: ImportedRouting, config: Path) -> str:

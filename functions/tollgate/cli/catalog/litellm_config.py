@@ -25,7 +25,7 @@ class NotALitellmConfig(ValueError):
     """Raised for a file that is not a LiteLLM proxy config."""
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class ImportNote(Struct, frozen=True, kw_only=True):
     """A setting that was not converted as it stands, with the reason."""
 
     where: str
@@ -59,9 +59,11 @@ class Deployment(Struct, frozen=True, kw_only=True):
             return value.removeprefix(_ENVIRONMENT)
         return None
 
-    def note(self, text: str, *, is_loss: bool = False) -> Note:
+    def note(self, text: str, *, is_loss: bool = False) -> ImportNote:
         """Return a note on this deployment."""
-        return Note(where=f"model_list {self.name} ({self.model})", text=text, is_loss=is_loss)
+        return ImportNote(
+            where=f"model_list {self.name} ({self.model})", text=text, is_loss=is_loss
+        )
 
     def fact(self, key: str) -> Any:
         """Return a value from the parameters or from `model_info`."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 from msgspec import Raw, Struct
 from pydantic_core import to_json
 
-from tollgate.cli.catalog.litellm_config import Deployment, Note
-from tollgate.cli.catalog.litellm_limits import StatedFacts, limit_unknown, widen_known
+from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
+from tollgate.cli.catalog.litellm_limits import DeploymentFacts, limit_unknown, widen_known
 from tollgate.cli.catalog.litellm_servers import (
     PlainSection,
     ProviderOf,
@@ -79,7 +79,7 @@ class PlacedEndpoint(Struct, kw_only=True):
     model: PlainSection
     known_as: str | None
     """Slug of the same model in the base file; None if there is no such model."""
-    notes: list[Note]
+    notes: list[ImportNote]
 
     @property
     def kind(self) -> str:
@@ -137,10 +137,12 @@ class Placement:
         if exact is not None:
             endpoint = {**exact[1], "provider": row.slug}
         else:
-            price, context = self._price(deployment, prefix, upstream, row, slug)
+            price, context = self._price(deployment, prefix, upstream, row=row, slug=slug)
             kept = {key: alike[1][key] for key in _OF_ALIKE & alike[1].keys()} if alike else {}
             endpoint = {"provider": row.slug, "upstream": upstream, **price, **kept}
-        facts = StatedFacts(deployment, next(self._entries(deployment, upstream), {}))
+        if alike is None and kind not in ("chat", "embedding"):
+            raise Unplaced(f"models of kind {kind} need a provider with their dialect: add one")
+        facts = DeploymentFacts(deployment, next(self._entries(deployment, upstream), {}))
         codec = row.section["codec"]
         if slug is not None:
             model = self._base.models[slug].model_dump(
@@ -211,7 +213,7 @@ class Placement:
                 return slugs[0]
         return None
 
-    def _unread(self, deployment: Deployment) -> Iterator[Note]:
+    def _unread(self, deployment: Deployment) -> Iterator[ImportNote]:
         """Yield a note for each parameter without a counterpart."""
         for key in deployment.params:
             if key not in _READ:
@@ -277,7 +279,13 @@ class Placement:
                 yield entry
 
     def _price(
-        self, deployment: Deployment, prefix: str, upstream: str, row: ProviderOf, slug: str | None
+        self,
+        deployment: Deployment,
+        prefix: str,
+        upstream: str,
+        *,
+        row: ProviderOf,
+        slug: str | None,
     ) -> tuple[PlainSection, int | None]:
         """Return the price; and if genai-prices publishes both, the context size."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]

@@ -1,7 +1,7 @@
 """Conversion of a LiteLLM proxy config to a routing file, with notes on unconverted settings."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, count, pairwise
 from typing import Any, Final, TypeAlias
 
@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tollgate.cli.catalog.litellm_config import (
     FALLBACK_KINDS,
     Deployment,
+    ImportNote,
     LitellmConfig,
-    Note,
     as_mapping,
     name_list,
 )
@@ -53,7 +53,7 @@ class ImportedRouting(Struct, frozen=True, kw_only=True):
     """The sections of a routing file, notes, and the names that the source serves."""
 
     sections: dict[str, Any]
-    notes: tuple[Note, ...]
+    notes: tuple[ImportNote, ...]
     sources: tuple[SourceName, ...]
 
 
@@ -68,13 +68,14 @@ class _Import:
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
         self._placement = placement
-        self._notes: list[Note] = []
+        self._notes: list[ImportNote] = []
         self._providers: dict[str, PlainSection] = {}
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
         self._sources: dict[str, SourceName] = {}
-        # Steps of a chain by LiteLLM's model names.
+        # All names that callers may request, and the steps of a chain by imported name.
+        self._names: set[str] = set()
         self._steps: dict[str, list[_Step]] = {}
 
     def run(self) -> ImportedRouting:
@@ -82,12 +83,16 @@ class _Import:
         for deployment in self._config.deployments:
             groups.setdefault(deployment.name, []).append(deployment)
         chained = {name for name, _ in self._chains()}
-        for name, group in groups.items():
-            if not any(_ANY in each for each in (name, *(it.model for it in group))):
-                self._group(name, group, is_chained=name in chained)
-        for name, group in groups.items():
-            if any(_ANY in each for each in (name, *(it.model for it in group))):
-                self._wildcard(name, group, known=frozenset(groups), chained=chained)
+        wild = {name for name, group in groups.items() if _is_wild(name, group)}
+        expanded = {name: self._expand(name, groups[name], known=groups.keys()) for name in wild}
+        self._names = {*groups, *(each for added in expanded.values() for each in added)}
+        for name in groups:
+            if name in wild:
+                continue
+            self._group(name, groups[name], is_chained=name in chained)
+        for name in groups:
+            if name in wild:
+                self._wildcard(name, expanded[name], chained=chained)
         self._fallbacks()
         self._group_aliases()
         tiers = dict(convert_tiers(self._config, self._steps, self._notes))
@@ -107,7 +112,7 @@ class _Import:
         return ImportedRouting(sections=filled, notes=tuple(self._notes), sources=sources)
 
     def _note(self, where: str, text: str, *, is_loss: bool = False) -> None:
-        self._notes.append(Note(where=where, text=text, is_loss=is_loss))
+        self._notes.append(ImportNote(where=where, text=text, is_loss=is_loss))
 
     def _named_once(self) -> Iterator[tuple[str, PlainSection]]:
         """Yield the models; a name is left out where an alias, a route or a model before has it."""
@@ -198,11 +203,10 @@ class _Import:
         found.endpoint = {**found.endpoint, "provider": slug}
         return found
 
-    def _wildcard(
-        self, name: str, group: Sequence[Deployment], *, known: Set[str], chained: Set[str]
-    ) -> None:
-        """Add each model of the base file that a wildcard matches, under the name it then has."""
-        where = f"model_list {name}"
+    def _expand(
+        self, name: str, group: Sequence[Deployment], *, known: Set[str]
+    ) -> dict[str, list[Deployment]]:
+        """Return deployments for each model of the base file that a wildcard matches, by name."""
         added: dict[str, list[Deployment]] = {}
         for deployment in group:
             if name.count(_ANY) != 1 or not deployment.model.endswith(f"/{_ANY}"):
@@ -215,6 +219,13 @@ class _Import:
                     model = deployment.model.replace(_ANY, upstream)
                     each = replace(deployment, name=its_name, model=model)
                     added.setdefault(its_name, []).append(each)
+        return added
+
+    def _wildcard(
+        self, name: str, added: Mapping[str, Sequence[Deployment]], *, chained: Set[str]
+    ) -> None:
+        """Add the models that a wildcard matches."""
+        where = f"model_list {name}"
         before = len(self._notes)
         for its_name, deployments in added.items():
             is_chained = its_name in chained
@@ -222,7 +233,7 @@ class _Import:
         # Most notes are the same for each of the models.
         found = dict.fromkeys((each.text, each.is_loss) for each in self._notes[before:])
         self._notes[before:] = [
-            Note(where=where, text=text, is_loss=is_loss) for text, is_loss in found
+            ImportNote(where=where, text=text, is_loss=is_loss) for text, is_loss in found
         ]
         imported = sum(its_name in self._steps for its_name in added)
         note = f"{imported} models of the base file have such names; other names are refused"
@@ -267,8 +278,10 @@ class _Import:
         """Return an unused slug, or the slug of an identical model."""
         new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
         for slug in (known_as, new_slug):
-            same = slug is not None and self._models.get(slug, model) == model
-            if slug is not None and same and not (is_chained and slug == name):
+            if slug is None or self._models.get(slug, model) != model:
+                continue
+            # The slug may be a name that stands for other endpoints.
+            if slug not in self._names or (slug == name and not is_chained):
                 return slug
         used = sum(each.startswith(new_slug) for each in self._models)
         return f"{new_slug}-{used + 1}"
@@ -365,6 +378,10 @@ class _Import:
                     self._sources[str(name)] = replace(self._sources[model], name=str(name))
             else:
                 self._note(where, f"{model} was not imported", is_loss=True)
+
+
+def _is_wild(name: str, group: Sequence[Deployment]) -> bool:
+    return any(_ANY in each for each in (name, *(deployment.model for deployment in group)))
 
 
 def _endpoint_id(found: PlacedEndpoint) -> str:

@@ -7,7 +7,7 @@ is therefore no limit here, so that an imported model serves what it served befo
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tollgate.cli.catalog.litellm_config import Deployment, Note
+from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
 from tollgate.cli.catalog.price_map import CAPABILITIES, MODALITIES
 
 # More than the context of any model in the catalog.
@@ -22,8 +22,8 @@ _DECISIVE: Final = frozenset({"tools", "structured_output"})
 _ASKS_FOR_REASONING: Final = "openai_responses"
 
 
-class StatedFacts:
-    """What the config and the price map state about a deployment; the config comes first."""
+class DeploymentFacts:
+    """Facts that the config and the price map state about a deployment; the config comes first."""
 
     def __init__(self, deployment: Deployment, entry: Mapping[str, Any]) -> None:
         self._deployment = deployment
@@ -62,11 +62,11 @@ class StatedFacts:
 
 def limit_unknown(
     deployment: Deployment,
-    facts: StatedFacts,
+    facts: DeploymentFacts,
     *,
     context: int | None,
     codec: str,
-    notes: list[Note],
+    notes: list[ImportNote],
 ) -> Iterator[tuple[str, Any]]:
     """Yield the settings of a model that the base file lacks.
 
@@ -94,7 +94,7 @@ def limit_unknown(
     yield "supports", facts.supports(known=False, codec=codec)
 
 
-def widen_known(model: Mapping[str, Any], facts: StatedFacts, codec: str) -> dict[str, Any]:
+def widen_known(model: Mapping[str, Any], facts: DeploymentFacts, codec: str) -> dict[str, Any]:
     """Return what a model of the base file takes at a provider that the base file lacks for it.
 
     The base file states what the model can do at its own endpoints.

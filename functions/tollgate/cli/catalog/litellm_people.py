@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from tollgate.cli.catalog.litellm_config import Note
+from tollgate.cli.catalog.litellm_config import ImportNote
 from tollgate.cli.catalog.litellm_settings import convert_period
 
 _Row: TypeAlias = Mapping[str, Any]
@@ -69,11 +69,11 @@ def read_export(path: Path) -> list[_Row]:
     return [each for each in content if isinstance(each, dict)]
 
 
-class People:
+class PeopleImport:
     """A conversion of teams, users and keys, with notes."""
 
     def __init__(self, now: datetime) -> None:
-        self.notes: list[Note] = []
+        self.notes: list[ImportNote] = []
         self._now = now
         self._teams: dict[str, str] = {}
         self._members: dict[str, str] = {}
@@ -161,7 +161,7 @@ class People:
             ]
 
     def _note(self, where: str, text: str, *, is_loss: bool = False) -> None:
-        self.notes.append(Note(where=where, text=text, is_loss=is_loss))
+        self.notes.append(ImportNote(where=where, text=text, is_loss=is_loss))
 
     def _limits(self, row: _Row, where: str) -> Iterator[str]:
         """Yield the options for budget, rates and models."""

@@ -1,4 +1,4 @@
-"""Replay of an import: what serves each name of the source, before and after."""
+"""Replay of an import: the endpoints of each name of the source, before and after."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -26,8 +26,8 @@ _SHAPES: Final[Mapping[str, Described]] = {
 _CALLER: Final = Principal(key_id="import", workspace_id="import", role="inference", label="import")
 
 
-class Served(Struct, frozen=True, kw_only=True):
-    """What serves some requests by a name, before and after an import."""
+class ReplayedName(Struct, frozen=True, kw_only=True):
+    """Endpoints that serve some requests by a name, before and after an import."""
 
     name: str
     shapes: tuple[str, ...]
@@ -37,9 +37,12 @@ class Served(Struct, frozen=True, kw_only=True):
     """The difference to the source; empty without one."""
 
 
-def replay_names(catalog: Catalog, sources: Sequence[SourceName], now_s: float) -> Iterator[Served]:
-    """Yield what serves four requests by each name; requests with the same result are one.
+def replay_names(
+    catalog: Catalog, sources: Sequence[SourceName], now_s: float
+) -> Iterator[ReplayedName]:
+    """Yield the endpoints that serve four requests by each name.
 
+    Requests of a name with the same result are one entry.
     LiteLLM sends each request to a deployment of the name, and to a fallback after an error.
     """
     planner = Planner(catalog)
@@ -52,7 +55,7 @@ def replay_names(catalog: Catalog, sources: Sequence[SourceName], now_s: float) 
         for shape, request in requests.items() if source.kind == "chat" else ():
             shapes.setdefault(_judge(planner, source, request, now_s), []).append(shape)
         for (after, changed), names in shapes.items():
-            yield Served(
+            yield ReplayedName(
                 name=source.name,
                 shapes=tuple(names),
                 before=_before(source),

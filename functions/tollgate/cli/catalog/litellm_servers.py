@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from pydantic import ValidationError
 
-from tollgate.cli.catalog.litellm_config import Deployment, Note
+from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
 from tollgate.routing.schema import ProviderSection
 
 PlainSection: TypeAlias = dict[str, Any]
@@ -23,7 +23,7 @@ class ProviderOf(Struct, frozen=True, kw_only=True):
     slug: str
     section: PlainSection
     base: str | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
 
 
 def place_server(deployment: Deployment, prefix: str, address: str) -> ProviderOf:
@@ -79,7 +79,7 @@ def is_at(section: PlainSection, address: str) -> bool:
     return host == urlsplit(section.get("base_url") or "").hostname
 
 
-def note_key(deployment: Deployment, variable: str | None) -> list[Note]:
+def note_key(deployment: Deployment, variable: str | None) -> list[ImportNote]:
     literal = deployment.params.get("api_key")
     if not isinstance(literal, str) or deployment.variable("api_key"):
         return []

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tollgate.cli.catalog.litellm_config import (
     FALLBACK_KINDS,
+    ImportNote,
     LitellmConfig,
-    Note,
     as_mapping,
     name_list,
 )
@@ -94,7 +94,7 @@ _LOSSES: Final = frozenset(
 )
 
 
-def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple[str, Any]]:
+def convert_defaults(config: LitellmConfig, notes: list[ImportNote]) -> Iterator[tuple[str, Any]]:
     """Yield the sections of `defaults`: retries, timeouts and cooldowns."""
     retries = config.setting("num_retries")
     policy = as_mapping(config.setting("retry_policy"))
@@ -107,9 +107,9 @@ def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple
     for name, number in {**stated, **by_error}.items():
         if number > _RETRIES_MAX:
             note = f"{_RETRIES_MAX} is the maximum; then the next endpoint is tried"
-            notes.append(Note(where=name, text=note))
+            notes.append(ImportNote(where=name, text=note))
     notes += [
-        Note(where=f"retry_policy.{name}", text="such errors are not retried")
+        ImportNote(where=f"retry_policy.{name}", text="such errors are not retried")
         for name in policy
         if name not in _RETRIES
     ]
@@ -135,12 +135,12 @@ def convert_defaults(config: LitellmConfig, notes: list[Note]) -> Iterator[tuple
         yield "cooldown", cooldown
 
 
-def convert_period(duration: object, where: str, notes: list[Note]) -> str:
+def convert_period(duration: object, where: str, notes: list[ImportNote]) -> str:
     """Return the period of a budget that LiteLLM resets after a duration; `total` without one."""
     lasts = str(duration or "")
     if lasts and lasts not in _PERIODS:
         text = f"a budget of {lasts} became a monthly budget"
-        notes.append(Note(where=where, text=text, is_loss=True))
+        notes.append(ImportNote(where=where, text=text, is_loss=True))
     return _PERIODS.get(lasts, "month" if lasts else "total")
 
 
@@ -149,7 +149,7 @@ def _allowed(retries: int) -> int:
 
 
 def convert_tiers(
-    config: LitellmConfig, known: Collection[str], notes: list[Note]
+    config: LitellmConfig, known: Collection[str], notes: list[ImportNote]
 ) -> Iterator[tuple[str, Any]]:
     """Yield the key tiers; `known` are the imported names of models."""
     for section, tier in _TIERS.items():
@@ -170,7 +170,7 @@ def convert_tiers(
             yield tier, limits
 
 
-def list_unused(config: LitellmConfig) -> Iterator[Note]:
+def list_unused(config: LitellmConfig) -> Iterator[ImportNote]:
     """Yield a note for each setting that was not converted."""
     for section, content in config.sections.items():
         if section == "model_list":
@@ -180,4 +180,4 @@ def list_unused(config: LitellmConfig) -> Iterator[Note]:
         for name in names or [section]:
             if name not in _KEPT:
                 text = _ADVICE.get(name, "it has no counterpart")
-                yield Note(where=name, text=text, is_loss=name in _LOSSES)
+                yield ImportNote(where=name, text=text, is_loss=name in _LOSSES)

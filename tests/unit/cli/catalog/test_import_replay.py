@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.cli.catalog.imports import BEDROCK, CLAUDE, OPENAI, entry, imported, run
 from tests.unit.cli.catalog.published import price_map
-from tests.unit.cli.catalog.test_import import BEDROCK, CLAUDE, OPENAI, entry, imported, run
 
 DATED = {"model": "anthropic/claude-sonnet-4-5-20250929", "api_key": "os.environ/ANTHROPIC_API_KEY"}
 SONNET = {"model": "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"}
@@ -32,7 +32,7 @@ def test_deployments_under_a_dated_and_an_undated_id_keep_what_their_model_can_d
     assert (model.max_output, model.input) == (64_000, ("text", "image", "pdf"))
     assert {"tools", "reasoning"} < {*model.supports}
     assert "= claude-sonnet: plain, tools, image, long\n" in said
-    assert said.endswith("2 names of chat models, 8 requests: 0 are served otherwise\n")
+    assert said.endswith("Replayed requests: 8, by 2 names of chat models. Served otherwise: 0.\n")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_unknown_of_a_model_is_allowed(tmp_path: Path, params: dict[str,
         litellm_settings={"default_fallbacks": ["gpt-4o-mini"]},
     )
     assert "= mine: plain, tools, image, long\n" in said
-    assert "0 are served otherwise" in said
+    assert "Served otherwise: 0." in said
 
 
 def test_a_limit_that_the_source_does_not_have_is_red(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_limit_that_the_source_does_not_have_is_red(tmp_path: Path) -> None:
     assert f"{RED}! mine: long\n" in said
     assert f"{RED}! lost: plain, tools, image, long\n" in said
     assert f"{RED}model_list lost (petals/x): the base file has no provider petals" in said
-    assert "3 names of chat models, 12 requests: 6 are served otherwise" in said
+    assert "Replayed requests: 12, by 3 names of chat models. Served otherwise: 6." in said
 
 
 def test_models_of_one_name_are_drawn_by_weight_and_keep_their_slugs(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_models_of_one_name_are_drawn_by_weight_and_keep_their_slugs(tmp_path: P
     steps = [dict(step) for step in routing.routes["smart"].all_rules[0].steps]
     assert steps == [drawn, {"openai/gpt-4o-mini": 100}]
     assert dict(routing.routes["mini"].all_rules[0].steps[1]) == drawn
-    assert "0 are served otherwise" in said
+    assert "Served otherwise: 0." in said
 
 
 def test_deployments_with_an_order_are_tried_in_that_order(tmp_path: Path) -> None:
@@ -157,3 +157,15 @@ def test_the_price_map_states_what_the_base_file_lacks(tmp_path: Path) -> None:
     assert "price: {input: 2.00, output: 8.00, source: litellm 9.8.7" in written
     assert "! o9: image\n" in said
     assert "= o9: plain, tools, long\n" in said
+
+
+def test_a_wildcard_at_a_server_of_ones_own_keeps_to_names_of_its_own(tmp_path: Path) -> None:
+    """The slug of a model is also a name that callers of the source may send elsewhere."""
+    own = OPENAI | {"api_base": "https://llm.acme.example/v1"}
+    routing, said = imported(
+        tmp_path, entry("mine", OPENAI), entry("openai/*", own | {"model": "openai/*"})
+    )
+    [mine] = routing.models[routing.aliases["mine"].to].endpoints
+    [wild] = routing.models["openai/gpt-4o"].endpoints
+    assert (mine.provider, wild.provider) == ("openai", "openai-llm")
+    assert "models of kind image need a provider with their dialect" in said
