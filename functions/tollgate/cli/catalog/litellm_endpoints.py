@@ -191,16 +191,23 @@ class Placement:
         prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without a prefix; here, the base file must state the
-        # provider.
-        for section in self._base.models.values():
-            for endpoint in section.endpoints:
-                if endpoint.upstream == model:
-                    return endpoint.provider, model
+        # LiteLLM knows the provider of a name without a prefix: as the price map says, else the
+        # vendor of the model, else the only provider with this name.
         if not slash and self._map and (entry := self._map.entries.get(model)):
             return str(entry.get("litellm_provider")), model
-        if not slash and len(slugs := self._names.find(model).slugs) == 1:
-            return self._base.models[slugs[0]].endpoints[0].provider, model
+        known = () if slash else self._names.find(model).slugs
+        found = [
+            (slug, endpoint)
+            for slug, section in self._base.models.items()
+            for endpoint in section.endpoints
+            if endpoint.upstream == model or known == (slug,)
+        ]
+        for slug, endpoint in found:
+            if endpoint.provider == slug.partition("/")[0]:
+                return endpoint.provider, model
+        for _, endpoint in found:
+            if endpoint.upstream == model:
+                return endpoint.provider, model
         if slash:
             raise Unplaced(_no_row(prefix))
         raise Unplaced(f"no provider in the base file has {model}: write it as provider/model")

@@ -83,7 +83,7 @@ class _Import:
         for deployment in self._config.deployments:
             groups.setdefault(deployment.name, []).append(deployment)
         chained = {name for name, _ in self._chains()}
-        wild = {name for name, group in groups.items() if _is_wild(name, group)}
+        wild = [name for name, group in groups.items() if _is_wild(name, group)]
         expanded = {name: self._expand(name, groups[name], known=groups.keys()) for name in wild}
         self._names = {*groups, *(each for added in expanded.values() for each in added)}
         for name in groups:

@@ -169,3 +169,10 @@ def test_a_wildcard_at_a_server_of_ones_own_keeps_to_names_of_its_own(tmp_path: 
     [wild] = routing.models["openai/gpt-4o"].endpoints
     assert (mine.provider, wild.provider) == ("openai", "openai-llm")
     assert "models of kind image need a provider with their dialect" in said
+
+
+def test_an_id_without_a_provider_is_its_vendors(tmp_path: Path) -> None:
+    """The base file may list a cloud first, to which LiteLLM does not send a bare id."""
+    routing, said = imported(tmp_path, entry("haiku", {"model": "claude-haiku-4-5-20251001"}))
+    [haiku] = routing.models["anthropic/claude-haiku-4.5"].endpoints
+    assert (haiku.provider, "Served otherwise: 0." in said) == ("anthropic", True)
