@@ -21,18 +21,17 @@ from tollgate.core.work.pictures import (
     picture_urls,
 )
 
-# The words that a server adds around the questions; their number is not published.
+# Upper estimate of the bytes that a server adds around the questions, which are not published.
 _SERVER_BYTES: Final = 256
 # Fields whose values are names of the format, not the caller's text.
 _NO_TEXT: Final = frozenset({"call_id", "detail", "id", "mode", "phase", "role", "status", "type"})
 
 
 class DecisionRequest(InputWork, frozen=True, kw_only=True):
-    """Evidence, and questions that are all decided in one reading of it.
+    """Evidence, and questions about it that one request answers together.
 
-    Evidence and questions are the caller's own JSON. Only pictures are kept apart: the JSON has
-    null in place of each picture's URL, and `pictures` has the sources in the order of their
-    places.
+    Evidence and questions are the caller's own JSON, except that the URL of each picture is null.
+    `pictures` contains the pictures in their order in the JSON.
     """
 
     kind: ClassVar[WorkKind] = "decision"

@@ -32,10 +32,10 @@ class _DecisionRequest(BaseModel):
 
 
 def answer_questions(body: bytes) -> bytes:
-    """Return an answer to each question from the words that it shares with the input.
+    """Answer each question by comparing its words with the input's words.
 
-    A predicate is as probable as the share of its words that the input has. The choice or level
-    with most of its words in the input, or the first of several, has all of the probability.
+    The probability of a predicate is the fraction of its words that occur in the input. The choice
+    or level with the largest such fraction, or the first of several, has probability 1.
     """
     request = _DecisionRequest.model_validate_json(body)
     evidence = _words(request.input)

@@ -36,11 +36,11 @@ _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 
 def refuse_method(scope: Scope) -> RequestError:
-    """Return the refusal of a method other than POST on a path of the streaming function.
+    """Return the error for a method other than POST on a path of the streaming function.
 
-    A WebSocket handshake has a status of its own: Codex goes over to HTTP at once after 426, and
-    repeats the handshake after any other status (github.com/openai/codex/issues/43353, 2026-09-07).
-    Its key shows a handshake, because proxies remove the header `upgrade`.
+    A WebSocket handshake gets 426, after which Codex uses HTTP at once. After any other status it
+    repeats the handshake (github.com/openai/codex/issues/43353, 2026-09-07). A handshake is
+    recognized by its key, because proxies remove the header `upgrade`.
     """
     if any(name == _HANDSHAKE for name, _ in scope["headers"]):
         return RequestError(

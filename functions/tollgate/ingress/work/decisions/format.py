@@ -1,7 +1,7 @@
 """The client format of OpenAI's decisions API.
 
-Nested fields of a request are sent on, including those that are unknown here, and each answer is
-returned as the provider wrote it.
+Nested fields of a request are sent to the provider, including unknown fields. Each answer is
+returned unchanged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ _OPTIONS: Final = ("prompt_cache_key", "prompt_cache_options")
 
 
 class _Pictures:
-    """The pictures of a request, in the order of their places."""
+    """Collects the pictures of a request, in their order in the JSON."""
 
     def __init__(self) -> None:
         self.found: list[Image] = []
         self._count = MediaCount()
 
     def take_from(self, value: JsonValue, path: str) -> JsonValue:
-        """Return a value with null in place of each picture's URL, and collect the pictures.
+        """Collect the pictures in a value; return the value with null for each picture's URL.
 
-        Raises RequestError for a picture without a usable URL, and for too many pictures.
+        Raises RequestError if a picture has no usable URL, or if there are too many pictures.
         """
         match value:
             case dict() if value.get("type") == "input_json":
@@ -65,7 +65,7 @@ class _Pictures:
 
 
 class DecisionRenderer(WholeReplyRenderer):
-    """Renders answers; each is copied from the codec's output."""
+    """Renders the answers, which are copied from the codec's output."""
 
     @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:

@@ -19,7 +19,7 @@ from tollgate.ingress.shared.wire.request_model import Json, String, Wire, by_fi
 
 QUESTIONS_MAX: Final = 400
 ENTRIES_MAX: Final = 255
-# Of choices and of levels.
+# Minimum number of choices or levels.
 _ENTRIES_MIN: Final = 2
 
 _Entry = TypeVar("_Entry")
@@ -28,7 +28,7 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class EvidencePart(Wire):
-    """A part of a message, of an output or of instructions; parts are sent on unchanged."""
+    """A part of a message, an output or instructions; parts are sent to the provider unchanged."""
 
     type: Literal["input_text", "input_image", "input_json", "output_text", "refusal"]
     text: str | None = None
@@ -44,7 +44,7 @@ Parts = Annotated[
 
 
 class EvidenceItem(Wire):
-    """A message, a call, or the output of a call; items are sent on unchanged."""
+    """A message, a call, or a call's output; items are sent to the provider unchanged."""
 
     type: Literal[
         "message",
@@ -59,21 +59,21 @@ class EvidenceItem(Wire):
     output: Parts | None = None
 
 
-class Asked(Wire):
+class QuestionFields(Wire):
     """The fields of every question."""
 
     instructions: Parts
     name: str | None = Field(default=None, description="Repeated in the answer.")
 
 
-class PredicateQuestion(Asked):
+class PredicateQuestion(QuestionFields):
     """A statement about the input that is true or false."""
 
     type: Literal["predicate"]
 
 
 class OfferedChoice(Wire):
-    """A value to choose; a string differs from a boolean with the same text."""
+    """A value to choose from; the string "true" differs from the boolean."""
 
     value: Annotated[String | Annotated[bool, Tag("<boolean>")], by_shape("a string or a boolean")]
     description: str | None = None
@@ -87,12 +87,12 @@ def _at_least_two(entries: list[_Entry]) -> list[_Entry]:
 
 def _distinct(choices: list[OfferedChoice]) -> list[OfferedChoice]:
     if len({(type(choice.value), choice.value) for choice in choices}) < len(choices):
-        raise PydanticCustomError("not_unique", "must not have the same value twice")
+        raise PydanticCustomError("not_unique", "must not contain the same value twice")
     return choices
 
 
-class ChoiceQuestion(Asked):
-    """A question with choices, of which one fits the input."""
+class ChoiceQuestion(QuestionFields):
+    """A question with several choices; the answer is the choice that fits the input best."""
 
     type: Literal["choice"]
     choices: Annotated[
@@ -110,8 +110,8 @@ class ScoreLevel(Wire):
     description: str | None = None
 
 
-class ScoreQuestion(Asked):
-    """A scale of levels for the input, from the lowest to the highest."""
+class ScoreQuestion(QuestionFields):
+    """A question with a scale of levels, from the lowest to the highest."""
 
     type: Literal["score"]
     levels: Annotated[
@@ -135,7 +135,7 @@ _Evidence = Annotated[
 
 
 class DecisionBody(EndUser, RoutingFields):
-    """The body of POST /v1/decisions; null means the same as omitting a field."""
+    """The body of POST /v1/decisions; a null field counts as omitted."""
 
     input: _Evidence = Field(description="The text or conversation that all questions are about.")
     questions: Annotated[
@@ -148,13 +148,13 @@ class DecisionBody(EndUser, RoutingFields):
     )
 
 
-class GivenAnswer(Answer):
+class AnswerFields(Answer):
     """The fields of every answer."""
 
     name: str | None = Field(description="The question's name; null if it has none.")
 
 
-class PredicateAnswer(GivenAnswer):
+class PredicateAnswer(AnswerFields):
     """The probability that a statement is true."""
 
     type: Literal["predicate"]
@@ -168,7 +168,7 @@ class ValueProbability(Answer):
     probability: float
 
 
-class ChoiceAnswer(GivenAnswer):
+class ChoiceAnswer(AnswerFields):
     """The likeliest choice."""
 
     type: Literal["choice"]
@@ -185,7 +185,7 @@ class LevelProbability(Answer):
     probability: float
 
 
-class ScoreAnswer(GivenAnswer):
+class ScoreAnswer(AnswerFields):
     """The mean of the levels' indexes, weighted by their probabilities."""
 
     type: Literal["score"]
@@ -194,14 +194,14 @@ class ScoreAnswer(GivenAnswer):
     probabilities: list[LevelProbability]
 
 
-class RefusedAnswer(GivenAnswer):
+class RefusedAnswer(AnswerFields):
     """The model declined to answer the question."""
 
     type: Literal["refusal"]
 
 
 class DecisionUsage(Answer):
-    """Tokens; answers have no output tokens."""
+    """The numbers of tokens; answers have no output tokens."""
 
     input_tokens: int
     input_tokens_details: InputTokensDetails
