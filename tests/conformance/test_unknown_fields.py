@@ -13,7 +13,7 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tollgate.ingress.messages.held_fields import HELD
+from tollgate.ingress.shared.held_fields import HELD
 from tollgate.providers.ports.formats import codec_of
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits

@@ -18,7 +18,6 @@ from tollgate.core.request import (
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.unknown_fields import unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
-from tollgate.ingress.messages.held_fields import HELD
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
@@ -29,6 +28,7 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_preferences,
 )
+from tollgate.ingress.shared.held_fields import HELD
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
