@@ -4,7 +4,6 @@ Keeps C22.
 """
 
 import json
-from random import Random
 from typing import Any
 
 import pytest
@@ -13,40 +12,14 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tollgate.ingress.shared.held_fields import HELD
+from tests.unknown_fields import Draw, events, includes
+from tollgate.ingress.shared.held_fields import HELD_OF_MESSAGES
 from tollgate.providers.ports.formats import codec_of
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 
 MESSAGES = "/v1/messages"
 SEEDS = range(4)
-
-
-class Draw:
-    """Draws unknown fields from a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._chance = Random(seed)
-        self._number = 0
-
-    def fields(self) -> dict[str, Any]:
-        self._number += 1
-        count = self._chance.randint(1, 3)
-        return {f"zz_{self._number}_{place}": self._value(3) for place in range(count)}
-
-    def _value(self, depth: int) -> Any:
-        kinds = ["text", "number", "flag", *(["list", "object"] if depth else [])]
-        match self._chance.choice(kinds):
-            case "text":
-                return "".join(self._chance.choices('ab "\\\n\u00e9', k=5))
-            case "number":
-                return self._chance.randint(-9, 9)
-            case "flag":
-                return self._chance.random() < 0.5
-            case "list":
-                return [self._value(depth - 1) for _ in range(self._chance.randint(0, 2))]
-            case _:
-                return self.fields()
 
 
 HOSTS: dict[str, dict[str, Any]] = {
@@ -74,25 +47,6 @@ async def ask(home: House, body: Any, path: str = MESSAGES, **headers: str) -> E
     reply = await request(app, "POST", path, headers=sent, body=json.dumps(body).encode())
     assert reply.status == 200, reply.body
     return reply
-
-
-def events(reply: Exchange) -> list[Any]:
-    return [
-        json.loads(line.removeprefix("data: "))
-        for line in reply.body.decode().splitlines()
-        if line.startswith("data: {")
-    ]
-
-
-def includes(whole: Any, part: Any) -> bool:
-    """Whether a value has all that is in another."""
-    match whole, part:
-        case dict(), dict():
-            return all(name in whole and includes(whole[name], part[name]) for name in part)
-        case list(), list():
-            return len(whole) == len(part) and all(map(includes, whole, part))
-        case _:
-            return bool(whole == part)
 
 
 def asked(draw: Draw) -> dict[str, Any]:
@@ -266,7 +220,7 @@ async def test_c22_a_host_without_the_beta_gets_neither_beta_nor_field() -> None
     assert "zz_other" not in sent.body
 
 
-@pytest.mark.parametrize("name", sorted(HELD))
+@pytest.mark.parametrize("name", sorted(HELD_OF_MESSAGES))
 async def test_c22_a_field_that_changes_the_bill_is_never_forwarded(name: str) -> None:
     home = await claude("anthropic", *says_hello())
     reply = await ask(home, {**PLAIN, name: "fast"})

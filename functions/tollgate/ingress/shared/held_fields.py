@@ -1,16 +1,16 @@
-"""Fields of Anthropic's format that are never forwarded, although the gateway does not read them.
+"""Fields that are never forwarded, although the gateway does not read them.
 
-They select a dearer service or another model ("fast mode" has six times the price, `fallbacks` lets
-another model answer: platform.claude.com/docs, 2026-11-27), they are the gateway's own in a
-provider's body, or they carry credentials and addresses in other gateways' requests.
+They select a dearer service or another model, limit or multiply the answer, name what the provider
+stores, are the gateway's own in a provider's body, or carry credentials and addresses in requests
+to other gateways. Sources, seen 2026-11-27: platform.claude.com/docs ("fast mode" has six times the
+price, `fallbacks` lets another model answer), platform.openai.com/docs/api-reference,
+openrouter.ai/docs/api-reference/parameters, docs.x.ai (`deferred`) and docs.litellm.ai.
 """
 
 from typing import Final
 
-HELD: Final = frozenset(
+_EVERYWHERE: Final = frozenset(
     {
-        "anthropic_beta",
-        "anthropic_version",
         "api_base",
         "api_key",
         "base_url",
@@ -19,7 +19,45 @@ HELD: Final = frozenset(
         "fallback",
         "fallbacks",
         "mock_response",
-        "n",
         "speed",
     }
 )
+_OF_OPENAI: Final = _EVERYWHERE | {
+    "best_of",
+    "deferred",
+    "prediction",
+    "route",
+    "search_parameters",
+    "thinking",
+    "transforms",
+    "usage",
+    "web_search",
+}
+
+HELD_OF_MESSAGES: Final = _EVERYWHERE | {"anthropic_beta", "anthropic_version", "n"}
+HELD_OF_CHAT: Final = _OF_OPENAI | {
+    "background",
+    "conversation",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "safety_identifier",
+    "store",
+}
+HELD_OF_RESPONSES: Final = _OF_OPENAI | {
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "modalities",
+    "n",
+    "plugins",
+    "reasoning_effort",
+    "response_format",
+    "stream_options",
+    "web_search_options",
+}
