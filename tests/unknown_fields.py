@@ -6,6 +6,11 @@ from typing import Any
 
 from tests.asgi import Exchange
 
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg"
+    "GAWjR9awAAAABJRU5ErkJggg=="
+)
+
 
 class Draw:
     """Draws unknown fields from a seed."""

@@ -12,17 +12,13 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import Scripted, answers, frame
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tests.unknown_fields import Draw, events, includes
+from tests.unknown_fields import PIXEL, Draw, events, includes
 from tests.upstream.openai_chunks import call_delta, chunk, usage
 from tollgate.ingress.shared.held_fields import HELD_OF_CHAT
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
 
 SEEDS = range(4)
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhg"
-    "GAWjR9awAAAABJRU5ErkJggg=="
-)
 PLAIN = {"model": "acme/large", "messages": [{"role": "user", "content": "Hi"}]}
 
 

@@ -148,6 +148,8 @@ def buffered_size(event: Grouped) -> int:
             return sum(map(len, pieces)) + _PIECE_BYTES * len(pieces)
         case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
             return len(base64)
+        case PartStart(part=Reasoning(provenance=Provenance(data=str(data)))):
+            return _OBJECT_BYTES + _OBJECTS_PER_BYTE * len(data)
         case PartStart():
             return _OBJECT_BYTES
         case PartNote(note=note):

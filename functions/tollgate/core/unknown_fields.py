@@ -3,6 +3,7 @@
 A tree of unknown fields has the shape of the body that it comes from, without the known fields.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -10,6 +11,8 @@ from pydantic import BaseModel
 
 from tollgate.core.json_value import JsonValue
 
+# The name of an event is written on a line of a stream.
+EVENT_TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 # The gateway's own usage and cost are the bill; a provider's details of them stay in the record.
 _OF_THE_BILL: Final = frozenset({"usage", "cost", "credits_used"})
 # Names that refer to the conversation itself, and objects that providers store.

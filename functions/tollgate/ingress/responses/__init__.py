@@ -8,8 +8,9 @@ from tollgate.core.errors import GatewayError
 from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.responses.errors import responses_reply
 from tollgate.ingress.responses.parse import parse_response_request
-from tollgate.ingress.responses.render import ResponseRenderer
+from tollgate.ingress.responses.render import ResponseRenderer, unknown_of_response
 from tollgate.ingress.shared.openai_format import OpenAIFormat
+from tollgate.ingress.shared.unknown_frames import UnknownFrames
 
 
 class Responses(OpenAIFormat):
@@ -23,8 +24,9 @@ class Responses(OpenAIFormat):
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ResponseRenderer:
-        return ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
+    ) -> UnknownFrames:
+        renderer = ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
+        return UnknownFrames(renderer, "openai_responses", unknown_of_response, renderer.pass_on)
 
     @override
     def error(

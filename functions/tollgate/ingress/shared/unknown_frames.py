@@ -25,14 +25,24 @@ _DATA: Final = b"data: "
 # Returns the fields of a whole reply that have the unknown fields of its choices, in order.
 PlaceInWhole = Callable[[Sequence[Sequence[UnknownFields]]], Iterable[JsonObject]]
 
+# Writes an unknown frame with its type.
+WriteFrame = Callable[[str, JsonObject], bytes]
+
 
 class UnknownFrames:
     """A renderer of `wire_format` that adds unknown fields to what another renderer writes."""
 
-    def __init__(self, renderer: Renderer, wire_format: str, in_whole: PlaceInWhole) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        wire_format: str,
+        in_whole: PlaceInWhole,
+        write_frame: WriteFrame | None = None,
+    ) -> None:
         self._renderer = renderer
         self._wire_format = wire_format
         self._in_whole = in_whole
+        self._write_frame = write_frame or _as_it_came
         self._left = UNKNOWN_BYTES_MAX
         self._fields: dict[tuple[int, str], JsonObject] = {}
         """The fields that wait for the next frame of a choice and a type."""
@@ -77,8 +87,7 @@ class UnknownFrames:
         if not self._fits(event):
             return
         if event.is_frame:
-            kind = f"event: {event.place}\n" if event.place else ""
-            self._frames += kind.encode() + _DATA + to_json(event.fields) + _END
+            self._frames += self._write_frame(event.place, event.fields)
         else:
             key = choice, event.place
             # Several frames may precede the next frame of the reply, and the last value counts.
@@ -98,3 +107,7 @@ class UnknownFrames:
             return frame
         content: Mapping[str, JsonValue] = from_json(data)
         return head + _DATA + to_json(add_unknown(content, self._fields.pop((choice, kind))))
+
+
+def _as_it_came(type_: str, fields: JsonObject) -> bytes:
+    return b"event: %b\n%b%b%b" % (type_.encode(), _DATA, to_json(fields), _END)
