@@ -116,6 +116,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """The signer's id for the part; parts with the same id belong together."""
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
+    is_compaction: bool = False
+    """True if the data stands for the conversation before it, and there is no reasoning."""
     model: str | None = None
     """The slug of the model that wrote the part, if a client sent one with the part."""
 

@@ -13,6 +13,7 @@ from enum import StrEnum, unique
 
 from msgspec import Struct
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit, ReachedLimit
 from tollgate.core.secret import CredentialPlace
 
@@ -87,6 +88,8 @@ class GatewayError(Exception):
     """The Unix second at which an exhausted limit resets."""
     limit: ReachedLimit | None = None
     """The limit of a key, member or team that caused the refusal; None for other refusals."""
+    provider_body: JsonValue = None
+    """The provider's own error body for the caller, without secrets and parts of the prompt."""
     may_repeat: bool = True
     """False if a client must not retry the request automatically."""
 
@@ -168,7 +171,8 @@ class UpstreamError(GatewayError):
     `provider_*`, `context_length_exceeded`, `content_filter` or `answer_too_large`, or
     `invalid_request` if the provider reports that the caller's own request is at fault.
     `provider_words` is the provider's own message without secrets, which may quote parts of the
-    prompt; `quoted` is the part of `message` that quotes the provider.
+    prompt; `quoted` is the part of `message` that quotes the provider. `body` is the
+    provider's error reply, as it came.
     """
 
     def __init__(
@@ -186,6 +190,7 @@ class UpstreamError(GatewayError):
         self.status = status
         self.provider_words = provider_words
         self.quoted = quoted
+        self.body = b""
 
 
 class BufferFull(UpstreamError):

@@ -20,6 +20,9 @@ OPENAI_ITEMS: Final = "openai-items-v1"
 # The signer for Bedrock's models other than Claude.
 BEDROCK: Final = "amazon-bedrock-v1"
 
+# The gateway itself, whose compaction items are replaced before a provider gets a conversation.
+GATEWAY: Final = "tollgate-v1"
+
 # Signers whose reasoning only the model that wrote it accepts, on any host. Claude: "signature
 # values are compatible across platforms", "thinking blocks are tied to the model that produced
 # them" (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, 2026-11-22);

@@ -217,6 +217,7 @@ def error_of(
     """Return the public error for an error reply, with the provider's message attached."""
     error = translate(refused, target)
     error.provider_words = error.provider_words or _REDACT_BODY()(refused.body)
+    error.body = refused.body
     return error
 
 

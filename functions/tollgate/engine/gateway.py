@@ -16,7 +16,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
-from tollgate.engine.side_thread import SideThread
+from tollgate.engine.side_thread import Computations, SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
@@ -105,6 +105,10 @@ class Gateway(Struct, frozen=True, kw_only=True):
     recognizer: TextRecognizer | None = None
     """OCR service; None if none is configured."""
 
+    def computations(self, call: "Call") -> Computations:
+        """Return how the computations of a call are run."""
+        return Computations(self.side, call.principal.workspace_id, call.is_large)
+
 
 class Call(Struct, frozen=True, kw_only=True):
     """One authenticated, parsed request."""
@@ -127,3 +131,5 @@ class Call(Struct, frozen=True, kw_only=True):
     """Labels that the caller sent with the request."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""
+    is_large: bool = False
+    """True if a walk over the request may take more than some milliseconds."""

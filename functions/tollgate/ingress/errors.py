@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, UpstreamError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import Period, RateLimit, ReachedLimit
 from tollgate.core.money.amounts import usd
@@ -129,7 +129,15 @@ def openai_error(
         "param": param,
         "request_id": request_id,
         **reached_limit(error.limit),
+        **provider_reply(error),
     }
+
+
+def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
+    """Return the field with the provider's own error; empty unless the caller requested it."""
+    if not isinstance(error, UpstreamError) or error.provider_body is None:
+        return {}
+    return {"provider_error": {"status": error.status, "body": error.provider_body}}
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:

@@ -343,4 +343,5 @@ def wire_chat_app(
         answers=stores.answers,
         contents=stores.contents,
         responses=stores.responses,
+        seals=stores.seal_keys,
     )

@@ -14,9 +14,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.asgi import Exchange, exchange, request
 from tests.gateways import Always, House, house, request_body, store_is_away
+from tests.memory.seal_keys import MemorySealKeys
 from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import TESTER, disable
-from tollgate.core.ids import is_id
+from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource, is_id
 from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import DEADLINE_EXTENSION, chat_app
@@ -26,8 +28,11 @@ PATH = "/v1/chat/completions"
 LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_000)
 
 
+SEALS = MemorySealKeys(IdSource(SystemClock()))
+
+
 def app_of(home: House) -> ASGIApp:
-    return chat_app(home.front, Always(home.gateway), LIMITS)
+    return chat_app(home.front, Always(home.gateway), LIMITS, seals=SEALS)
 
 
 def bearer(secret: str, **headers: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ documents' size.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import Final, Literal
@@ -79,11 +80,14 @@ async def read_documents(
     _require_services(gateway, request.documents)
     if reader is None or section is None:
         return plan
-    documents = _documents(request)
+    compute = gateway.computations(call).run
+    documents = await compute(partial(_documents, request))
     if request.leaves_documents or not documents:
         return plan
     targets = [attempt.target for attempt in plan.attempts]
-    reader_targets = [target for target in targets if not reads_itself(target, request)]
+    reader_targets = await compute(
+        lambda: [target for target in targets if not reads_itself(target, request)]
+    )
     if not reader_targets:
         return plan
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
@@ -103,10 +107,10 @@ async def read_documents(
     always = _is_demanded(request)
     recognition = _recognition(gateway, section, request, known)
     forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
-    new_plan = gateway.planner.plan(
-        _measure(planning_request, forms, known, targets, always=always),
-        now_s=gateway.clock.now_s(),
+    measured = await compute(
+        partial(_measure, planning_request, forms, known, targets, always=always)
     )
+    new_plan = gateway.planner.plan(measured, now_s=gateway.clock.now_s())
     attempts = tuple(attempt for attempt in new_plan.attempts if forms.shows(attempt.target))
     if not attempts:
         raise _scanned(new_plan.attempts, recognition)

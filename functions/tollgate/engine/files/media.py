@@ -38,6 +38,7 @@ from tollgate.core.request import (
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.gateway import FileReader
+from tollgate.engine.side_thread import Computations
 from tollgate.providers.ports.base import FetchedMedia, MediaFetcher, Target
 
 if TYPE_CHECKING:
@@ -132,10 +133,15 @@ class RequestMedia:
     """Media of one request; each URL or file is read once for all attempts."""
 
     def __init__(
-        self, fetcher: MediaFetcher, request: Work, files: FileReader | None = None
+        self,
+        fetcher: MediaFetcher,
+        request: Work,
+        files: FileReader | None,
+        computations: Computations,
     ) -> None:
         self._fetcher = fetcher
         self._files = files
+        self._computations = computations
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
@@ -152,15 +158,17 @@ class RequestMedia:
         request = self.request
         if isinstance(request, InputWork):
             return await self._inline_inputs(request, target)
+        compute = self._computations.run
         if self.forms is not None:
-            request = self.forms.request_for(target)
-        urls, files = _missing(request, target)
+            request = await compute(partial(self.forms.request_for, target))
+        urls, files = await compute(partial(_missing, request, target))
         if not urls and not files:
             return request
         if files:
             await self._read_files(files)
         await self._fetch(urls)
-        return replace_parts(request, partial(self._part, urls=urls), self._refused)
+        change = partial(self._part, urls=urls)
+        return await compute(partial(replace_parts, request, change, self._refused))
 
     def is_whole_for(self, target: Target) -> bool:
         """Return True if a conversation needs no fetched URL and no file."""

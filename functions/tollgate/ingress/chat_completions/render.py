@@ -111,7 +111,8 @@ class ChatRenderer(CompletionFrames):
         if self._served.provider is not None:
             # OpenRouter's clients require the provider in every frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
-        if started.system_fingerprint is not None:
+        if started.system_fingerprint is not None or not streamed:
+            # OpenAI's whole answers have null where a model has none; OpenRouter's SDKs need it.
             envelope["system_fingerprint"] = started.system_fingerprint
         if started.service_tier in _SERVICE_TIERS:
             envelope["service_tier"] = started.service_tier

@@ -34,7 +34,16 @@ def block_stop(index: int) -> bytes:
 
 
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events for a complete block; signature and input are sent as deltas."""
+    """Yield the events for a complete block; signature, input and a compaction's content are sent
+    as deltas.
+    """
+    if block.get("type") == "compaction":
+        stated = {name: block.get(name) for name in ("content", "encrypted_content")}
+        yield block_start(index, {**block, **dict.fromkeys(stated)})
+        compacted: RenderedBlock = {"type": "compaction_delta", **stated}
+        yield frame("content_block_delta", {"index": index, "delta": compacted})
+        yield block_stop(index)
+        return
     signature, inputs = block.get("signature"), block.get("input")
     first_block = dict(block)
     deltas = first_block.pop(UNKNOWN_DELTAS, None)

@@ -50,6 +50,7 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
+    "compaction": "stop",
     "stop_sequence": "stop",
 }
 # Anthropic's names for service tiers; other names are omitted from replies.

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
-from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.base import ErrorReply, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.ingress.responses.errors import responses_reply
 from tollgate.ingress.responses.parse import parse_response_request
 from tollgate.ingress.responses.render import ResponseRenderer, unknown_of_response
@@ -24,7 +24,7 @@ class Responses(OpenAIFormat):
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> UnknownFrames:
+    ) -> Renderer:
         renderer = ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
         return UnknownFrames(renderer, "openai_responses", unknown_of_response, renderer.pass_on)
 

@@ -29,6 +29,7 @@ from tollgate.core.signers import OPENAI_ITEMS
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_items import (
     CallItem,
+    CompactionItem,
     Event,
     ImageItem,
     Json,
@@ -154,6 +155,8 @@ class OutputWriter:
                 signer == OPENAI_ITEMS
             ):
                 return OwnItem(position, data)
+            case Reasoning(provenance=Provenance(is_compaction=True, data=str(sealed))):
+                return CompactionItem(position, f"cmp_{suffix}", sealed)
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
                 # The id of a stored item must contain the generation id, which resolves references

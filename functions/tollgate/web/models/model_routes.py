@@ -58,6 +58,11 @@ class ModelsReply(BaseModel):
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
+    total_count: int
+    # OpenRouter's SDKs require the link, and a dict keeps its null when nulls are left out.
+    links: dict[Literal["next"], None] = Field(
+        default={"next": None}, description="`next` is null: the list has one page."
+    )
     models: list[CodexModel] | None = Field(
         default=None, description="For Codex, which sends `client_version`: models with tools."
     )
@@ -105,8 +110,8 @@ def model_routes(services: Services) -> APIRouter:
             chats = _making(frozenset({"text"}), shown)
             return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
         if client_version is None:
-            return ModelsReply(data=shown)
-        return ModelsReply(data=shown, models=list(codex_models(shown)))
+            return ModelsReply(data=shown, total_count=len(shown))
+        return ModelsReply(data=shown, total_count=len(shown), models=list(codex_models(shown)))
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:

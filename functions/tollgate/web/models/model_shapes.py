@@ -123,6 +123,15 @@ class ModelObject(BaseModel):
     pricing: Pricing
     top_provider: TopProvider
     supported_parameters: list[str]
+    # OpenRouter's SDKs require the next four fields.
+    default_parameters: dict[str, float] = Field(
+        default_factory=dict, description="Empty: the provider's defaults apply."
+    )
+    per_request_limits: dict[str, int]
+    supported_voices: list[str] = Field(
+        default_factory=list, description="Empty: the provider's voices apply."
+    )
+    links: dict[Literal["details"], str] = Field(description="The path of the endpoints.")
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
@@ -196,6 +205,8 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
             context_length=model.context, max_completion_tokens=model.max_output
         ),
         supported_parameters=sorted(frozenset().union(*accepted)),
+        per_request_limits=_request_limits(model.context, model.max_output),
+        links={"details": f"/api/v1/models/{slug}/endpoints"},
         deprecation_date=model.deprecated,
         expiration_date=model.retires,
         successor=model.successor,
@@ -236,6 +247,9 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                     list(inputs), shown.architecture.output_modalities
                 ),
                 "top_provider": limits,
+                "per_request_limits": _request_limits(
+                    limits.context_length, limits.max_completion_tokens
+                ),
                 "supported_parameters": sorted(parameters),
                 "datacenters": list_datacenters(
                     catalog, *(catalog.models[slug] for slug in usable)
@@ -248,6 +262,10 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
         )
     kind = shown.kind if name == target else "alias"
     return shown.model_copy(update={"id": name, "kind": kind})
+
+
+def _request_limits(context: int, max_output: int | None) -> dict[str, int]:
+    return {"prompt_tokens": context, "completion_tokens": max_output or 0}
 
 
 def model_endpoints(

@@ -338,12 +338,6 @@ class ContentReply(BaseModel):
     data: ContentObject
 
 
-class GenerationReply(BaseModel):
-    """One generation."""
-
-    data: GenerationObject
-
-
 class GenerationsReply(BaseModel):
     """Generations, newest first; `next_cursor` requests the next page and is null on the last.
 

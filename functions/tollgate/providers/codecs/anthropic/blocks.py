@@ -25,6 +25,7 @@ from tollgate.providers.codecs.anthropic.wire import (
     BlockDelta,
     CitationLocation,
     CitationsDelta,
+    CompactionDelta,
     ContentBlock,
     InputJsonDelta,
     OtherBlock,
@@ -58,6 +59,8 @@ class _Block(OpenPart, kw_only=True):
     input_json: list[str] = field(default_factory=list)
     other_deltas: list[JsonValue] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
+    compaction: dict[str, JsonValue] = field(default_factory=dict)
+    """The fields of a compaction block that deltas have stated."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -114,6 +117,11 @@ class Blocks:
                 yield from self._add(opened, text)
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
+            case OtherBlock(type="compaction"), CompactionDelta(content=text):
+                known = opened.compaction.get("content")
+                opened.compaction |= delta.model_dump(exclude={"type"}, exclude_none=True)
+                if isinstance(known, str) and text is not None:
+                    opened.compaction["content"] = known + text
             case OtherBlock(), _:
                 opened.other_deltas.append(delta.model_dump())
             case _, OtherDelta():
@@ -156,7 +164,7 @@ def _provenance(opened: _Block) -> Provenance | None:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
         case OtherBlock() as other:
-            whole: dict[str, JsonValue] = other.model_dump()
+            whole: dict[str, JsonValue] = other.model_dump() | opened.compaction
             if opened.input_json:
                 whole["input"] = _input("".join(opened.input_json))
             if opened.other_deltas:

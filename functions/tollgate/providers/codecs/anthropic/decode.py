@@ -1,6 +1,7 @@
 """The decoder of Anthropic's streamed messages."""
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final, assert_never
 
 from pydantic_core import ValidationError, from_json
@@ -229,8 +230,17 @@ def _tier(usage: JsonValue) -> str | None:
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class; Anthropic does not include cached tokens in the input."""
+    """Return the tokens of each class, with those of Anthropic's own compactions.
+
+    Anthropic's totals include neither cached tokens in the input nor compactions.
+    https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)
+    """
     report = Counts(raw)
+    compactions = (each for each in report.each("iterations") if each.word("type") == "compaction")
+    return reduce(Usage.plus, map(_usage, compactions), _usage(report))
+
+
+def _usage(report: Counts) -> Usage:
     by_lifetime = report.inside("cache_creation")
     one_hour = by_lifetime.count("ephemeral_1h_input_tokens")
     five_minutes = by_lifetime.count("ephemeral_5m_input_tokens")

@@ -109,6 +109,14 @@ class CitationsDelta(_Shape):
     citation: CitationLocation
 
 
+class CompactionDelta(_Shape):
+    """The summary of a compaction block, and opaque content to be sent back with the block."""
+
+    type: Literal["compaction_delta"]
+    content: str | None = None
+    encrypted_content: str | None = None
+
+
 class OtherDelta(BaseModel):
     """A delta of unknown kind."""
 
@@ -118,7 +126,14 @@ class OtherDelta(BaseModel):
 
 
 _READ_DELTAS: Final = frozenset(
-    {"text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta"}
+    {
+        "text_delta",
+        "input_json_delta",
+        "thinking_delta",
+        "signature_delta",
+        "citations_delta",
+        "compaction_delta",
+    }
 )
 
 
@@ -133,6 +148,7 @@ BlockDelta = Annotated[
     | Annotated[ThinkingDelta, Tag("thinking_delta")]
     | Annotated[SignatureDelta, Tag("signature_delta")]
     | Annotated[CitationsDelta, Tag("citations_delta")]
+    | Annotated[CompactionDelta, Tag("compaction_delta")]
     | Annotated[OtherDelta, Tag("other")],
     Discriminator(_delta_kind),
 ]
