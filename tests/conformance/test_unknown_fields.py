@@ -12,7 +12,7 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tests.unknown_fields import Draw, events, includes
+from tests.unknown_fields import PIXEL, Draw, events, includes
 from tollgate.ingress.shared.held_fields import HELD_OF_MESSAGES
 from tollgate.providers.ports.formats import codec_of
 from tollgate.web.chat_app import chat_app
@@ -24,6 +24,7 @@ SEEDS = range(4)
 
 HOSTS: dict[str, dict[str, Any]] = {
     "anthropic": {},
+    "bedrock": {"transport": "bedrock_invoke", "region": "us-east-1", "base_url": None},
     "vertex": {"auth": "google", "project": "p", "location": "us-east5"},
 }
 
@@ -56,7 +57,12 @@ def asked(draw: Draw) -> dict[str, Any]:
     call = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {}, **new()}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", **new()}
     result["content"] = [{"type": "text", "text": "Rain.", **new()}]
-    picture = {"type": "base64", "media_type": "image/png", "data": PIXEL, **new()}
+    picture = {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": PIXEL.partition(",")[2],
+        **new(),
+    }
     return {
         "model": "acme/large",
         "max_tokens": 100,
@@ -70,12 +76,6 @@ def asked(draw: Draw) -> dict[str, Any]:
         ],
         **new(),
     }
-
-
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
-    "gg=="
-)
 
 
 def answered(draw: Draw) -> list[dict[str, Any]]:
@@ -194,7 +194,8 @@ async def test_c22_safeguards_reach_claude_and_their_results_come_back(
     body = {**PLAIN, "safeguards": SAFEGUARDS, "stream": stream}
     reply = await ask(home, body, **{"anthropic-beta": BETA})
     [sent] = home.near.requests
-    assert (sent.body["safeguards"], sent.headers["anthropic-beta"]) == (SAFEGUARDS, BETA)
+    betas = sent.body["anthropic_beta"] if host == "bedrock" else [sent.headers["anthropic-beta"]]
+    assert (sent.body["safeguards"], betas) == (SAFEGUARDS, [BETA])
     assert (events(reply)[-2]["delta"] if stream else reply.json)["safeguard_results"] == RESULTS
     assert "x-tollgate-adapted" not in reply.headers
 
