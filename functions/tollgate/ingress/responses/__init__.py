@@ -22,9 +22,7 @@ class Responses(OpenAIFormat):
 
     parse = staticmethod(parse_response_request)
 
-    def renderer(
-        self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> Renderer:
+    def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         renderer = ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
         return UnknownFrames(renderer, "openai_responses", unknown_of_response, renderer.pass_on)
 

@@ -14,6 +14,7 @@ from tollgate.core.request import (
     NativeOptions,
     OutputFormat,
     ReasoningOptions,
+    Sampling,
     SchemaOutput,
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
@@ -107,8 +108,7 @@ def parse_response_object(
     server_tools = parse_response_tools(run_by_us, uses_max=params.max_tool_calls)
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
-    unknown = name_fields(params, (item for _, item in taken.items), (tool for _, tool in declared))
-    wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
+    unknown = name_fields(params, taken.items, declared)
     request = GenerationRequest(
         model=params.model,
         messages=parse_input(taken.items, params.instructions, names),
@@ -118,11 +118,7 @@ def parse_response_object(
         tool_choice=choice,
         parallel_tool_calls=params.parallel_tool_calls if tools.own or tools.server else None,
         output_tokens_max=params.max_output_tokens,
-        sampling=parse_sampling(
-            params,
-            logprobs=True if wants_log_probs else None,
-            top_logprobs=params.top_logprobs or None,
-        ),
+        sampling=_sampling(params),
         output_format=_output_format(params.text),
         reasoning=_reasoning(params.reasoning),
         guided=parse_guided(params),
@@ -166,6 +162,15 @@ def _declared(
         if isinstance(item, input_items.AddedToolsItem):
             for number, tool in enumerate(item.tools):
                 yield f"{path}.tools[{number}].type", tool
+
+
+def _sampling(params: wire.ResponsesRequest) -> Sampling:
+    wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
+    return parse_sampling(
+        params,
+        logprobs=True if wants_log_probs else None,
+        top_logprobs=params.top_logprobs or None,
+    )
 
 
 def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:

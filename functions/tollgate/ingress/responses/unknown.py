@@ -33,10 +33,10 @@ _OWN_PARTS: Final = (input_items.InputText, input_items.InputImage)
 
 def name_fields(
     params: wire.ResponsesRequest,
-    items: Iterable[input_items.Item],
-    tools: Iterable[tool_models.Tool],
+    items: Iterable[tuple[str, input_items.Item]],
+    tools: Iterable[tuple[str, tool_models.Tool]],
 ) -> UnknownNames:
-    """Return the names of the unknown fields of a request."""
+    """Return the names of the unknown fields of a request; each item and tool has its path."""
     return name_unknown(_carriers(params, items, tools), HELD_OF_RESPONSES)
 
 
@@ -92,19 +92,19 @@ def unread_of_item(item: input_items.Item) -> Iterator[str]:
 
 def _carriers(
     params: wire.ResponsesRequest,
-    items: Iterable[input_items.Item],
-    tools: Iterable[tool_models.Tool],
+    items: Iterable[tuple[str, input_items.Item]],
+    tools: Iterable[tuple[str, tool_models.Tool]],
 ) -> Iterator[tuple[Wire | None, str]]:
     """Yield the models whose unknown fields providers of the format get, each with its path."""
     yield params, ""
     yield params.text, "text."
     yield params.text.format if params.text else None, "text.format."
     yield params.reasoning, "reasoning."
-    for item in items:
+    for _, item in items:
         if isinstance(item, _CARRIERS):
             yield item, _ITEM
         yield from ((part, path) for path, part in _parts(item) if isinstance(part, _OWN_PARTS))
-    for tool in tools:
+    for _, tool in tools:
         match tool:
             case tool_models.FunctionTool() | tool_models.CustomTextTool():
                 yield tool, "tools[]."

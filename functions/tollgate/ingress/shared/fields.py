@@ -110,9 +110,9 @@ class UnknownNames(Struct, frozen=True, kw_only=True):
     """The names of a request's unknown fields, as shown to the caller."""
 
     forwarded: tuple[str, ...]
-    """Those that providers of the client's own format get."""
+    """The names of fields that providers of the client's own format get."""
     kept: tuple[str, ...]
-    """Those that no provider gets."""
+    """The names of fields that no provider gets."""
 
 
 def name_unknown(

@@ -38,7 +38,7 @@ from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.openai_writing import FILENAME, url_of
 from tollgate.providers.shared.own_format import OwnFormat
 
-Item = dict[str, JsonValue]
+_Item = dict[str, JsonValue]
 
 
 def items(messages: Sequence[Message], target: Target, own: OwnFormat) -> list[JsonValue]:
@@ -59,7 +59,7 @@ def _items(
         case SystemMessage():
             # Only OpenAI accepts the role `developer`.
             role = message.role if target.dialect.developer_role else "system"
-            item: Item = {"role": role, "content": _content(message.content, own)}
+            item: _Item = {"role": role, "content": _content(message.content, own)}
             yield own.add(item, message.native)
         case UserMessage():
             item = {"role": "user", "content": _content(message.content, own)}
@@ -103,14 +103,14 @@ def _assistant(message: AssistantMessage, own: OwnFormat) -> Iterator[JsonValue]
 
 
 def _said(part: Text | Refusal, own: OwnFormat) -> JsonValue:
-    item: Item = {"role": "assistant", "content": part.text}
+    item: _Item = {"role": "assistant", "content": part.text}
     fields = part.native if isinstance(part, Text) else None
     if fields and "content" in fields and own.is_sent(fields):
         item["content"] = [{"type": "output_text", "text": part.text}]
     return own.add(item, fields)
 
 
-def _call(call: ToolCall) -> Item:
+def _call(call: ToolCall) -> _Item:
     if call.is_text:
         return {
             "type": "custom_tool_call",
@@ -183,7 +183,7 @@ def _content(parts: Iterable[UserContent | ResultContent], own: OwnFormat) -> Js
             return encoded
 
 
-def _part(part: UserContent | ResultContent) -> Item:
+def _part(part: UserContent | ResultContent) -> _Item:
     match part:
         case Text():
             return {"type": "input_text", "text": part.text}
