@@ -1,8 +1,7 @@
 """Rules that derive further names of a model, for `check` and for requests.
 
 Vendors, Amazon Bedrock, Vertex AI, OpenRouter and LiteLLM give a model ids that differ in prefixes
-and suffixes about where the model runs. `fold_name` removes these, so that equal keys name one
-model.
+and suffixes about where the model runs. `fold_name` removes these; equal keys name one model.
 """
 
 import re

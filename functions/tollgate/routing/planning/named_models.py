@@ -78,10 +78,7 @@ class NamedModels:
         return UNKNOWN
 
     def _without_prefixes(self, name: str, prefixes: list[str]) -> Iterator[str]:
-        """Yield a name, then the name without its first known prefix, without its first two, etc.
-
-        The removed prefixes are added to `prefixes`.
-        """
+        """Yield a name without its first 0, 1, 2 … known prefixes; add these to `prefixes`."""
         yield name
         for _ in range(_PREFIXES_MAX):
             prefix, _, shorter = name.partition("/")
