@@ -62,17 +62,19 @@ class HttpSse:
 
     async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         accepted = EVENTS if request.reply_bytes_max is None else JSON
+        url = f"{self._row.base_url}{request.path}"
+        body = pydantic_core.to_json(request.body)
+        headers = {
+            "accept": "*/*" if request.is_raw else accepted,
+            **request.headers,
+            # `encode_form` sets the content type of a form, with the boundary.
+            **({} if request.form else {"content-type": JSON}),
+        }
         return HttpCall(
             provider=self._row.slug,
-            url=f"{self._row.base_url}{request.path}",
-            headers={
-                "accept": "*/*" if request.is_raw else accepted,
-                **request.headers,
-                **await self._authorization.headers(),
-                # `encode_form` sets the content type of a form, with the boundary.
-                **({} if request.form else {"content-type": JSON}),
-            },
-            body=pydantic_core.to_json(request.body),
+            url=url,
+            headers=await self._authorization.authorize(url, headers, body),
+            body=body,
             connect_s=timeouts.connect_s,
             form=request.form,
         )
