@@ -16,7 +16,7 @@ from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.work.kinds import WorkKind
-from tollgate.providers.ports.base import Auth, ProviderRow
+from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
@@ -52,6 +52,9 @@ def _check_positive(dollars: Decimal) -> Decimal:
     return dollars
 
 
+_BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+
+
 class BillingSection(Strict):
     """Billing defaults for workspaces, and the unit of credits."""
 
@@ -75,10 +78,11 @@ class ProviderSection(Strict):
     """Address for `http_sse`, to which paths are appended."""
     private: Private = None
     region: Region | None = None
-    """AWS region, for AWS transports."""
+    """AWS region, for AWS transports and for signatures."""
     key: KeySection | None = None
     auth: Auth = "bearer"
-    """`bearer`, the name of another header for the key, or `google` for access tokens."""
+    """`bearer`, the name of another header for the key, `google` for access tokens, or `bedrock` or
+    `bedrock-mantle` for signatures with the gateway's AWS credentials."""
     project: GoogleName | None = None
     """Google Cloud project, for `auth: google`."""
     location: GoogleName | None = None
@@ -95,9 +99,16 @@ class ProviderSection(Strict):
         return self.base_url
 
     @property
+    def signs_as(self) -> str | None:
+        """Service of Bedrock for which requests are signed; None for other providers."""
+        if self.transport in _BEDROCK_TRANSPORTS:
+            return "bedrock"
+        return self.auth if self.auth in SIGNED_SERVICES else None
+
+    @property
     def sends_credentials(self) -> bool:
         """True if requests carry a key, an access token, or the signature of a role."""
-        is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
+        is_signed = TRANSPORT_NEEDS.get(self.transport) == "region" or self.signs_as is not None
         return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:

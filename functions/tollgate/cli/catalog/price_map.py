@@ -126,7 +126,7 @@ _PUBLISHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
 _BEDROCK: Final = ("bedrock", "bedrock_converse")
-_BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+_MANTLE: Final = ("bedrock_mantle",)
 _WHOLE_DAY: Final = "00:00-00:00"
 
 
@@ -178,8 +178,8 @@ def map_prefix(row: ProviderSection) -> str:
 
 
 def _publisher(row: ProviderSection) -> tuple[str, ...]:
-    if row.transport in _BEDROCK_TRANSPORTS:
-        return _BEDROCK
+    if row.signs_as is not None:
+        return _MANTLE if row.signs_as == "bedrock-mantle" else _BEDROCK
     host = urlsplit(row.base_url or "").hostname or ""
     return _PUBLISHERS.get(host, ())
 

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from tollgate.aws.sigv4 import Credentials
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
@@ -101,3 +101,18 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     environment names no file.
     """
     clock: Clock
+
+
+class AwsSignature:
+    """Authorization by a signature with the gateway's AWS credentials; `auth` is the service."""
+
+    def __init__(self, row: ProviderRow, services: ProviderServices) -> None:
+        if row.region is None:
+            raise ValueError(f"provider {row.slug} has no region")
+        credentials = required_credentials(row, services.credentials)
+        self._signer = Signer(row.auth, row.region, credentials, services.clock)
+
+    async def authorize(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        return self._signer.sign("POST", url, headers, body)

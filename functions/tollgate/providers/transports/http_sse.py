@@ -11,6 +11,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
 from tollgate.providers.ports.base import (
+    SIGNED_SERVICES,
     Frame,
     ProviderRow,
     ReadyRequest,
@@ -18,7 +19,12 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
+from tollgate.providers.transports.authorization import (
+    Authorization,
+    AwsSignature,
+    KeyHeader,
+    ProviderServices,
+)
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.sse import SseDecoder
@@ -108,4 +114,6 @@ def make_http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
     """Return the transport of a row with the row's authorization."""
     if row.auth == "google":
         return HttpSse(row, services.pool, _GOOGLE_TOKEN()(row, services))
+    if row.auth in SIGNED_SERVICES:
+        return HttpSse(row, services.pool, AwsSignature(row, services))
     return HttpSse(row, services.pool, KeyHeader(row, services.secrets))
