@@ -23,7 +23,14 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 ROUTING = load(Path(__file__).parents[3] / "routing.yaml")
 SOURCE = "genai-prices"
-PUBLISHERS = {"bedrock": "aws", "openai-responses": "openai", "xai": "x-ai"}
+PUBLISHERS = {
+    "bedrock": "aws",
+    "bedrock-mantle": "aws",
+    "bedrock-mantle-anthropic": "aws",
+    "bedrock-openai": "aws",
+    "openai-responses": "openai",
+    "xai": "x-ai",
+}
 # Where a price is not under the provider's own name, as a person decided: the publisher to ask.
 # Hyperbolic's own pages show spans of prices, the router each.
 ELSEWHERE = {"hyperbolic": "huggingface_hyperbolic"}
