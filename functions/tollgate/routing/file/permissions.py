@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -29,6 +30,14 @@ _ENDPOINT: Final = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
 
 class NotPermissible(ValueError):
     """Raised for an upstream id or endpoint name that is not allowed in a policy."""
+
+
+class MantleModels(Struct, frozen=True, kw_only=True, order=True):
+    """Models that a routing file calls at one address of Bedrock's Mantle."""
+
+    region: str
+    host: str
+    models: tuple[str, ...]
 
 
 class MantleGrant(Struct, frozen=True, kw_only=True, order=True):
@@ -100,6 +109,21 @@ def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
     """Return the sorted ids of Bedrock's foundation models, except those stated as ARNs."""
     arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
+
+
+def mantle_models(routing: Routing) -> tuple[MantleModels, ...]:
+    """Return the models of each address of Mantle that gets signed requests, sorted."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.signs_as == _MANTLE:
+                host = urlsplit(provider.base_url or "").netloc
+                found.setdefault((provider.region or "", host), set()).add(endpoint.upstream)
+    return tuple(
+        MantleModels(region=region, host=host, models=tuple(sorted(names)))
+        for (region, host), names in sorted(found.items())
+    )
 
 
 def _is_judged_by_guardrail(model: ModelSection) -> bool:
