@@ -18,6 +18,7 @@ from bench.figures import (
     Scenario,
     compare_samples,
 )
+from bench.hostile import measure_hostile
 from bench.large_catalog import measure_catalogs
 from bench.profile import find_scenario, profile
 from bench.refusals import measure_refusals
@@ -31,6 +32,8 @@ from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 FIGURES = ("requests", "streams", "first-token", "start", "catalog", "refusals")
 # Sizes are not part of a whole run, because they need the artefact, root and control groups.
 _SIZES = "sizes"
+# Hostile requests are not part of a whole run, because they have a table for themselves.
+_HOSTILE = "hostile"
 _SCENARIOS_OF = {
     "requests": ("small", "few-events", "event-stream", "large-prompt"),
     "streams": ("burst", "paced-sse", "paced-event-stream"),
@@ -64,6 +67,10 @@ def main() -> None:
     if _SIZES in options.figure:
         print(asyncio.run(measure_sizes(options.rounds)))
         print(f"\n{options.rounds} environments of each size; load {os.getloadavg()[0]:.1f}.")
+        return
+    if _HOSTILE in options.figure:
+        print(asyncio.run(measure_hostile(options.rounds)))
+        print(f"\n{options.rounds} requests of each kind; load {os.getloadavg()[0]:.1f}.")
         return
     started_s = time.monotonic()
     rows, samples = asyncio.run(_rows(options))
@@ -115,7 +122,9 @@ def _scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--figure", nargs="*", choices=(*FIGURES, _SIZES), default=FIGURES)
+    parser.add_argument(
+        "--figure", nargs="*", choices=(*FIGURES, _SIZES, _HOSTILE), default=FIGURES
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--profile", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--against", help="a commit or another checkout, to compare with")

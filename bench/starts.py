@@ -5,7 +5,7 @@ import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -102,7 +102,7 @@ def _start_row(
 
 
 async def _memory_row(stage: Stage) -> Row:
-    async with _running(stage) as (port, function):
+    async with run_function(stage) as (port, function):
         await ask(port, _question(stage, "sse"), times=_REQUESTS // 2)
         await ask(port, _question(stage, "bedrock"), times=_REQUESTS // 2)
         resident_mb = function.resident_mb()
@@ -117,14 +117,16 @@ async def _memory_row(stage: Stage) -> Row:
 async def _start_s(stage: Stage, question: Question) -> float:
     """Return the seconds from the start of the process to the first streamed byte."""
     start_s = perf_counter()
-    async with _running(stage) as (port, _):
+    async with run_function(stage) as (port, _):
         ready_s = perf_counter()
         answers = await ask(port, question, times=1)
         return ready_s - start_s + answers.median_first_token_s
 
 
 @asynccontextmanager
-async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
+async def run_function(
+    stage: Stage, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[int, Child]]:
     """Run the streaming function on the emulator; yield the gateway's port and the function."""
     # The emulator prints the function's log when it ends.
     with contextlib.redirect_stdout(io.StringIO()):
@@ -136,6 +138,7 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
                     **environment(stage.settings),
                     EXEC_WRAPPER: str(stage.tree / "functions" / "stream_bootstrap"),
                     "BENCH_API_KEY": "bench",
+                    **(variables or {}),
                 },
                 mode="STREAM",
                 timeout_s=60,

@@ -49,8 +49,14 @@ class Exchange:
         else:
             scim = {"schemas", "status", "detail"} if "schemas" in body else set()
             [error] = [value for name, value in body.items() if name not in scim]
-        # Only the refusal of a limit states which one it was.
-        assert set(error) - {"limit"} == {"message", "type", "code", "param", "request_id"}
+        # Only the refusal of a limit, or a provider's error that was asked for, states more.
+        assert set(error) - {"limit", "provider_error"} == {
+            "message",
+            "type",
+            "code",
+            "param",
+            "request_id",
+        }
         assert error["request_id"] == self.headers["x-request-id"]
         assert isinstance(error, dict)
         return error

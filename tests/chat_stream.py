@@ -28,7 +28,8 @@ def exact(body: bytes) -> Json:
 def accumulated(stream: bytes) -> Json:
     """The whole reply that a stream amounts to."""
     chunks = frames(stream)
-    whole: Json = {}
+    # An unknown fingerprint is null in a whole reply, and absent from a stream.
+    whole: Json = {"system_fingerprint": None}
     choices: dict[int, Json] = {}
     for chunk in chunks:
         for chunk_choice in chunk.pop("choices"):

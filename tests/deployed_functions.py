@@ -20,6 +20,7 @@ CHAT_ROUTES = [
     "POST /v1/messages",
     "POST /v1/messages/count_tokens",
     "POST /v1/responses",
+    "POST /v1/responses/compact",
     "POST /v1/responses/input_tokens",
     "POST /v1/embeddings",
     "POST /v1/rerank",

@@ -24,6 +24,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.request import Need
 from tollgate.engine.files.media import RequestMedia
+from tollgate.engine.side_thread import Computations, SideThread
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import Ingresses
 from tollgate.providers.ports.base import FetchedMedia, WireRequest
@@ -107,7 +108,9 @@ def _sent(
     request = parsed.request
     if request.needs - takes(wire):
         return None
-    media = RequestMedia(ShelvedMedia({PICTURE: FetchedMedia(content=PNG)}), request)
+    shelf = ShelvedMedia({PICTURE: FetchedMedia(content=PNG)})
+    at_once = Computations(SideThread(), "acme", is_large=False)
+    media = RequestMedia(shelf, request, None, at_once)
     try:
         inlined = asyncio.run(media.inline(wire.target))
         sent = encode_request(wire.codec, inlined, wire.target)

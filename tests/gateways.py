@@ -170,7 +170,9 @@ class ShelvedMedia:
     shelf: Mapping[str, FetchedMedia]
     asked: list[str] = field(default_factory=list)
 
-    async def fetch(self, url: str, *, field: str = "messages", bytes_max: int = 0) -> FetchedMedia:
+    async def fetch(
+        self, url: str, *, field: str = "messages", bytes_max: int = 0, buffered: object = None
+    ) -> FetchedMedia:
         self.asked.append(url)
         if url not in self.shelf:
             raise RequestError(ErrorCode.INVALID_REQUEST, "It is not there.", param=field)

@@ -1,6 +1,5 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
-import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from tests.clocks import HaltedClock
 from tests.dynamodb_grammar import check_request
 from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
@@ -23,6 +23,7 @@ from tests.memory.stores import (
     MemoryGenerationStore,
     MemoryLedger,
 )
+from tests.memory.subjects import MemorySubjectStore
 from tests.memory.webhooks import MemoryWebhookStore
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
@@ -60,6 +61,7 @@ from tollgate.stores.ports.administration import (
 )
 from tollgate.stores.ports.base import Admissions, CooldownStore, Hold, Ledger
 from tollgate.stores.ports.credit import CreditStore
+from tollgate.stores.ports.subjects import SubjectStore
 from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
@@ -67,11 +69,10 @@ from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.stores.rules.key_names import choose_free_name
+from tollgate.stores.subjects.standing import DynamoSubjectStore
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOON_S = 1795264201.0
-# Shorter ones are pauses between attempts.
-LONG_SLEEP_S = 5.0
 REGION = "eu-central-1"
 PREFIX = "sk-tg-"
 RETENTION_S = 30 * DAY_S
@@ -93,25 +94,6 @@ class HandClock:
 
     async def sleep(self, delay_s: float) -> None:
         self.now += delay_s
-
-
-class HaltedClock:
-    """Another clock, on which nobody wakes from a long sleep until `going` is set."""
-
-    def __init__(self, clock: HandClock) -> None:
-        self._clock = clock
-        self.going = asyncio.Event()
-
-    def now_s(self) -> float:
-        return self._clock.now_s()
-
-    def monotonic_s(self) -> float:
-        return self._clock.monotonic_s()
-
-    async def sleep(self, delay_s: float) -> None:
-        if delay_s >= LONG_SLEEP_S:
-            await self.going.wait()
-        await self._clock.sleep(delay_s)
 
 
 class GrammarChecked:
@@ -147,6 +129,7 @@ class Stores:
     audit_log: AuditLog
     access_log: AccessLog
     cooldowns: CooldownStore
+    subjects: SubjectStore
     clock: TestClock
 
 
@@ -165,6 +148,7 @@ class DynamoStores(Stores):
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
+    subjects: DynamoSubjectStore
 
     async def forget(self, table: str, partition: str, sort: str) -> None:
         """Delete one item, as its time to live would."""
@@ -244,6 +228,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         audit_log=MemoryAuditLog(books, clock),
         access_log=MemoryAccessLog(books, clock),
         cooldowns=MemoryCooldownStore(clock),
+        subjects=MemorySubjectStore(books, ids, clock),
         clock=clock,
         books=books,
         webhooks=MemoryWebhookStore(books, ids, clock),
@@ -298,6 +283,7 @@ def dynamo_stores(
         audit_log=DynamoAuditLog(client, tables, clock),
         access_log=DynamoAccessLog(client, tables, ids=ids, clock=clock),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
+        subjects=DynamoSubjectStore(client, tables, ids=ids, clock=clock),
         clock=clock,
         client=client,
         tables=tables,

@@ -11,7 +11,8 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.ids import encode_id
 from tollgate.core.records.activity import day_of
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.stores.aws.items import AnyItem, GenerationItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import GenerationItem
 from tollgate.stores.aws.tables import generation_day, generation_sort
 from tollgate.stores.records.generations import record_item
 

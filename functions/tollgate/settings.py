@@ -8,6 +8,11 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from tollgate.core.buffer_budget import (
+    MEMORY_PER_BUFFERED_BYTE,
+    PROCESS_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+)
 from tollgate.core.networks import parse_networks
 from tollgate.core.secret import KeyVariables
 
@@ -128,7 +133,17 @@ class Settings(BaseSettings):
     """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
+    request_buffer_bytes_max: int | None = Field(default=None, gt=0)
+    """The most bytes of media, documents and answers that a request may buffer; by default 64 MiB,
+    on Lambda an eighth of the function's memory.
+    """
+    process_buffer_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
+    """The most bytes that all requests may buffer, at least twice those of one request."""
 
+    function_memory_mb: int | None = Field(
+        default=None, gt=0, validation_alias="AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
+    )
+    """Memory of the Lambda function; unset elsewhere."""
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
     aws_secret_access_key: str = Field(
@@ -172,6 +187,15 @@ class Settings(BaseSettings):
         # Unlike Path.expanduser, os.path.expanduser does not fail for a user without a home.
         folder = os.path.expanduser(self.gcloud_folder)
         return Path(folder, "application_default_credentials.json")
+
+    @property
+    def request_buffer_bytes(self) -> int:
+        """The most bytes that a request may buffer."""
+        if self.request_buffer_bytes_max is not None:
+            return self.request_buffer_bytes_max
+        if self.function_memory_mb is not None:
+            return self.function_memory_mb * 1024 * 1024 // MEMORY_PER_BUFFERED_BYTE
+        return REQUEST_BYTES_MAX
 
     @property
     def variables(self) -> KeyVariables:

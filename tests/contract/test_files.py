@@ -141,6 +141,14 @@ async def test_c70_a_list_is_paged_filtered_and_ordered(
     assert refused.value.param == "after"
 
 
+async def test_c70_files_of_one_second_are_listed_newest_first(
+    dynamo: DynamoStores, folder: FolderFiles
+) -> None:
+    store = file_store(dynamo, folder)
+    files = [await store.create(NEW, TEXT) for _ in range(6)]
+    assert (await store.page("acme", limit=6)).found == tuple(reversed(files))
+
+
 async def test_c70_an_expired_file_is_not_found_and_its_room_is_given_back(
     dynamo: DynamoStores, folder: FolderFiles
 ) -> None:

@@ -1,6 +1,6 @@
-"""A workspace ends secrets by their age, and limits the networks of all its keys.
+"""A workspace ends secrets by their age, and its settings reach all its keys.
 
-Keeps C60, C64.
+Keeps C30, C60, C64.
 """
 
 import asyncio
@@ -81,6 +81,25 @@ async def test_c60_networks_reach_all_keys_old_and_new(stores: AnyStores) -> Non
     assert (await stores.keys.authenticate(later.secret)).workspace_ips is None
     with pytest.raises(RequestError, match="allowed_ips"):
         WorkspaceSettings(allowed_ips="10.0.0.1/8")
+
+
+async def test_c30_the_frame_with_usage_is_a_setting_of_keys_old_and_new(stores: AnyStores) -> None:
+    workspaces = workspaces_of(stores)
+    await workspaces.create("acme", WorkspaceSettings(), by=TESTER)
+    own = NewKey(workspace_id="acme", label="k", usage_on="frame")
+    first = await stores.keys.create(own, by=TESTER)
+    old = await stores.keys.create(NewKey(workspace_id="acme", label="old"), by=TESTER)
+    await workspaces.change("acme", lambda it: replace(it, usage_on="finish"), by=TESTER)
+    later = await stores.keys.create(NewKey(workspace_id="acme", label="later"), by=TESTER)
+    stores.clock.now += 6
+    shown = [await stores.keys.authenticate(it.secret) for it in (first, old, later)]
+    assert [it.usage_on for it in shown] == ["frame", "finish", "finish"]
+    workspace = await workspaces.get("acme")
+    assert workspace is not None
+    assert workspace.settings.usage_on == "finish"
+    await workspaces.change("acme", lambda it: replace(it, usage_on=None), by=TESTER)
+    stores.clock.now += 6
+    assert (await stores.keys.authenticate(later.secret)).usage_on is None
 
 
 async def test_c60_an_old_secret_without_a_date_has_the_age_of_its_key(

@@ -1,15 +1,18 @@
 """Members reach the files that they sent, and none of others.
 
-Keeps C70, C91.
+Keeps C70, C91, C99.
 """
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.contract.test_file_routes import CAPS_OF_TESTS, Desk, open_desk
 from tests.memory.people import MemorySessionStore
 from tests.stores import PREFIX, TESTER, DynamoStores
+from tests.unit.web.stored_content import kept_hold
+from tollgate.core.records.subjects import PrivacySubject
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import MemberSettings
 
@@ -74,3 +77,28 @@ async def test_c91_a_member_adds_to_completes_and_cancels_no_upload_of_others(
         content={"part_ids": [part.json["id"]]},
     )
     assert done.json["status"] == "completed"
+
+
+async def test_c99_a_file_of_a_member_on_hold_is_not_deleted(desk: Desk) -> None:
+    bobs, eves = [(await desk.upload(who=f"{name}'s key")).json["id"] for name in ("bob", "eve")]
+    bob = PrivacySubject(workspace_id="acme", kind="member", id="bob")
+    subjects, held = desk.api.home.stores.subjects, replace(kept_hold(), subject=bob)
+    await subjects.hold(held, by=TESTER)
+    refused = await desk.call("DELETE", f"/{bobs}", "bob")
+    assert (refused.status, refused.error["code"]) == (403, "permission_denied")
+    assert (await desk.call("DELETE", f"/{eves}", "eve")).status == 200
+    await subjects.release(held, by=TESTER)
+    assert (await desk.call("DELETE", f"/{bobs}", "bob")).status == 200
+
+
+async def test_c91_a_manager_lists_the_files_of_a_member_and_others_only_theirs(desk: Desk) -> None:
+    bobs, eves = [(await desk.upload(who=f"{name}'s key")).json["id"] for name in ("bob", "eve")]
+    for who, member, found in (
+        ("acme management", "bob", [bobs]),
+        ("acme management", "nobody", []),
+        ("eve", "eve", [eves]),
+    ):
+        listed = await desk.call("GET", f"?member={member}", who)
+        assert [it["id"] for it in listed.json["data"]] == found
+    refused = await desk.call("GET", "?member=bob", "eve")
+    assert (refused.status, refused.error["param"]) == (403, "member")

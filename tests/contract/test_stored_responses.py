@@ -1,6 +1,6 @@
 """Responses are stored for the keys and workspaces that opt in, and for no other.
 
-Keeps C69, C80.
+Keeps C69, C74, C80.
 """
 
 import json
@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.memory.workspaces import MemoryWorkspaceStore
+from tests.open_responses import check_response
 from tests.scripted import Scripted, answers
 from tests.stored_responses import PATH, id_of, open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
@@ -43,6 +44,7 @@ async def test_c80_a_response_is_read_again_as_its_client_saw_it(
     assert seen["store"] is True
     shown = await shop.call("GET", seen["id"])
     assert (shown.status, shown.json) == (200, seen)
+    check_response(shown.json)
     assert (await shop.call("GET", f"{seen['id']}?include[]=message.output_text.logprobs")).json
     refused = await shop.call("GET", f"{seen['id']}?stream=true")
     assert (refused.status, refused.error["param"]) == (400, "stream")

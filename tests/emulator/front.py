@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,6 +49,12 @@ PAYLOAD_TOO_LARGE = ClientError(
 EVENT_TOO_LARGE = ClientError(
     413, "Request Too Long", "RequestEntityTooLargeException", "REQUEST_TOO_LARGE"
 )
+# "Call an API method with a compressed payload": API Gateway decodes what its content codings are,
+# and refuses others. No page says that it removes the header, so functions must bear the header.
+UNSUPPORTED_MEDIA_TYPE = ClientError(
+    415, "Unsupported Media Type", "UnsupportedMediaTypeException", "UNSUPPORTED_MEDIA_TYPE"
+)
+CONTENT_CODINGS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 # "Error handling for API Gateway": Lambda's 429 for a function without a free environment is no
 # answer of the integration, and the gateway's own 500.
 THROTTLED = ClientError(
@@ -111,6 +118,13 @@ class Front:
         if body is None:
             await client.refuse(PAYLOAD_TOO_LARGE)
             return
+        coding = request.header("content-encoding") or "identity"
+        if coding != "identity":
+            try:
+                body = zlib.decompress(body, CONTENT_CODINGS[coding])
+            except (KeyError, zlib.error):
+                await client.refuse(UNSUPPORTED_MEDIA_TYPE)
+                return
         raw_path, _, query = request.target.partition("?")
         found = self._find(request, raw_path)
         if isinstance(found, ClientError):

@@ -1,9 +1,11 @@
 """Bad input through the deployed path: each has its documented error and leaves no hold behind.
 
-Keeps C1, C2, C19, C40, C41, C43, C45.
+Keeps C1, C2, C19, C38, C40, C41, C43, C45.
 """
 
+import gzip
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -185,3 +187,19 @@ async def test_c1_head_is_get_without_a_body(deployment: Deployment, workspace: 
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-request-id"]
         assert answer.body == b""
+
+
+@pytest.mark.parametrize(("coding", "status"), [("gzip", 200), ("deflate", 200), ("zstd", 415)])
+async def test_c38_api_gateway_decodes_a_body_and_leaves_its_header(
+    deployment: Deployment, workspace: Workspace, coding: str, status: int
+) -> None:
+    body = json.dumps(GOOD | {"model": "test/echo"}).encode()
+    packed = gzip.compress(body) if coding == "gzip" else zlib.compress(body)
+    headers = {
+        "authorization": f"Bearer {workspace.inference.secret}",
+        "content-encoding": coding,
+        "content-type": "application/json",
+    }
+    url = f"{deployment.emulator.url}{CHAT}"
+    async with deployment.http.post(url, headers=headers, data=packed) as response:
+        assert response.status == status, await response.text()

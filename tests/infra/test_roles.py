@@ -31,6 +31,7 @@ PERMISSIONS: Final = {
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
         },
+        "CoreTable where pk begins with E#": {"dynamodb:PutItem"},
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "CoreTable where pk begins with T#M#, T#W#": {"dynamodb:PutItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
@@ -222,7 +223,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 7
+    assert len(conditions) == 8
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")

@@ -18,7 +18,7 @@ from tollgate.cli.main import main
 from tollgate.core.clock import DAY_S
 from tollgate.engine.documents.document_reading import DOCUMENTS_MAX
 from tollgate.settings import Settings
-from tollgate.stores.aws import items, secrets
+from tollgate.stores.aws import items, record_items, secrets
 from tollgate.stores.keys import lookup
 from tollgate.stores.money import budgets
 from tollgate.stores.records.kept_answers import KEPT_FOR_S
@@ -55,6 +55,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "WorkspaceItem": "workspaces",
     "AuditItem": "audit log",
     "AuditSealItem": "seals of the audit log",
+    "StandingItem": "erasures and legal holds",
     "CreditIdItem": "credit",
     "CreditEntryItem": "credit",
     "CreditLotsItem": "credit",
@@ -110,7 +111,8 @@ def test_every_prefix_of_the_bucket_that_expires_has_a_row() -> None:
 
 
 def test_every_kind_of_item_has_a_row() -> None:
-    kinds = {name for name, it in vars(items).items() if isinstance(it, type)} - SHARED
+    every = vars(items) | vars(record_items)
+    kinds = {name for name, kind in every.items() if isinstance(kind, type)} - SHARED
     assert set(ROW_OF_ITEM) == kinds
     for beginning in ROW_OF_ITEM.values():
         assert row(beginning)

@@ -10,6 +10,7 @@ from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.core.records.audit import AuditEntry, AuditSeal
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.records.subjects import Erasure, LegalHold, PrivacySubject
 from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.ports.credit import CreditEntry
@@ -123,6 +124,8 @@ class MemoryBooks(Struct):
     teams: dict[tuple[str, str], Team] = field(default_factory=dict)
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
     sign_ins: dict[tuple[str, str, str], Session] = field(default_factory=dict)
+    legal_holds: dict[PrivacySubject, LegalHold] = field(default_factory=dict)
+    erasures: dict[PrivacySubject, Erasure] = field(default_factory=dict)
     # By their secrets.
     sessions: dict[str, MemorySession] = field(default_factory=dict)
 

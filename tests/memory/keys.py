@@ -91,6 +91,7 @@ class MemoryKeyStore:
             old_secret=old_secret,
             content_days=settings.content_days,
             response_days=settings.response_days or of_workspace.response_days,
+            usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
             workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,

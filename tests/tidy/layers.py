@@ -48,7 +48,7 @@ HOMES = {
     "aiohttp": (),
     "boto3": ("cli",),
     "docx": ("reading",),
-    "cryptography": ("sign_in", "stores.webhooks"),
+    "cryptography": ("ingress", "sign_in", "stores.webhooks"),
     "fastapi": ("web",),
     "httptools": ("http1",),
     "joserfc": ("sign_in",),

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from tests.gateways import RecordedJournal
+from tests.unit.routing.catalogs import catalog
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.webhooks.local_secrets import LocalSecrets
 from tollgate.stores.webhooks.sealing import PlainSecrets
+from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import wire_web_limits
+from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.webhook_secrets import wire_sealer
 
 Environment = pytest.MonkeyPatch
@@ -128,5 +132,47 @@ def test_c60_trusted_proxies_are_networks(monkeypatch: Environment) -> None:
     monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.0/8, 2001:db8::1")
     assert wire_web_limits(Settings()).trusted_proxies == ("10.0.0.0/8", "2001:db8::1")
     monkeypatch.setenv("TOLLGATE_TRUSTED_PROXIES", "10.0.0.1/8")
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("variables", "held"),
+    [
+        ({}, 64 * 1024 * 1024),
+        ({"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024"}, 128 * 1024 * 1024),
+        (
+            {
+                "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
+                "TOLLGATE_REQUEST_BUFFER_BYTES_MAX": "1000",
+            },
+            1000,
+        ),
+    ],
+)
+def test_c47_the_bytes_of_a_request_fit_the_functions_memory(
+    monkeypatch: Environment, variables: dict[str, str], held: int
+) -> None:
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    settings = Settings()
+    assert settings.request_buffer_bytes == held
+    assert wire_upstream(settings, SystemClock()).buffers.request_bytes_max == held
+
+
+def test_c47_gateways_of_all_catalogs_share_one_budget() -> None:
+    settings, clock, journal = Settings(), SystemClock(), RecordedJournal([])
+    stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+    one, other = (
+        wire_gateway(stores, upstream, catalog(), clock=clock, journal=journal) for _ in range(2)
+    )
+    assert one.buffers is other.buffers is upstream.buffers
+
+
+@pytest.mark.parametrize(
+    "name", ["TOLLGATE_REQUEST_BUFFER_BYTES_MAX", "TOLLGATE_PROCESS_BUFFER_BYTES_MAX"]
+)
+def test_c47_a_budget_of_nothing_is_refused(monkeypatch: Environment, name: str) -> None:
+    monkeypatch.setenv(name, "0")
     with pytest.raises(ValidationError):
         Settings()

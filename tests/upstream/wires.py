@@ -189,7 +189,7 @@ def _claude_wire(
             _json(messages.PING),
             _json({"type": "vertex_event", "usage": {"input_tokens": 9, "output_tokens": 1}}),
         ],
-        unknown=_json({"type": "content_block_novelty", "index": 0}),
+        unknown=_json({"type": "content block novelty", "index": 0}),
         overloaded=_json(messages.error("overloaded_error", SECRET_WORDS)),
         rate_limited=limited,
         place={"project": "p-1", "location": "global"} if carrier == "vertex" else {},

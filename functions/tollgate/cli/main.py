@@ -61,7 +61,7 @@ _ENTRIES: Final = {
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
-    "erase-user": _Entry("server.upkeep", "erase_user", "Erase an end user from the records."),
+    "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),

@@ -38,6 +38,11 @@ class SystemClock:
         await asyncio.sleep(delay_s)
 
 
+async def give_way() -> None:
+    """Let other coroutines run before the next step of a long computation."""
+    await asyncio.sleep(0)
+
+
 class Deadline(Struct, frozen=True):
     """A time on the monotonic clock by which work must end."""
 

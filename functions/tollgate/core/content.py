@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tollgate.core.json_value import JsonObject
+
 
 class CacheMark(Struct, frozen=True, kw_only=True):
     """A mark on the last part of the prefix that the caller wants cached, for five minutes or an
@@ -18,6 +20,8 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
     text: str
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
@@ -72,6 +76,8 @@ class Image(Struct, frozen=True, kw_only=True, tag="image"):
     source: MediaSource
     detail: Literal["auto", "low", "high"] | None = None
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class Audio(Struct, frozen=True, kw_only=True):
@@ -87,6 +93,8 @@ class Document(Struct, frozen=True, kw_only=True, tag="document"):
     source: MediaSource
     filename: str | None = None
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 UserContent = Text | Image | Audio | Document
@@ -108,6 +116,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """The signer's id for the part; parts with the same id belong together."""
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
+    is_compaction: bool = False
+    """True if the data stands for the conversation before it, and there is no reasoning."""
     model: str | None = None
     """The slug of the model that wrote the part, if a client sent one with the part."""
 
@@ -140,6 +150,8 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     """True if `arguments` is free text, for a tool with free-text input."""
     cache: CacheMark | None = None
     provenance: Provenance | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):

@@ -13,6 +13,7 @@ from enum import StrEnum, unique
 
 from msgspec import Struct
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit, ReachedLimit
 from tollgate.core.secret import CredentialPlace
 
@@ -35,6 +36,7 @@ class ErrorCode(StrEnum):
     DOCUMENT_TOO_LARGE = "document_too_large"
     PREVIOUS_RESPONSE_NOT_FOUND = "previous_response_not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
+    UNSUPPORTED_ENCODING = "unsupported_encoding"
     MODEL_NOT_FOUND = "model_not_found"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -56,6 +58,7 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
     TEAM_IN_USE = "team_in_use"
     CONTENT_FILTER = "content_filter"
+    ANSWER_TOO_LARGE = "answer_too_large"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -85,6 +88,8 @@ class GatewayError(Exception):
     """The Unix second at which an exhausted limit resets."""
     limit: ReachedLimit | None = None
     """The limit of a key, member or team that caused the refusal; None for other refusals."""
+    provider_body: JsonValue = None
+    """The provider's own error body for the caller, without secrets and parts of the prompt."""
     may_repeat: bool = True
     """False if a client must not retry the request automatically."""
 
@@ -163,10 +168,11 @@ class UpstreamError(GatewayError):
     """A provider failed or refused.
 
     `status` is the provider's HTTP status, or None without a reply. The code is one of
-    `provider_*`, `context_length_exceeded` or `content_filter`, or `invalid_request` if the
-    provider reports that the caller's own request is at fault. `provider_words` is the provider's
-    own message without secrets, which may quote parts of the prompt; `quoted` is the part
-    of `message` that quotes the provider.
+    `provider_*`, `context_length_exceeded`, `content_filter` or `answer_too_large`, or
+    `invalid_request` if the provider reports that the caller's own request is at fault.
+    `provider_words` is the provider's own message without secrets, which may quote parts of the
+    prompt; `quoted` is the part of `message` that quotes the provider. `body` is the
+    provider's error reply, as it came.
     """
 
     def __init__(
@@ -184,6 +190,20 @@ class UpstreamError(GatewayError):
         self.status = status
         self.provider_words = provider_words
         self.quoted = quoted
+        self.body = b""
+
+
+class BufferFull(UpstreamError):
+    """A request needs more bytes of buffers than it may take, or than the process can spare now.
+
+    An answer that has begun ends, and its caller pays for the part that arrived.
+    """
+
+    def __init__(
+        self, code: ErrorCode, message: str, *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(code, message, retry_after_s=retry_after_s)
+        self.may_repeat = code is not ErrorCode.ANSWER_TOO_LARGE
 
 
 class MissingCredentials(UpstreamError):

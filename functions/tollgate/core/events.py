@@ -15,8 +15,13 @@ from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
-from tollgate.core.content import Part, Provenance, ServerToolRun, ToolCall
-from tollgate.core.json_value import JsonValue
+from tollgate.core.content import (
+    Part,
+    Provenance,
+    ServerToolRun,
+    ToolCall,
+)
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
 
@@ -115,6 +120,22 @@ class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
     """JSON text."""
 
 
+class UnknownFields(Struct, frozen=True, kw_only=True, tag="unknown_fields"):
+    """Unknown fields of a provider's frame, before the events of the frame; or an unknown frame.
+
+    Only renderers of the same format read the event.
+    """
+
+    wire_format: str
+    """The name of the format in the table of providers."""
+    place: str
+    """The type of the frame; empty in a format whose frames have no type."""
+    fields: JsonObject
+    """A tree of fields, as in `core.unknown_fields`; the whole frame if the frame is unknown."""
+    is_frame: bool = False
+    """True if the frame itself is unknown."""
+
+
 class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """The answer is complete; `raw_finish` is the provider's own finish reason."""
 
@@ -129,7 +150,16 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
 
 
 StreamEvent = (
-    Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Partial | Ended
+    Started
+    | PartStart
+    | PartDelta
+    | PartNote
+    | PartEnd
+    | UsageReported
+    | Output
+    | Partial
+    | UnknownFields
+    | Ended
 )
 
 # The number of a choice, and an event of that choice.
@@ -174,6 +204,8 @@ class StreamGrammar:
             return
         if self._ended:
             raise GrammarError(f"{type(event).__name__} after the end")
+        if isinstance(event, UnknownFields):
+            return
         if self._started == isinstance(event, Started):
             raise GrammarError(f"{type(event).__name__} where a stream must start exactly once")
         match event:

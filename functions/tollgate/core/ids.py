@@ -1,4 +1,7 @@
-"""Sortable ids of fifteen characters: four bytes of time and seven random bytes."""
+"""Sortable ids of fifteen characters: seven bytes of time and four random bytes.
+
+Ids of older versions have four bytes of time (the second) and seven random bytes.
+"""
 
 import base64
 import os
@@ -11,7 +14,10 @@ from tollgate.core.clock import Clock
 # The characters are in ASCII order, unlike those of plain base64url, so ids sort by time.
 ALPHABET: Final = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 ID_LENGTH: Final = 15
-_RANDOM_BYTES: Final = 7
+_RANDOM_BYTES: Final = 4
+_TICKS_PER_S: Final = 2**24
+_TICKS_MAX: Final = 2**56 - 1
+_BYTES_AFTER_SECOND: Final = 7
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _TO_OURS: Final = bytes.maketrans(_BASE64, ALPHABET.encode())
 _TO_BASE64: Final = bytes.maketrans(ALPHABET.encode(), _BASE64)
@@ -24,11 +30,18 @@ class IdSource:
     def __init__(self, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock
         self._entropy = entropy
+        self._latest_tick = 0
 
     def new_id(self) -> str:
-        """Return an id that sorts after the ids of earlier seconds."""
-        second = int(self._clock.now_s()) & 0xFFFFFFFF
-        return encode_id(second.to_bytes(4, "big") + self._entropy(_RANDOM_BYTES))
+        """Return an id that sorts after the ids of earlier times, and after this source's last id.
+
+        Only a clock that was set back to an earlier second makes an earlier id.
+        """
+        tick = int(self._clock.now_s() * _TICKS_PER_S) & _TICKS_MAX
+        if tick // _TICKS_PER_S == self._latest_tick // _TICKS_PER_S:
+            tick = max(tick, self._latest_tick + 1)
+        self._latest_tick = tick
+        return encode_id(tick.to_bytes(7, "big") + self._entropy(_RANDOM_BYTES))
 
     def random_bytes(self, count: int) -> bytes:
         """Return unguessable bytes, for secrets."""
@@ -71,12 +84,12 @@ def created_s(id_: str) -> int:
     if not is_id(id_):
         raise ValueError(f"not an id: {id_!r}")
     raw = base64.b64decode(b"A" + id_.encode().translate(_TO_BASE64))
-    return int.from_bytes(raw[:-_RANDOM_BYTES], "big")
+    return int.from_bytes(raw[:-_BYTES_AFTER_SECOND], "big")
 
 
 def first_id_of(second: int) -> str:
     """Return the lowest possible id of a Unix second."""
-    return encode_id(second.to_bytes(4, "big") + bytes(_RANDOM_BYTES))
+    return encode_id(second.to_bytes(4, "big") + bytes(_BYTES_AFTER_SECOND))
 
 
 def without_prefix(text: str) -> str:

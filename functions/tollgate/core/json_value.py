@@ -1,5 +1,6 @@
-"""The type of any JSON value, for fields of structs that msgspec decodes."""
+"""The types of any JSON value and object, for fields of structs that msgspec decodes."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 # msgspec cannot decode into pydantic's recursive type, and decodes any JSON value as an `object`.
@@ -7,3 +8,5 @@ if TYPE_CHECKING:
     from pydantic import JsonValue as JsonValue
 else:
     JsonValue = object
+
+JsonObject = Mapping[str, JsonValue]

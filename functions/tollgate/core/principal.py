@@ -18,6 +18,8 @@ Role = KeyRole | MemberRole
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # highest cost of the request.
 Admission = Literal["positive", "covered"]
+# The frame of a stream that has the usage: the finish frame, or one frame more after it.
+UsageOn = Literal["finish", "frame"]
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
@@ -54,6 +56,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """Days for which requests and answers are stored; None stores none."""
     response_days: int | None = None
     """Days for which responses are stored for later requests; None stores none."""
+    usage_on: UsageOn | None = None
+    """The frame of chat streams that has the usage, unless a request names one."""
     team_id: str | None = None
     """The team of the key, or else the team of its member."""
     member_id: str | None = None

@@ -23,11 +23,9 @@ from tollgate.core.content import (
 )
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import DocumentOptions
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.work.kinds import WorkKind
-
-JsonObject = Mapping[str, JsonValue]
 
 
 class SystemMessage(Struct, frozen=True, kw_only=True):
@@ -36,6 +34,8 @@ class SystemMessage(Struct, frozen=True, kw_only=True):
     content: tuple[Text, ...]
     role: Literal["system", "developer"] = "system"
     name: str | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class UserMessage(Struct, frozen=True, kw_only=True):
@@ -43,6 +43,8 @@ class UserMessage(Struct, frozen=True, kw_only=True):
 
     content: tuple[UserContent, ...]
     name: str | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 AssistantContent = Text | Reasoning | Refusal | ToolCall | MadeImage
@@ -53,6 +55,8 @@ class AssistantMessage(Struct, frozen=True, kw_only=True):
 
     content: tuple[AssistantContent, ...]
     name: str | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class ToolMessage(Struct, frozen=True, kw_only=True):
@@ -62,6 +66,8 @@ class ToolMessage(Struct, frozen=True, kw_only=True):
     content: tuple[ResultContent, ...]
     failed: bool = False
     """True if the caller says that the tool failed."""
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
@@ -231,6 +237,10 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     """Tools of types that only the provider defines, in the order of the request."""
     tool_fields: Mapping[str, JsonObject] = field(default_factory=dict)
     """Additional fields of the caller's tools, by the name of the tool."""
+    unknown: JsonObject = field(default_factory=dict)
+    """Fields of the body that the gateway does not know, as in `core.unknown_fields`."""
+    unknown_names: tuple[str, ...] = ()
+    """The names of all unknown fields, also of messages and their parts, as shown to the caller."""
 
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):

@@ -3,12 +3,24 @@ are not streamed.
 """
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 
-from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, ServerToolRun, Text, ToolCall
+from tollgate.core.buffer_budget import take
+from tollgate.core.content import (
+    InlineMedia,
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
     Ended,
     Finish,
@@ -22,9 +34,15 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.usage import Usage
+
+# A string of one token needs 64 bytes of memory, and a byte of JSON as objects about 20.
+_PIECE_BYTES: Final = 16
+_OBJECT_BYTES: Final = 128
+_OBJECTS_PER_BYTE: Final = 4
 
 
 class GenerationResponse(Struct, frozen=True, kw_only=True):
@@ -39,10 +57,15 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
     """The pieces of a result of work other than chat."""
+    unknown: tuple[UnknownFields, ...] = ()
+    """Unknown fields and frames of the provider, in order."""
 
 
 class Fold:
-    """Accumulates the events of one stream; `response` requires the whole stream."""
+    """Accumulates the events of one stream; `response` requires the whole stream.
+
+    Each event is taken from the request's budget of buffers.
+    """
 
     def __init__(self) -> None:
         self._started = Started()
@@ -51,10 +74,12 @@ class Fold:
         self._notes: dict[int, tuple[Note, ...]] = {}
         self._usage = Usage()
         self._output: tuple[bytes, ...] = ()
+        self._unknown: list[UnknownFields] = []
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Add the next event."""
+        """Add the next event; raise BufferFull."""
+        take(buffered_size(event))
         match event:
             # Deltas come first, because most events are deltas.
             case PartDelta():
@@ -81,6 +106,8 @@ class Fold:
             case Partial():
                 # Previews are dropped: the final `Output` has the whole result.
                 pass
+            case UnknownFields():
+                self._unknown.append(event)
             case Ended():
                 self._ended = event
             case _:
@@ -105,7 +132,34 @@ class Fold:
             raw_finish=self._ended.raw_finish,
             stop_sequence=self._ended.stop_sequence,
             output=self._output,
+            unknown=tuple(self._unknown),
         )
+
+
+def buffered_size(event: Grouped) -> int:
+    """Return the bytes to take for an event that is buffered."""
+    match event:
+        case PartDelta(text=text):
+            return _text_size(text) + _PIECE_BYTES
+        case PartDeltas(texts=texts):
+            return _text_size("".join(texts)) + _PIECE_BYTES * len(texts)
+        case Output(pieces=pieces):
+            return sum(map(len, pieces)) + _PIECE_BYTES * len(pieces)
+        case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
+            return len(base64)
+        case PartStart():
+            return _OBJECT_BYTES
+        case PartNote(note=note):
+            return _OBJECTS_PER_BYTE * len(encode_json(note))
+        case PartEnd(provenance=Provenance() as provenance):
+            return len(encode_json(provenance))
+        case _:
+            return 0
+
+
+def _text_size(text: str) -> int:
+    """Return the size of a text in memory, which needs up to four bytes for a character."""
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def _with_text(part: Part, text: str) -> Part:

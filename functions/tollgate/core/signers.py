@@ -12,8 +12,13 @@ OPENAI: Final = "openai-responses-v1"
 # The signer of blocks, as JSON text, from tools that Anthropic runs; only Anthropic's own format
 # accepts such blocks.
 ANTHROPIC_BLOCKS: Final = "anthropic-blocks-v1"
+# The field of such a block with its deltas of unknown kind, which only a stream can show.
+UNKNOWN_DELTAS: Final = "tollgate_deltas"
 # The signer for Bedrock's models other than Claude.
 BEDROCK: Final = "amazon-bedrock-v1"
+
+# The gateway itself, whose compaction items are replaced before a provider gets a conversation.
+GATEWAY: Final = "tollgate-v1"
 
 # Signers whose reasoning only the model that wrote it accepts, on any host. Claude: "signature
 # values are compatible across platforms", "thinking blocks are tied to the model that produced

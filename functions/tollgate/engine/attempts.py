@@ -8,16 +8,23 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from functools import reduce
+from functools import partial, reduce
 from typing import Final, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
+from tollgate.core.errors import (
+    ErrorCode,
+    GatewayError,
+    MissingCredentials,
+    RequestError,
+    UpstreamError,
+)
 from tollgate.core.events import (
     ChosenGroup,
     Ended,
@@ -42,6 +49,7 @@ from tollgate.engine.gateway import Gateway
 from tollgate.engine.head_start import HeadStart
 from tollgate.engine.meter import Meter
 from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -99,6 +107,13 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     deadline: Deadline
     reports: EndpointReports
     head_start: HeadStart
+    computations: Computations
+
+    async def withhold(self, error: GatewayError) -> None:
+        """Compare a provider's message with the prompt, so that the meter need not."""
+        if isinstance(error, UpstreamError):
+            for words in filter(None, (error.provider_words, error.quoted)):
+                await self.computations.run(partial(self.meter.withhold, words))
 
 
 async def commit_first(context: AttemptContext) -> CommittedAttempt:
@@ -187,18 +202,21 @@ def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
 async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     provider = context.gateway.providers.provider(attempt.target.provider)
     work = await context.media.inline(attempt.target)
-    if not isinstance(work, InputWork):
+    encode: Callable[[], Encoded]
+    if isinstance(work, InputWork):
+        encode = partial(_ENCODE_WORK(), provider, attempt, work)
+    else:
         if work.server_tools:
             work = _LEAVE_TO_PROVIDER()(work, attempt.target)
-        return encode_attempt(provider, attempt, work)
-    return _ENCODE_WORK()(provider, attempt, work)
+        encode = partial(encode_attempt, provider, attempt, work)
+    return await context.computations.run(encode)
 
 
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
     """Return the encoded attempt, and the context that sends the request."""
-    prepared = context.head_start.take(attempt)
+    prepared = await context.head_start.take(attempt)
     if prepared is not None:
         return prepared[0], prepared[0].open(prepared[1])
     encoded = await _encode(context, attempt)
@@ -225,8 +243,11 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
             context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise failure from late
         except UpstreamError as failure:
+            await context.withhold(failure)
             context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
+        finally:
+            peeked.buffered.release()
         context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
@@ -243,11 +264,16 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         )
 
 
+# Size of an event without text, such as a report of usage.
+_EVENT_BYTES: Final = 1024
+
+
 class _Peek:
     """Buffer of an attempt's events, up to the read that contains the first content."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
+        self.buffered = Buffered()
         self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
     @property
@@ -257,6 +283,7 @@ class _Peek:
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
         async for events in reads:
+            self.buffered.take(_EVENT_BYTES * len(events))
             self.events += events
             for choice, event in events:
                 if isinstance(event, UsageReported):

@@ -14,21 +14,27 @@ from contextlib import (
     closing,
 )
 from itertools import chain
+from operator import attrgetter
 from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
     Grouped,
+    Output,
     PartDelta,
     PartDeltas,
+    Partial,
+    PartStart,
     StreamGrammar,
 )
 from tollgate.core.request import GenerationRequest
+from tollgate.core.response import buffered_size
 from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
@@ -55,6 +61,9 @@ _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
 # Limit on queued reads when one attempt sends several requests. While the queue is full, nothing is
 # read from providers, so that a slow caller cannot exhaust memory.
 _WAITING_MAX: Final = 16
+# Size of a frame around its content: with most providers, it is 200 to 400 bytes.
+_FRAME_BYTES: Final = 1024
+_DATA: Final = attrgetter("data")
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
@@ -208,6 +217,7 @@ def error_of(
     """Return the public error for an error reply, with the provider's message attached."""
     error = translate(refused, target)
     error.provider_words = error.provider_words or _REDACT_BODY()(refused.body)
+    error.body = refused.body
     return error
 
 
@@ -237,6 +247,8 @@ async def decode_frames(
             events: list[ChosenGroup] = []
             try:
                 choices.feed(read_frames, events)
+                if withheld := _find_withheld(read_frames, events):
+                    take(withheld)
             except Exception:
                 # Yield the events before the broken frame, because the provider sent them.
                 yield events
@@ -249,6 +261,28 @@ async def decode_frames(
         yield events
         raise
     yield events
+
+
+def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> int:
+    """Return how many bytes of a read its events do not account for; the decoder buffers these.
+
+    Such bytes are, for instance, signatures and arguments that are delivered whole.
+    """
+    unseen = sum(map(len, map(_DATA, frames))) - _FRAME_BYTES * len(frames)
+    if unseen <= 0:
+        return 0
+    # Audio in base64 is larger than the event with its bytes.
+    return max(0, unseen - 2 * sum(_content_size(event) for _, event in events))
+
+
+def _content_size(event: Grouped) -> int:
+    match event:
+        case PartDelta() | PartDeltas() | Output() | PartStart():
+            return buffered_size(event)
+        case Partial(piece=piece):
+            return len(piece)
+        case _:
+            return 0
 
 
 class _Decoders:

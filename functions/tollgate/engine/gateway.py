@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
@@ -15,7 +16,7 @@ from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.core.tracing import PlatformIds
-from tollgate.engine.side_thread import SideThread
+from tollgate.engine.side_thread import Computations, SideThread
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
@@ -92,6 +93,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     timing: StreamTiming
     side: SideThread
     credits_per_usd: Decimal
+    buffers: ProcessBuffers = field(default_factory=ProcessBuffers)
+    """Budget of the bytes that requests buffer."""
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """Tools that the gateway runs; None if routing.yaml configures none."""
@@ -101,6 +104,10 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """Reader of documents; None if only models read documents."""
     recognizer: TextRecognizer | None = None
     """OCR service; None if none is configured."""
+
+    def computations(self, call: "Call") -> Computations:
+        """Return how the computations of a call are run."""
+        return Computations(self.side, call.principal.workspace_id, call.is_large)
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -124,3 +131,5 @@ class Call(Struct, frozen=True, kw_only=True):
     """Labels that the caller sent with the request."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""
+    is_large: bool = False
+    """True if a walk over the request may take more than some milliseconds."""

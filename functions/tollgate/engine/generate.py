@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import (
+    BufferFull,
     ErrorCode,
     GatewayError,
     InternalError,
@@ -28,8 +29,8 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
-from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
+from tollgate.ingress.base import ParsedCall, RecordPacker
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve such requests.
+_COMPACT_WINDOW: Final = DottedName[Callable[..., Awaitable[tuple[Call, EventSink]]]](
+    "tollgate.engine.replies.compacted_window:compact_window"
+)
+_COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSink]](
+    "tollgate.engine.replies.compacting_sink:CompactingSink"
+)
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
 )
@@ -66,30 +73,44 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Errors before the hold are raised; later errors are sent to the sink. The generation is settled
     before the last byte is sent, because the platform may freeze the process right after that byte.
     """
-    # Each of these properties looks at every part, of which there may be many.
-    names_files = call.parsed.request.names_files
-    has_documents = call.parsed.request.has_documents
+    if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
+        call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
+    with gateway.buffers.open(call.principal.workspace_id):
+        await _generate(gateway, call, sink)
+
+
+async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
+    names_files, has_documents = await _find_content(gateway, call)
     if call.parsed.awaits is not None or names_files or has_documents:
         await admit(gateway, call.principal, call.request_id)
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
-        names_files = call.parsed.request.names_files
+        names_files, _ = await _find_content(gateway, call)
     if names_files:
-        call = await _FIND_FILES_OF()(gateway, call)
-        has_documents = call.parsed.request.has_documents
+        # The contents of the files may be large.
+        call = replace(await _FIND_FILES_OF()(gateway, call), is_large=True)
+        _, has_documents = await _find_content(gateway, call)
     tools: InjectedTools | None = None
     left_out: tuple[str, ...] = ()
+    if isinstance(call.parsed, ParsedCall) and call.parsed.compacts is not None:
+        sink = _COMPACTING_SINK()(sink, call.parsed.compacts)
     request = call.parsed.request
     if isinstance(request, GenerationRequest) and request.server_tools:
         offer = _OFFER_SERVER_TOOLS()(gateway.tools, gateway.planner, request, call.principal)
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
+    if has_documents:
+        call = replace(call, is_large=True)
+    computations = gateway.computations(call)
+    media = RequestMedia(gateway.media, call.parsed.request, gateway.files, computations)
     planner_input, plan = await _plan(gateway, call, rounds)
-    media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
-    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
+    first = plan.attempts[0]
+    is_whole = await computations.run(partial(media.is_whole_for, first.target))
+    ready = media.request if is_whole else None
+    async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
@@ -103,23 +124,29 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
             head_start=head_start,
+            computations=computations,
         )
         await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+
+
+async def _find_content(gateway: Gateway, call: Call) -> tuple[bool, bool]:
+    """Return whether a request names uploaded files, and whether it has documents."""
+    request = call.parsed.request
+    return await gateway.computations(call).run(
+        lambda: (request.names_files, request.has_documents)
+    )
 
 
 async def _plan(
     gateway: Gateway, call: Call, rounds: RoundsBound | None
 ) -> tuple[PlanningRequest, Plan]:
-    """Plan a call; the size of a large prompt is measured next to the event loop."""
     now_s = gateway.clock.now_s()
 
     def plan() -> tuple[PlanningRequest, Plan]:
         planner_input = planning_request(call, rounds)
         return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
 
-    request = call.parsed.request
-    is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
-    return await gateway.side.run(call.principal.workspace_id, plan, is_large=is_large)
+    return await gateway.computations(call).run(plan)
 
 
 async def _answer(
@@ -202,8 +229,18 @@ async def _stream_within_deadline(
     try:
         async with limit:
             await _stream(context, sink, tools)
+    except BufferFull as full:
+        if meter.committed:
+            # Otherwise callers could let providers work for nothing, by requests for huge answers.
+            meter.cut(full)
+        else:
+            meter.fail(full)
+        raise
     except GatewayError as error:
-        meter.fail(error)
+        try:
+            await context.withhold(error)
+        finally:
+            meter.fail(error)
         raise
     except TimeoutError as late:
         if not limit.expired():

@@ -3,30 +3,41 @@ nothing.
 """
 
 import asyncio
+from functools import partial
 
 from tollgate.core.request import GenerationRequest
+from tollgate.core.work.base import Work
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
-from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.side_thread import Computations
 from tollgate.providers.ports.base import ReadyRequest
 from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """First attempt, prepared in advance if it is a single request without URLs or files; callers
-    must call `aclose`.
+    """First attempt, prepared in advance if it is a single request; callers must call `aclose`.
+
+    `request` is None if URLs or files must be fetched first.
     """
 
-    def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        attempt: Attempt,
+        request: Work | None,
+        computations: Computations,
+    ) -> None:
         self._gateway = gateway
         self._attempt = attempt
-        self._media = media
-        self._encoded: EncodedAttempt | None = None
+        self._request = request
+        self._computations = computations
+        # The result is None if the request could not be encoded.
+        self._encoding: asyncio.Future[EncodedAttempt | None] | None = None
         self._making: asyncio.Task[ReadyRequest] | None = None
 
     def begin(self) -> None:
         """Start preparing the request in a separate task; a repeated call does nothing."""
-        request = self._media.request
+        request = self._request
         if (
             self._making is None
             and isinstance(request, GenerationRequest)
@@ -34,18 +45,22 @@ class HeadStart:
             # Requests with server tools are encoded for each round.
             and not request.server_tools
             and not request.preferences.require_parameters
-            and self._media.is_whole_for(self._attempt.target)
         ):
-            self._making = asyncio.create_task(self._make(request))
+            self._encoding = asyncio.get_running_loop().create_future()
+            self._making = asyncio.create_task(self._make(request, self._encoding))
 
-    def take(self, attempt: Attempt) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
+    async def take(
+        self, attempt: Attempt
+    ) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
         """Return the prepared attempt and request, once; None if another attempt comes first.
 
         A prepared request that is not used is released.
         """
-        encoded, self._encoded = self._encoded, None
-        if encoded is not None and self._making is not None and attempt is self._attempt:
-            return encoded, self._making
+        encoding, self._encoding = self._encoding, None
+        if self._making is not None and encoding is not None and attempt is self._attempt:
+            encoded = await encoding
+            if encoded is not None:
+                return encoded, self._making
         self._release()
         return None
 
@@ -66,7 +81,14 @@ class HeadStart:
         elif self._making.exception() is None:
             self._making.result().release()
 
-    async def _make(self, request: GenerationRequest) -> ReadyRequest:
-        provider = self._gateway.providers.provider(self._attempt.target.provider)
-        self._encoded = encode_attempt(provider, self._attempt, request)
-        return await self._encoded.make_ready()
+    async def _make(
+        self, request: GenerationRequest, encoding: asyncio.Future[EncodedAttempt | None]
+    ) -> ReadyRequest:
+        encoded: EncodedAttempt | None = None
+        try:
+            provider = self._gateway.providers.provider(self._attempt.target.provider)
+            encode = partial(encode_attempt, provider, self._attempt, request)
+            encoded = await self._computations.run(encode)
+        finally:
+            encoding.set_result(encoded)
+        return await encoded.make_ready()

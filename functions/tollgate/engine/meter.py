@@ -22,8 +22,10 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -34,6 +36,7 @@ from tollgate.core.records.generation import (
     total_nano_usd,
 )
 from tollgate.core.usage import Usage
+from tollgate.engine.forwarded import ForwardedNames
 from tollgate.engine.gateway import Call
 from tollgate.engine.usage.raw_usage import fit_raw_usage
 from tollgate.engine.usage.round_account import RoundAccount, weakest_source
@@ -42,6 +45,9 @@ from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
 
 # Imported at first use: only a provider's error needs this function.
+_SHOW_BODY: Final = DottedName[Callable[..., JsonValue]](
+    "tollgate.engine.provider_errors:show_error_body"
+)
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
 # Limits on a provider's strings in a record. A record larger than a DynamoDB item could never be
@@ -73,6 +79,7 @@ class Meter:
         self._attempts: list[AttemptRecord] = []
         self._current: Attempt | None = None
         self._adapted: tuple[str, ...] = ()
+        self._forwarded = ForwardedNames()
         self._serving: Attempt | None = None
         self._started = Started()
         self._first_token_ms: int | None = None
@@ -86,6 +93,8 @@ class Meter:
         self._ended: dict[int, Ended] = {}
         # Number of tool calls in each choice.
         self._calls: Counter[int] = Counter()
+        # Providers' messages without the prompt, by message.
+        self._withheld: dict[str, str] = {}
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
@@ -136,6 +145,8 @@ class Meter:
                 self._started = replace(self._started, service_tier=tier)
             case Ended():
                 self.note_end(event, choice)
+            case UnknownFields():
+                self._forwarded.note(event)
             case UsageReported() | PartNote() | PartEnd():
                 pass
             case _:
@@ -198,14 +209,26 @@ class Meter:
         measured = (account.measure()[0] for account in self._rounds)
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
+    def withhold(self, words: str) -> str:
+        """Return a provider's message without parts of the prompt, which is compared once.
+
+        A comparison with a prompt of 8 MB takes two seconds.
+        """
+        shown = self._withheld.get(words)
+        if shown is None:
+            shown = self._withheld[words] = _WITHHOLD()(words, self._call.parsed.request)
+        return shown
+
     def fail(self, error: GatewayError) -> None:
         """Record that the generation failed: the caller pays nothing.
 
         The part of the error that quotes a provider loses what repeats the prompt.
         """
         if isinstance(error, UpstreamError) and error.quoted:
-            shown = _WITHHOLD()(error.quoted, self._call.parsed.request)
+            shown = self.withhold(error.quoted)
             error.message = error.message.replace(error.quoted, shown)
+        if isinstance(error, UpstreamError) and error.body and self._call.parsed.shows_provider:
+            error.provider_body = _SHOW_BODY()(error.body, self._call.parsed.request)
         self._failure = error
         self._outcome = "error"
 
@@ -297,6 +320,7 @@ class Meter:
             api_gateway_request_id=_truncate(self._call.platform_ids.api_gateway_request_id),
             lambda_request_id=_truncate(self._call.platform_ids.lambda_request_id),
             adapted=(*self._call.parsed.ignored, *self._all_adapted()),
+            forwarded=self._forwarded.names(self._call, self._serving, self._adapted),
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
@@ -370,7 +394,7 @@ class Meter:
         """
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
-        return _WITHHOLD()(words, self._call.parsed.request)[:room]
+        return self.withhold(words)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
         """Return the cost of reported usage at an attempt's price; 0 without a report."""

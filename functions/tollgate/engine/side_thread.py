@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
+from msgspec import Struct
+
 # Size of a body or of stored content from which its computations leave the event loop. A change of
 # threads costs 0.1 ms, and 64 KB take at most 5 ms.
 LARGE_BYTES: Final = 64 * 1024
@@ -48,3 +50,19 @@ class SideThread:
             except asyncio.CancelledError:
                 await asyncio.wait([computing])
                 raise
+            finally:
+                # The traceback of a failure holds this frame, which would hold the failure, and a
+                # large request with it, until a garbage collection.
+                del computing, work
+
+
+class Computations(Struct, frozen=True):
+    """The computations of one request, which leave the event loop if the request is large."""
+
+    side: SideThread
+    workspace_id: str
+    is_large: bool
+
+    async def run(self, work: Callable[[], _Result]) -> _Result:
+        """Return the result of a computation, as `SideThread.run` does."""
+        return await self.side.run(self.workspace_id, work, is_large=self.is_large)

@@ -18,6 +18,8 @@ from tollgate.core.work.base import Work
 
 _WITHHELD: Final = "[prompt]"
 _RUN: Final = 3
+_PIECE_LENGTH: Final = 64 * 1024
+_OVERLAP_LENGTH: Final = 4 * 1024
 # Shorter numbers are common in any sentence.
 _NUMBER_LENGTH_MIN: Final = 4
 # Each non-ASCII character counts as a word, because some scripts have no spaces.
@@ -65,7 +67,16 @@ class _Overlap:
         self.common: set[str] = set()
 
     def compare(self, text: str, *, is_message: bool = False) -> None:
-        """Record the common words and sequences in one text of the request."""
+        """Record the common words and sequences in one text of the request.
+
+        A long text is compared in pieces that overlap, between which other threads may run.
+        """
+        if len(text) > _PIECE_LENGTH:
+            for start in range(0, len(text), _PIECE_LENGTH):
+                self.compare(text[start : start + _PIECE_LENGTH])
+                middle = start + _PIECE_LENGTH
+                self.compare(text[middle - _OVERLAP_LENGTH : middle + _OVERLAP_LENGTH])
+            return
         words = [word.casefold() for word in _WORD.findall(resolve_escapes(text))]
         self.common |= self._words.intersection(words)
         self._found |= self._runs.intersection(zip(words, words[1:], words[2:], strict=False))

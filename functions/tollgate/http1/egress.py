@@ -49,6 +49,8 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
     body_bytes_max: int = 20 * 1024 * 1024
     total_s: float = 10.0
     redirects_max: int = 3
+    take: Callable[[int], None] | None = None
+    """Called with the size of the content before it is read; see `Reply.read_all`."""
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
@@ -120,13 +122,13 @@ class Egress(Struct, frozen=True):
                 raise ForbiddenUrl("must be an http(s) URL with a plain host") from invalid
             if not domains.admits(origin.host):
                 raise ForbiddenUrl("leads to a domain that is not allowed")
-            result = await self._get(url, limits.body_bytes_max)
+            result = await self._get(url, limits)
             if isinstance(result, Fetched):
                 return result
             url = result
         raise UnusableReply("redirects too many times")
 
-    async def _get(self, url: str, bytes_max: int) -> Fetched | str:
+    async def _get(self, url: str, limits: FetchLimits) -> Fetched | str:
         """Return the content at a URL, or the URL that it redirects to."""
         request = Request(method="GET", url=url, headers=USUAL_HEADERS)
         async with send_alone(request, connect=self.connect) as reply:
@@ -137,9 +139,11 @@ class Egress(Struct, frozen=True):
             if reply.headers.get("content-encoding", "identity").lower() != "identity":
                 raise UnusableReply("is sent in an encoding that was not requested")
             try:
-                content = await reply.read_all(bytes_max)
+                content = await reply.read_all(limits.body_bytes_max, limits.take)
             except ReplyTooLong as large:
-                raise UnusableReply(f"has content of more than {bytes_max} bytes") from large
+                raise UnusableReply(
+                    f"has content of more than {limits.body_bytes_max} bytes"
+                ) from large
             claimed_type = reply.headers.get("content-type")
             return Fetched(url=url, content=content, claimed_type=claimed_type)
 

@@ -36,16 +36,25 @@ class Reply:
             raise BrokenReply("the reply was closed")
         return await self._connection.read()
 
-    async def read_all(self, bytes_max: int) -> bytes:
-        """Return the whole body; raise BrokenReply, or ReplyTooLong for more than `bytes_max`."""
-        if int(self.headers.get("content-length", 0)) > bytes_max:
+    async def read_all(self, bytes_max: int, take: Callable[[int], None] | None = None) -> bytes:
+        """Return the whole body; raise BrokenReply, or ReplyTooLong for more than `bytes_max`.
+
+        `take` gets the announced size before any byte is read, or else each size as it arrives; an
+        exception that it raises ends the reading.
+        """
+        announced = int(self.headers.get("content-length", 0))
+        if announced > bytes_max:
             raise ReplyTooLong("the reply is too long")
+        if take is not None:
+            take(announced)
         parts: list[bytes] = []
         size = 0
         while part := await self.read():
             size += len(part)
             if size > bytes_max:
                 raise ReplyTooLong("the reply is too long")
+            if take is not None and not announced:
+                take(len(part))
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -6,16 +6,19 @@ from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 
-from tollgate.core.content import FileReference, MediaUrl
+from tollgate.core.content import FileReference, MediaUrl, Provenance
 
 # msgspec decodes stored answers into this type, so it must be imported at run time.
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.limits import RateLimit
+from tollgate.core.principal import UsageOn
 from tollgate.core.records.generation import AttemptRecord, GenerationRecord
-from tollgate.core.request import GenerationRequest, JsonObject
+from tollgate.core.request import (
+    GenerationRequest,
+)
 from tollgate.core.response import GenerationResponse
 from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.core.work.base import Work
@@ -42,6 +45,45 @@ class AwaitedMedia(Struct, frozen=True, kw_only=True):
     """Return the work with the fetched content; raise RequestError if its type is wrong."""
 
 
+class Seal(Protocol):
+    """Seals content for one workspace."""
+
+    def close(self, content: bytes, generation_id: str) -> str:
+        """Return sealed content; a generation seals the same content each time."""
+
+    def open(self, sealed: str) -> bytes | None:
+        """Return sealed content; None if it was sealed for another workspace or changed."""
+
+
+class RecordPacker(Protocol):
+    """Packs the record of a conversation, which a model wrote, into a compaction item."""
+
+    @property
+    def kept(self) -> Sequence[JsonObject]:
+        """The items of the conversation that stay as they are."""
+
+    def pack(self, record: str, generation_id: str) -> Provenance:
+        """Return the compaction item with the record that a generation wrote."""
+
+
+class RecordWindow(Protocol):
+    """A conversation that is compacted before its answer if it has too many tokens."""
+
+    @property
+    def tokens_max(self) -> int:
+        """The number of tokens above which the conversation is compacted."""
+
+    @property
+    def packer(self) -> RecordPacker:
+        """The packer of the record."""
+
+    def ask(self) -> GenerationRequest:
+        """Return the request for the record."""
+
+    def resume(self, record: str) -> GenerationRequest:
+        """Return the request for the answer, with the record in place of what it stands for."""
+
+
 class ParsedWork(Struct, frozen=True, kw_only=True):
     """A parsed request of any kind: the work to do, and the options for the reply."""
 
@@ -58,6 +100,8 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     """The names of request fields that have no effect."""
     tells_routing: bool = False
     """True if the reply must show how the request was routed (`Routed`)."""
+    shows_provider: bool = False
+    """True if an error must show the provider's own error body."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -68,8 +112,12 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """A parsed request for a chat generation, with the options that its renderer reads."""
 
     request: GenerationRequest
-    usage_on_finish: bool = False
-    """True if a stream sends usage in its finish frame, not in a separate frame afterwards."""
+    compacts: RecordPacker | None = None
+    """The packer of the answer, if the answer is the record of a conversation."""
+    window: RecordWindow | None = None
+    """The rule for compacting the conversation before the answer; None for no compaction."""
+    usage_on: UsageOn | None = None
+    """The frame of a stream that has the usage; None if the request names none."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from pydantic_core import to_json
 
-from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, UpstreamError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import Period, RateLimit, ReachedLimit
 from tollgate.core.money.amounts import usd
@@ -42,6 +42,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.TEAM_IN_USE: 409,
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
     ErrorCode.FILE_TOO_LARGE: 413,
+    ErrorCode.UNSUPPORTED_ENCODING: 415,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
@@ -49,6 +50,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     # A provider's 401 means that the operator's credential is wrong; the caller's key is valid.
     ErrorCode.PROVIDER_AUTH: 502,
     ErrorCode.PROVIDER_UNAVAILABLE: 502,
+    ErrorCode.ANSWER_TOO_LARGE: 502,
     ErrorCode.SERVICE_UNAVAILABLE: 503,
     ErrorCode.PROVIDER_TIMEOUT: 504,
     ErrorCode.PROVIDER_OVERLOADED: 529,
@@ -127,7 +129,15 @@ def openai_error(
         "param": param,
         "request_id": request_id,
         **reached_limit(error.limit),
+        **provider_reply(error),
     }
+
+
+def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
+    """Return the field with the provider's own error; empty unless the caller requested it."""
+    if not isinstance(error, UpstreamError) or error.provider_body is None:
+        return {}
+    return {"provider_error": {"status": error.status, "body": error.provider_body}}
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:

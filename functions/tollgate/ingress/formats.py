@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
-from tollgate.ingress.base import Ingress
+from tollgate.ingress.base import Ingress, ParsedCall
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
@@ -75,17 +76,30 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     summary: str
     description: str
     operation_id: str
+    example: Mapping[str, JsonValue]
+    """An example of a request; the models are those of `make run`."""
     id_header: str | None = None
     """The name of a header that repeats `x-request-id` for this format's clients."""
     alias: PathAlias | None = None
     """A second path with the same behavior as `path`."""
     counting: TokenCounting | None = None
     """The token-counting route; None if the format has no such route."""
+    parse_read: DottedName[Callable[..., ParsedCall]] | None = None
+    """The function that parses a decoded request with what the gateway read for it: stored turns
+    and the key of the workspace. None if requests of the format refer to neither.
+    """
 
 
 # Clients of Anthropic's Messages API send this header with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
+_CHAT_EXAMPLE: Final[Mapping[str, JsonValue]] = {
+    "model": "test/echo",
+    "messages": [{"role": "user", "content": "Say hello."}],
+    "max_tokens": 100,
+}
+_PICTURE_EXAMPLE: Final = {"model": "test/image", "prompt": "A red bridge in fog"}
+_SOUND_EXAMPLE: Final = {"model": "test/transcribe", "url": "https://files.example/meeting.mp3"}
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
     path="/v1/chat/completions",
@@ -100,6 +114,7 @@ CHAT_COMPLETIONS: Final = IngressFormat(
     summary="Create Chat Completion",
     description="Generate an answer, streamed or not; billed to the key.",
     operation_id="create_chat_completion",
+    example=_CHAT_EXAMPLE,
 )
 COMPLETIONS: Final = IngressFormat(
     name="completions",
@@ -117,6 +132,7 @@ COMPLETIONS: Final = IngressFormat(
     summary="Create Completion",
     description="Complete one or more prompts in OpenAI's legacy format; billed to the key.",
     operation_id="create_completion",
+    example={"model": "test/complete", "prompt": "Once upon a time"},
 )
 MESSAGES: Final = IngressFormat(
     name="messages",
@@ -135,6 +151,7 @@ MESSAGES: Final = IngressFormat(
     summary="Create Message",
     description="Generate an answer in Anthropic's format, streamed or not; billed to the key.",
     operation_id="create_message",
+    example=_CHAT_EXAMPLE,
     id_header="request-id",
     counting=TokenCounting(
         path="/v1/messages/count_tokens",
@@ -166,6 +183,7 @@ RESPONSES: Final = IngressFormat(
     description="Generate an answer in OpenAI's Responses format, streamed or not; billed to the "
     "key, and stored if `response_days` is set for the key or its workspace.",
     operation_id="create_response",
+    example={"model": "test/echo", "input": "Say hello."},
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
         parse=DottedName("tollgate.ingress.responses.parse:parse_response_count"),
@@ -173,6 +191,24 @@ RESPONSES: Final = IngressFormat(
         summary="Count Response Input Tokens",
         operation_id="count_response_input_tokens",
     ),
+    parse_read=DottedName("tollgate.ingress.responses.parse:parse_response_object"),
+)
+COMPACT: Final = IngressFormat(
+    name="responses_compact",
+    path="/v1/responses/compact",
+    make=DottedName("tollgate.ingress.responses.compact:CompactedResponses"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.responses.wire.response_request:CompactRequest"),
+        reply=DottedName("tollgate.ingress.responses.wire.response_reply:CompactedResponse"),
+        error=DottedName("tollgate.ingress.responses.wire.response_reply:ResponsesErrorEnvelope"),
+    ),
+    tag="responses",
+    summary="Compact Response",
+    description="Replace a conversation by a sealed record of it, which a model writes and any "
+    "model can continue; billed to the key.",
+    operation_id="compact_response",
+    example={"model": "test/echo", "input": [{"role": "user", "content": "Say hello."}]},
+    parse_read=DottedName("tollgate.ingress.responses.compact:parse_compact_object"),
 )
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
@@ -186,6 +222,7 @@ EMBEDDINGS: Final = IngressFormat(
     summary="Create Embeddings",
     description="Turn texts or token ids into vectors, in OpenAI's format; billed to the key.",
     operation_id="create_embeddings",
+    example={"model": "test/embed", "input": ["A red bridge", "A blue boat"]},
 )
 RERANK: Final = IngressFormat(
     name="rerank",
@@ -199,6 +236,11 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
+    example={
+        "model": "test/rerank",
+        "query": "Where is the bridge?",
+        "documents": ["The bridge is in the north.", "The boat is blue."],
+    },
     # ClientV2 in Cohere's SDK (cohere 5.21.1, 2026-11-22) appends `/v2/rerank` to its base URL. The
     # rerankers of LangChain and LlamaIndex use ClientV2.
     alias=PathAlias(
@@ -220,6 +262,7 @@ MODERATIONS: Final = IngressFormat(
     description="Classify harmful content in texts and images, in OpenAI's format; billed to the "
     "key.",
     operation_id="create_moderation",
+    example={"model": "test/moderate", "input": "Say hello."},
 )
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
@@ -236,6 +279,7 @@ IMAGE_GENERATIONS: Final = IngressFormat(
     description="Generate images from a text, in OpenAI's format, streamed or not; billed to the "
     "key.",
     operation_id="create_images",
+    example=_PICTURE_EXAMPLE,
 )
 IMAGE_EDITS: Final = IngressFormat(
     name="image_edits",
@@ -253,6 +297,7 @@ IMAGE_EDITS: Final = IngressFormat(
     description="Edit images as a text describes, in OpenAI's format, streamed or not; billed to "
     "the key.",
     operation_id="edit_images",
+    example={**_PICTURE_EXAMPLE, "images": [{"image_url": "https://files.example/1.png"}]},
 )
 SPEECH: Final = IngressFormat(
     name="speech",
@@ -268,6 +313,7 @@ SPEECH: Final = IngressFormat(
     summary="Create Speech",
     description="Speak a text; the audio is streamed as the provider sends it. Billed to the key.",
     operation_id="create_speech",
+    example={"model": "test/speech", "input": "Hello.", "voice": "alloy"},
 )
 TRANSCRIPTIONS: Final = IngressFormat(
     name="transcriptions",
@@ -285,6 +331,7 @@ TRANSCRIPTIONS: Final = IngressFormat(
     summary="Create Transcription",
     description="Transcribe a recording, in OpenAI's format; billed to the key.",
     operation_id="create_transcription",
+    example=_SOUND_EXAMPLE,
 )
 TRANSLATIONS: Final = IngressFormat(
     name="translations",
@@ -302,6 +349,7 @@ TRANSLATIONS: Final = IngressFormat(
     summary="Create Translation",
     description="Translate a recording into English text, in OpenAI's format; billed to the key.",
     operation_id="create_translation",
+    example=_SOUND_EXAMPLE,
 )
 
 FORMATS: Final = (
@@ -309,6 +357,7 @@ FORMATS: Final = (
     COMPLETIONS,
     MESSAGES,
     RESPONSES,
+    COMPACT,
     EMBEDDINGS,
     RERANK,
     MODERATIONS,

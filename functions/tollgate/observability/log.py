@@ -181,6 +181,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "finish_reason": record.finish,
         "withheld_tool_calls": record.withheld_calls,
         "adapted": list(record.adapted),
+        "forwarded": list(record.forwarded),
         "input_tokens": record.usage.input_tokens,
         "cache_read_input_tokens": record.usage.cache_read_input_tokens,
         "output_tokens": record.usage.output_tokens,

@@ -117,6 +117,7 @@ Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
+Country = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 # Google project ids and location names, which become part of a URL path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
 # Base URL without credentials, query or trailing slash, since paths are appended. Only one spelling

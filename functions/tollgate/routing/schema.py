@@ -18,7 +18,7 @@ from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
-from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName
+from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
@@ -27,6 +27,7 @@ from tollgate.routing.price import PriceSchedule
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.scalars import (
     BaseUrl,
+    Country,
     Day,
     Dimensions,
     Dollars,
@@ -50,9 +51,6 @@ def _check_positive(dollars: Decimal) -> Decimal:
     if dollars <= 0:
         raise PydanticKnownError("greater_than", {"gt": 0})
     return dollars
-
-
-_BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
 
 class BillingSection(Strict):
@@ -87,6 +85,9 @@ class ProviderSection(Strict):
     """Google Cloud project, for `auth: google`."""
     location: GoogleName | None = None
     """Google Cloud location, for `auth: google`."""
+    countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
+    """Countries in which the provider runs models, as ISO 3166 codes, for `/models`; known without
+    this key for AWS regions."""
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -101,7 +102,7 @@ class ProviderSection(Strict):
     @property
     def signs_as(self) -> str | None:
         """Service of Bedrock for which requests are signed; None for other providers."""
-        if self.transport in _BEDROCK_TRANSPORTS:
+        if self.transport in BEDROCK_TRANSPORTS:
             return "bedrock"
         return self.auth if self.auth in SIGNED_SERVICES else None
 
@@ -177,6 +178,11 @@ class ModelSection(SuccessionSection):
 
     name: Sentence
     """Display name."""
+    names: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Further names under which callers may request the model, such as dated snapshots. Names in
+    the ids of its endpoints need no entry."""
+    replaces: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
+    """Names of retired models for which errors name this model."""
     kind: WorkKind = "chat"
     """Kind of work; each kind has its own HTTP routes."""
     context: Tokens

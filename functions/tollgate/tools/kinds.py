@@ -6,8 +6,10 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.content import ServerToolId
-from tollgate.core.json_value import JsonValue
-from tollgate.core.request import JsonObject, Tool
+from tollgate.core.json_value import JsonObject, JsonValue
+from tollgate.core.request import (
+    Tool,
+)
 
 # Maximum size of the excerpt in a search result; engines return a few hundred words.
 EXCERPT_BYTES_MAX: Final = 1_500

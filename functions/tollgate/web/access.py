@@ -77,6 +77,8 @@ _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DE
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}), own=_OWN)
 _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
+# Owners and the keys that stand for a workspace; an admin is neither.
+_OWNER: Final = Access(roles=frozenset({"management", "owner"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
 _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=EVERY_ROLE)
@@ -167,6 +169,11 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/audit/days"): _ACCOUNTANT,
     ("GET", "/v1/workspace"): _ACCOUNTANT,
     ("GET", "/v1/statement"): _ACCOUNTANT,
+    ("GET", "/v1/holds"): _OWNER,
+    ("POST", "/v1/holds"): _OWNER,
+    ("DELETE", "/v1/holds/{hold_id}"): _OWNER,
+    ("GET", "/v1/erasures"): _OWNER,
+    ("POST", "/v1/erasures"): _OWNER,
     ("GET", "/v1/webhooks"): _MANAGER,
     ("POST", "/v1/webhooks"): _MANAGER,
     ("GET", "/v1/webhooks/{webhook_id}"): _MANAGER,
@@ -189,6 +196,11 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/workspaces/{workspace_id}/members"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/members"): _OPERATOR,
     ("PATCH", "/v1/workspaces/{workspace_id}/members/{member_id}"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}/holds"): _OPERATOR,
+    ("POST", "/v1/workspaces/{workspace_id}/holds"): _OPERATOR,
+    ("DELETE", "/v1/workspaces/{workspace_id}/holds/{hold_id}"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}/erasures"): _OPERATOR,
+    ("POST", "/v1/workspaces/{workspace_id}/erasures"): _OPERATOR,
     ("GET", "/.well-known/oauth-authorization-server"): _OPEN,
     ("GET", "/oauth/authorize"): _OPEN,
     ("GET", "/oauth/callback"): _OPEN,

@@ -65,7 +65,9 @@ def admitted_router(
                     request.scope[_OWN] = _own_of(principal, access)
                 if method not in _WITH_BODY:
                     return await handle(request)
-                body = await read_body(request.receive, body_bytes_max)
+                body = await read_body(
+                    request.receive, body_bytes_max, coding=request.headers.get("content-encoding")
+                )
                 return await handle(Request(request.scope, _receive_again(body, request.receive)))
 
             return admit

@@ -24,7 +24,6 @@ from tollgate.web.http.paths import (
     OPENAPI,
     SCIM,
     STREAMING_PATHS,
-    UNSERVED,
     CanonicalPath,
     HeadAsGet,
     no_route,
@@ -121,10 +120,8 @@ def _render_errors(app: FastAPI) -> None:
     async def reply_routing_error(request: Request, error: HTTPException) -> Response:
         method, path = request.method, request.url.path
         match error.status_code:
-            case 404 | 405 if request.scope["path"] in UNSERVED:
-                refusal: GatewayError = no_route(method, path)
             case 404 if request.scope["path"] not in STREAMING_PATHS:
-                refusal = no_route(method, path)
+                refusal: GatewayError = no_route(method, path)
             case 404 | 405 if method == "POST" and request.scope["path"] in STREAMING_PATHS:
                 refusal = wrong_function(path)
             case 404 | 405:

@@ -16,7 +16,9 @@ from typing_extensions import override
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
 from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
+from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
+from tollgate.core.work.base import Work
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -29,9 +31,11 @@ from tollgate.engine.replies.sink import (
     request_headers,
     send_error,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
+from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.formats import FORMATS, RESPONSES, IngressFormat
+from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.stores.ports.base import SealKeys
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -55,17 +59,24 @@ def chat_app(
     answers: AnswerStore | None = None,
     contents: ContentLog | None = None,
     responses: ContentLog | None = None,
+    seals: SealKeys | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
     `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
-    may refer to.
+    may refer to. `seals` has the keys that seal compacted conversations.
     """
     endpoints: dict[str, ASGIApp] = {}
     for format_ in FORMATS:
-        stored = responses if format_ is RESPONSES else None
-        entrance = Entrance(services, gateways, limits, responses=stored)
+        refers = format_.parse_read is not None
+        entrance = Entrance(
+            services,
+            gateways,
+            limits,
+            responses=responses if refers else None,
+            seals=seals if refers else None,
+        )
         endpoints[format_.path] = MeteredEndpoint(
             format_, entrance, answers=answers, contents=contents
         )
@@ -155,7 +166,7 @@ class MeteredEndpoint(FormatEndpoint):
         except GatewayError as refusal:
             parsed = admitted.call.parsed if admitted else None
             named = refused_headers(self._ingress, refusal, request_id, parsed)
-            routed = _routed(admitted) if admitted else None
+            routed = await _routed(admitted) if admitted else None
             await send_error(reply, self._ingress, refusal, named, routed=routed)
         except Exception as unexpected_error:
             self._services.journal.unexpected_error(unexpected_error, request_id)
@@ -178,13 +189,18 @@ class MeteredEndpoint(FormatEndpoint):
     async def _parse(self, entered: Entered, scope: Scope) -> _Admitted:
         headers, gateway, body = entered.headers, entered.gateway, entered.body
         entrance = self._entrance
-        parsed: ParsedWork | None = await entrance.parse_stored(entered)
+        parsed: ParsedWork | None = await entrance.parse_read(entered, self._format)
         if parsed is None:
             parse = partial(self._ingress.parse, body, headers)
             parsed = await entrance.compute(entered, parse)
         body = parsed.described or body
-        tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
-        parsed = replace(parsed, tells_routing=tells_routing)
+        parsed = replace(
+            parsed,
+            tells_routing=_enables(headers, "x-tollgate-metadata"),
+            shows_provider=_enables(headers, "x-tollgate-provider-errors"),
+        )
+        if isinstance(parsed, ParsedCall) and parsed.usage_on is None:
+            parsed = replace(parsed, usage_on=entered.principal.usage_on)
         call = Call(
             principal=entered.principal,
             reach=entered.reach,
@@ -196,6 +212,7 @@ class MeteredEndpoint(FormatEndpoint):
             platform_ids=_platform_ids(scope),
             labels=_stated_labels(gateway, headers, parsed),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
+            is_large=entered.is_large or _is_large(parsed.request),
         )
         claim = await entrance.compute(
             entered, partial(claim_of, headers, call, path=scope["path"], body=body)
@@ -278,12 +295,21 @@ def _stated_labels(
     return find_stated_labels(sources, headers, parsed)
 
 
+def _enables(headers: Mapping[str, str], name: str) -> bool:
+    return headers.get(name, "").lower() == "enabled"
+
+
 def _platform_ids(scope: Scope) -> PlatformIds:
     extensions = scope.get("extensions") or {}
     return PlatformIds(**extensions.get(PLATFORM_IDS_EXTENSION, {}))
 
 
-def _routed(admitted: _Admitted) -> Routed | None:
+def _is_large(work: Work) -> bool:
+    """Return True for a request that is large because of its stored turns."""
+    return isinstance(work, GenerationRequest) and work.size_bytes > LARGE_BYTES
+
+
+async def _routed(admitted: _Admitted) -> Routed | None:
     """Return the routing of a request that was refused before any attempt.
 
     Returns None unless the caller requested the routing with x-tollgate-metadata.
@@ -291,7 +317,10 @@ def _routed(admitted: _Admitted) -> Routed | None:
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:
         return None
-    trace = gateway.planner.survey(planning_request(call), now_s=gateway.clock.now_s()).trace
+    now_s = gateway.clock.now_s()
+    trace = await gateway.computations(call).run(
+        lambda: gateway.planner.survey(planning_request(call), now_s=now_s).trace
+    )
     return Routed(
         requested=call.parsed.request.model,
         catalog_sha=gateway.planner.catalog.sha,

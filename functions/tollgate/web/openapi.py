@@ -9,8 +9,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tollgate.core.files.media_types import FORM
+from tollgate.core.json_value import JsonValue
 from tollgate.ingress.formats import (
     ANTHROPIC_VERSION,
+    CHAT_COMPLETIONS,
     FORMATS,
     MESSAGES,
     FormatModels,
@@ -20,6 +22,7 @@ from tollgate.ingress.formats import (
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.http.paths import SCIM, SCIM_JSON
+from tollgate.web.request_examples import REQUEST_EXAMPLES
 from tollgate.web.sign_in.session_shapes import (
     ClosedSessionReply,
     IdentityTokenBody,
@@ -58,15 +61,18 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     schemas |= _format_schemas()
     errors: dict[str, type[BaseModel]] = {}
     requests: list[dict[str, str]] = []
+    examples: dict[str, Mapping[str, JsonValue]] = {}
     for each in FORMATS:
         models, error = each.models, each.models.error()
         requests.append(_reference(models.request()))
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = error
+        examples[each.path] = each.example
         if alias := each.alias:
             stated = {"summary": alias.summary, "operationId": alias.operation_id}
             document["paths"][alias.path] = {"post": _describe(each, models) | stated}
             errors[alias.path] = error
+            examples[alias.path] = each.example
         subpaths = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(subpaths, error)
         counting = each.counting
@@ -74,6 +80,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             described = _describe_count(counting, models.count_request(), models.count_reply())
             document["paths"][counting.path] = {"post": {"tags": [each.tag], **described}}
             errors[counting.path] = error
+            examples[counting.path] = each.example
     document["paths"]["/v1/session"] = _describe_sessions()
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -89,6 +96,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             if operation.pop(ANY_FORMAT, False):
                 content = {"application/json": {"schema": {"anyOf": requests}}}
                 operation["requestBody"] = {"required": True, "content": content}
+            _add_example(operation, examples.get(path, CHAT_COMPLETIONS.example))
             access = ACCESS[method.upper(), path]
             # An empty requirement at the end makes the key optional.
             is_optional = access.keyless or not access.roles
@@ -99,6 +107,18 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     }
     document["servers"] = [{"url": "/api"}, {"url": "/"}]
     return document
+
+
+def _add_example(operation: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Add an example to the JSON body of an operation, if it has one.
+
+    `other` is the example of a body that is a request in a client format.
+    """
+    body = operation.get("requestBody")
+    content = body["content"].get("application/json") if body else None
+    if content is not None:
+        name = content["schema"].get("$ref", "").rpartition("/")[2]
+        content["example"] = REQUEST_EXAMPLES.get(name, other)
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:

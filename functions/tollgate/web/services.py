@@ -12,6 +12,7 @@ from tollgate.core.files.stored import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
+from tollgate.core.records.subjects import is_held, on_hold
 from tollgate.core.routing.publication import Publications
 from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
@@ -37,6 +38,7 @@ from tollgate.stores.ports.administration import (
 from tollgate.stores.ports.base import CooldownStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
+from tollgate.stores.ports.subjects import SubjectStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.access import Access, authenticate, has_key
@@ -65,6 +67,7 @@ class Services(Struct, frozen=True, kw_only=True):
     audit_log: AuditLog
     access_log: AccessLog
     webhooks: WebhookStore
+    subjects: SubjectStore
     cooldowns: CooldownStore
     contents: ContentLog | None
     """None in a deployment without a bucket for content."""
@@ -157,6 +160,22 @@ class Services(Struct, frozen=True, kw_only=True):
         """
         if principal.role != "inference":
             await self.access_log.note_read(kind, target, by=by)
+
+    async def check_response_holds(self, workspace_id: str, generation_id: str) -> None:
+        """Raise AccessError if a legal hold covers the response of a generation."""
+        holds = await self.subjects.holds(workspace_id)
+        record = await self.generations.get(workspace_id, generation_id) if holds else None
+        if record is not None and is_held(record, holds):
+            raise on_hold()
+
+    async def check_file_holds(self, workspace_id: str, file_id: str) -> None:
+        """Raise AccessError if a legal hold covers a file."""
+        holds = await self.subjects.holds(workspace_id)
+        if not holds or self.files is None:
+            return
+        file = await self.files.get(workspace_id, file_id)
+        if file is not None and any(held.subject.has_member(file.member_id) for held in holds):
+            raise on_hold()
 
     def now_s(self) -> int:
         """Return the current Unix second."""

@@ -62,6 +62,13 @@ TOPICS: Final = (
     ),
     Topic((DottedName("tollgate.web.records.audit_routes:audit_routes"),), frozenset({"audit"})),
     Topic(
+        (
+            DottedName("tollgate.web.records.subject_routes:subject_routes"),
+            DottedName("tollgate.web.records.subject_routes:workspace_subject_routes"),
+        ),
+        frozenset({"erasures", "holds", "workspaces"}),
+    ),
+    Topic(
         (DottedName("tollgate.web.webhooks.webhook_routes:webhook_routes"),),
         frozenset({"webhooks"}),
     ),

@@ -17,6 +17,7 @@ from tollgate.stores.records.access_log import DynamoAccessLog
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses
+from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.wiring.stores import Stores
@@ -39,6 +40,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     members: DynamoMemberStore
     sessions: DynamoSessionStore
     webhooks: DynamoWebhookStore
+    subjects: DynamoSubjectStore
     responses: AuditedResponses | None
     """None in a deployment without a bucket for content."""
 
@@ -76,6 +78,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
             ids=ids,
             clock=clock,
         ),
+        subjects=DynamoSubjectStore(client, tables, ids=ids, clock=clock),
         responses=None
         if stores.responses is None
         else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),

@@ -1,13 +1,11 @@
-"""Wires the export of closed days, the sealing of the audit log, and the erasure of users."""
+"""Wires the export of closed days, and the sealing of the audit log."""
 
 from msgspec import Struct
 
-from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.ids import IdSource
+from tollgate.core.clock import Clock
 from tollgate.settings import Settings
 from tollgate.stores.records.audit_seals import AuditSealing
 from tollgate.stores.records.closed_days import ClosedDays
-from tollgate.stores.records.erasure import Erasure
 from tollgate.web.records.day_export import DayExport
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import wire_audit_bucket
@@ -38,16 +36,3 @@ async def seal_audit_log(settings: Settings, stores: Stores, clock: Clock) -> in
     finally:
         if bucket is not None:
             await bucket.close()
-
-
-def wire_erasure(settings: Settings, stores: Stores, clock: Clock) -> Erasure:
-    """Return the erasure of end users."""
-    return Erasure(
-        stores.client,
-        stores.tables,
-        stores.generations,
-        tuple(log for log in (stores.contents, stores.responses) if log is not None),
-        retention_s=settings.record_days * DAY_S,
-        ids=IdSource(clock),
-        clock=clock,
-    )

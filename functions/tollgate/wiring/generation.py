@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.sigv4 import Signer
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.clock import Clock
 from tollgate.core.content import InlineMedia
 from tollgate.core.documents.reading import (
@@ -69,6 +70,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
     side: SideThread
     """The thread for long computations, which all catalogs share."""
+    buffers: ProcessBuffers
+    """The budget of buffers, which all catalogs share."""
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return the places where each provider's missing credentials could be set; None if none
@@ -155,6 +158,9 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         region=settings.aws_region,
         signer=lambda service, region: signer(settings, service, clock, region),
         side=SideThread(),
+        buffers=ProcessBuffers(
+            settings.process_buffer_bytes_max, request_bytes_max=settings.request_buffer_bytes
+        ),
     )
 
 
@@ -196,6 +202,7 @@ def wire_gateway(
             non_streamed_total_s=defaults.timeouts.non_streamed_total_s,
         ),
         side=upstream.side,
+        buffers=upstream.buffers,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,
@@ -336,4 +343,5 @@ def wire_chat_app(
         answers=stores.answers,
         contents=stores.contents,
         responses=stores.responses,
+        seals=stores.seal_keys,
     )

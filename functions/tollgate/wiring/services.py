@@ -39,6 +39,7 @@ def wire_services(
         audit_log=administration.audit_log,
         access_log=administration.access_log,
         webhooks=administration.webhooks,
+        subjects=administration.subjects,
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         responses=administration.responses,

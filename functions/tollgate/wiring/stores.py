@@ -20,6 +20,7 @@ from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
+from tollgate.stores.records.seal_keys import DynamoSealKeys
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.wiring.aws import aws_json, wire_kms, wire_objects
@@ -44,6 +45,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     contents: ObjectContentLog | None
     responses: ObjectContentLog | None
     named_files: DynamoFileReader | None
+    seal_keys: DynamoSealKeys
     publications: PublicationStore
 
     async def create_tables(self) -> None:
@@ -111,5 +113,6 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         contents=contents,
         responses=responses,
         named_files=named_files,
+        seal_keys=DynamoSealKeys(client, tables.core, ids),
         publications=publications,
     )

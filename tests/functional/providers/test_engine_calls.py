@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.upstream import FakeUpstream, Script
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.tools.io.engine_calls import PooledEngineCalls
 from tollgate.tools.ports.base import EngineRequest, RunFailure
@@ -85,3 +86,15 @@ async def test_an_engine_that_is_silent_ends_in_time(
 async def test_an_engine_that_is_not_there_is_a_failure(calls: PooledEngineCalls) -> None:
     request = EngineRequest(method="GET", url="http://127.0.0.1:9/search", headers={})
     assert (await failure(calls, request)).fault == "unavailable"
+
+
+async def test_c47_a_reply_that_a_request_may_not_hold_fails_the_run_alone(
+    calls: PooledEngineCalls, upstream: FakeUpstream
+) -> None:
+    process = ProcessBuffers(request_bytes_max=100)
+    upstream.enqueue(Script(chunks=[b"x" * 80] * 2), Script(chunks=[b"y" * 80]))
+    with process.open("acme"):
+        assert (await failure(calls, search(upstream))).fault == "unavailable"
+        assert process.size == 0
+        body = await calls.exchange("tavily", search(upstream), bytes_max=1000, timeout_s=5)
+        assert process.size == len(body) == 80

@@ -8,6 +8,7 @@ import pytest
 from tests.functional.providers.test_public_fetches import LOOPBACK, METADATA, Names, at, guard
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.addresses import DomainRules
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.http1.egress import Egress
 from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.tools.ports.base import PageLimits, RunFailure
@@ -123,3 +124,16 @@ async def test_a_circle_of_redirects_ends(upstream: FakeUpstream) -> None:
     names = Names(pages_example=[[LOOPBACK]])
     assert await fault(guard(names), at("pages.example", upstream)) == "url_not_accessible"
     assert len(upstream.received) == 4
+
+
+async def test_c47_a_page_that_a_request_may_not_hold_fails_the_run_alone(
+    upstream: FakeUpstream,
+) -> None:
+    upstream.enqueue(Script(chunks=[b"x" * 900]), PAGE)
+    names, process = Names(pages_example=[[LOOPBACK]]), ProcessBuffers(request_bytes_max=100)
+    url = at("pages.example", upstream)
+    with process.open("acme"):
+        assert await fault(guard(names), url) == "unavailable"
+        assert process.size == 0
+        assert (await guard(names).fetch_page(url, limits())).content == b"hello"
+        assert process.size == 5

@@ -6,7 +6,7 @@ patches, the third says that it is done.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.upstream import gemini_chunks, messages_events, openai_chunks, responses_events
@@ -28,6 +28,9 @@ class Row:
     turns: Callable[[], Sequence[Script]]
     sealed: Callable[[Mapping[str, Any]], bool]
     """Whether a request gives back what the first turn has signed."""
+    transport: str = "http_sse"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the gateway that calls the row."""
 
 
 def _patch_arguments() -> str:
@@ -162,7 +165,7 @@ version: 1
 providers:
   upstream:
     {provider}
-    transport: http_sse
+    transport: {transport}
     base_url: {url}
     dialect: {{ {dialect} }}
 models:

@@ -27,10 +27,13 @@ def codex() -> str:
     return find_agent("codex", "@openai/codex")
 
 
-def config(home: Path, base_url: str, key: str) -> None:
+def config(
+    home: Path, base_url: str, key: str, *, name: str = "Tollgate", limit: int = 150_000
+) -> None:
     """Write Codex's settings, as docs/coding-agents.md shows them.
 
-    With `auth` it asks `GET /models`, without whose answer it offers no `apply_patch`.
+    Codex compacts from `limit` tokens on. With `auth` it asks `GET /models`, without whose answer
+    it offers no `apply_patch`.
     """
     home.mkdir()
     (home / "key").write_text(key)
@@ -38,9 +41,10 @@ def config(home: Path, base_url: str, key: str) -> None:
         f"""\
 model = "acme/agent"
 model_provider = "tollgate"
+model_auto_compact_token_limit = {limit}
 
 [model_providers.tollgate]
-name = "Tollgate"
+name = "{name}"
 base_url = "{base_url}"
 wire_api = "responses"
 
@@ -81,10 +85,15 @@ async def serving(row: Row, folder: Path) -> AsyncIterator[tuple[FakeUpstream, L
     routing = folder / "routing.yaml"
     async with FakeUpstream() as upstream:
         routing.write_text(
-            ROUTING.format(provider=row.provider, url=upstream.url, dialect=row.dialect)
+            ROUTING.format(
+                provider=row.provider,
+                transport=row.transport,
+                url=upstream.url,
+                dialect=row.dialect,
+            )
         )
         with ExitStack() as stack:
-            starting = local_server(folder / "state", routing=routing)
+            starting = local_server(folder / "state", routing=routing, extra=row.environment)
             yield upstream, await asyncio.to_thread(stack.enter_context, starting)
 
 

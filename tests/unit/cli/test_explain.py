@@ -246,3 +246,8 @@ def test_options_that_describe_a_chat_request_change_no_other(option: str, value
     command = ["explain", "--file", str(FILE), "--format", "responses", "--request", "-"]
     result = CliRunner().invoke(main, [*command, option, value], input=body)
     assert (result.exit_code, f"{option} describes a chat request" in result.stderr) == (2, True)
+
+
+def test_c21_c53_the_model_behind_a_name_that_the_file_does_not_state_is_shown() -> None:
+    said = run("azure/large-1").stdout
+    assert said.startswith("azure/large-1 → acme/large  catalog")

@@ -57,7 +57,7 @@ def test_commands_are_listed_once_under_the_heading_of_their_use() -> None:
         for heading, part in sections.items()
         if heading in headings
     }
-    assert listed["Server"] == ["dev", "erase-user", "export", "serve", "upkeep"]
+    assert listed["Server"] == ["dev", "export", "serve", "upkeep"]
     names = sorted(name for names in listed.values() for name in names)
     assert names == main.list_commands(click.Context(main))
 

@@ -1,6 +1,6 @@
 """Ids sort as time does.
 
-Keeps C66.
+Keeps C66, C67.
 """
 
 import uuid
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clocks import FixedClock
+from tests.stores import HandClock
 from tollgate.core.ids import (
     ALPHABET,
     ID_LENGTH,
@@ -46,6 +47,26 @@ def test_a_later_second_makes_a_later_id() -> None:
     later = IdSource(FixedClock(1_790_000_001.0), entropy=bytes).new_id()
     assert earlier < later
     assert created_s(earlier) == 1_790_000_000
+
+
+def test_c67_ids_of_one_second_sort_in_the_order_in_which_they_were_made() -> None:
+    clock = HandClock(1_790_000_000.25)
+    ids = IdSource(clock)
+    made = [ids.new_id() for _ in range(200)]
+    clock.now += 0.001
+    made += [ids.new_id(), IdSource(clock).new_id()]
+    assert made[:-1] == sorted(made[:-1])
+    # Another process knows the time alone.
+    assert made[-1] > made[-3]
+    assert {created_s(id_) for id_ in made} == {1_790_000_000}
+
+
+def test_a_clock_that_was_set_back_makes_ids_of_its_own_time() -> None:
+    clock = HandClock(1_790_000_000.5)
+    ids = IdSource(clock)
+    ids.new_id()
+    clock.now -= 3_600
+    assert created_s(ids.new_id()) == 1_790_000_000 - 3_600
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 14, "x" * 16, "x" * 14 + "!", "é" * 15])

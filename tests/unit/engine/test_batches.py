@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from tests.scripted import Scripted, frame
 from tests.unit.ingress.samples import chat_completions
 from tests.unit.routing.catalogs import catalog, plan_of, principal
-from tollgate.core.errors import UpstreamError
-from tollgate.core.events import Output, UsageReported
+from tollgate.core.buffer_budget import ProcessBuffers
+from tollgate.core.errors import BufferFull
+from tollgate.core.events import Output, Started
 from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
-from tollgate.engine.work.batches import RESULT_BYTES_MAX, EncodedBatches, encode_work
+from tollgate.engine.work.batches import EncodedBatches, encode_work
 from tollgate.providers.ports.base import BatchCodec, Provider, WireRequest
 from tollgate.routing.planning.plan import Attempt
 
@@ -65,21 +66,22 @@ async def events_of(batches: EncodedBatches, seen: list[Any] | None = None) -> l
     return seen
 
 
-async def test_c81_results_of_all_batches_together_have_a_bound() -> None:
-    half = bytes(RESULT_BYTES_MAX // 2)
-    whole = await events_of(encoded_batches(2, piece=half))
-    assert [len(event.pieces) for event in whole if isinstance(event, Output)] == [2]
-    with pytest.raises(UpstreamError, match="more than"):
-        await events_of(encoded_batches(3, piece=half))
+async def test_c47_c81_results_of_all_batches_together_have_a_bound() -> None:
+    half, process = bytes(500), ProcessBuffers(request_bytes_max=1000)
+    with process.open("acme"):
+        whole = await events_of(encoded_batches(2, piece=half))
+        assert [len(event.pieces) for event in whole if isinstance(event, Output)] == [2]
+        # The receiver of the output takes its bytes.
+        assert process.size == 0
+        with pytest.raises(BufferFull):
+            await events_of(encoded_batches(3, piece=half))
 
 
-async def test_c66_c81_what_too_large_a_result_has_cost_is_reported() -> None:
+async def test_c47_c81_too_large_a_result_commits_so_that_its_whole_input_is_billed() -> None:
     seen: list[Any] = []
-    batches = encoded_batches(3, piece=bytes(RESULT_BYTES_MAX // 2), tokens=7)
-    with pytest.raises(UpstreamError, match="more than"):
-        await events_of(batches, seen)
-    [usage] = [event.usage for event in seen if isinstance(event, UsageReported)]
-    assert usage.uncached_input_tokens == 3 * 7
+    with ProcessBuffers(request_bytes_max=1000).open("acme"), pytest.raises(BufferFull):
+        await events_of(encoded_batches(3, piece=bytes(500), tokens=7), seen)
+    assert [type(event) for event in seen] == [Started, Output]
 
 
 async def test_c81_work_of_several_batches_is_not_streamed_of_which_one_would_be_lost() -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.gateways import house, request_body
 from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.content import (
     InlineMedia,
     MadeImage,
@@ -237,3 +238,21 @@ async def test_c68_c82_an_answer_that_no_store_reads_is_not_kept(
     await keeping.finish(USUAL)
     assert (answers.kept is not None, answers.released == []) == (is_kept, is_kept)
     assert reply.body
+
+
+@pytest.mark.parametrize(("room", "is_kept"), [(1024, True), (512, False)])
+async def test_c47_c68_an_answer_that_does_not_fit_twice_is_delivered_and_not_kept(
+    room: int, is_kept: bool
+) -> None:
+    home, answers = await house(), OneAnswer()
+    reply, parsed = home.reply(), home.ingress.parse(request_body(stream=False))
+    claim = Claim(workspace_id="acme", key_hash="k", body_hash="b", request_id="gen-1")
+    sink = reply_sink(home.gateway, reply, home.ingress, parsed, headers={})
+    keeping = KeepingSink(sink, answers, claim, None)
+    with ProcessBuffers(request_bytes_max=room).open("acme"):
+        await keeping.begin(SERVED)
+        for event in (Started(), *picture(400), Ended(finish="stop")):
+            await keeping.send([(0, event)])
+        await keeping.finish(USUAL)
+    assert (answers.kept is not None) == is_kept
+    assert (reply.status, b"A" * 400 in reply.body) == (200, True)

@@ -17,6 +17,7 @@ from tests.scripted_tools import QUERY, ScriptedTools, asks
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentOptions,
@@ -200,6 +201,15 @@ async def test_a_reader_that_is_away_is_a_503() -> None:
     reply = await ask(home, "acme/blind")
     assert (reply.status, reply.json["error"]["code"]) == (503, "service_unavailable")
     assert "retry-after" in reply.headers
+
+
+async def test_c47_pages_that_a_request_may_not_hold_are_refused() -> None:
+    home = await reading()
+    buffers = ProcessBuffers(request_bytes_max=10)
+    home.gateway = replace(home.gateway, buffers=buffers)
+    reply = await ask(home, "acme/blind")
+    assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request")
+    assert (len(reader_of(home).tasks), buffers.size) == (1, 0)
 
 
 async def test_too_many_documents_are_refused() -> None:

@@ -49,6 +49,13 @@ def test_c44_what_a_provider_repeats_of_a_prompt_is_withheld(words: str, kept: s
     assert withhold_prompt(words, asked()) == kept
 
 
+@pytest.mark.parametrize("place", [0, 65_500, 65_520, 65_536, 131_060, 199_980])
+def test_c44_a_long_prompt_is_compared_in_pieces_that_overlap(place: int) -> None:
+    filling = "x " * 100_000
+    prompt = f"{filling[:place]}; Erika takes Warfarin; {filling[place:]}"
+    assert withhold_prompt("Bad: erika takes warfarin!", asked(prompt)) == "Bad: [prompt]!"
+
+
 SPELT = "My café patient Erika takes Warfarin daily"
 
 

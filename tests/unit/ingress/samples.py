@@ -61,7 +61,7 @@ def renderer(
     call = ParsedCall(
         request=GenerationRequest(model="test/echo", messages=()),
         stream=True,
-        usage_on_finish=usage_on_finish,
+        usage_on="finish" if usage_on_finish else None,
         episode_id=EPISODE_ID,
     )
     return chat_completions().renderer(call, served, credits_per_usd=Decimal(credits_per_usd))

@@ -89,7 +89,7 @@ def test_c18_c19_c81_the_gateways_own_fields_and_vllms_are_those_of_chat() -> No
     assert (request.metadata, request.user) == ({"team": "a"}, "u")
     assert (request.guided, request.sampling.top_k) == ({"guided_regex": "a+"}, 4)
     assert request.sampling.stop == ("x",)
-    assert (call.usage_on_finish, call.episode_id) == (True, episode)
+    assert (call.usage_on, call.episode_id) == ("finish", episode)
 
 
 def test_c81_a_suffix_is_passed_on_and_an_empty_one_is_none() -> None:

@@ -19,8 +19,9 @@ from tests.clocks import FixedClock
 from tests.completion_stream import accumulated
 from tests.strategies import event_streams, usages
 from tests.unit.ingress.samples import EPISODE_ID, SERVED, record
+from tollgate.core.buffer_budget import ProcessBuffers
 from tollgate.core.content import Reasoning, Refusal, Text
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import BufferFull, ErrorCode, UpstreamError
 from tollgate.core.events import (
     Ended,
     Finish,
@@ -205,6 +206,17 @@ def test_c28_c81_the_routing_is_shown_to_those_who_ask() -> None:
     for event in said("upon"):
         fold.accept(event)
     assert exact(writer.whole([fold.response()], record()))["tollgate_metadata"]["requested"]
+
+
+def test_c47_text_that_waits_for_an_earlier_part_is_counted() -> None:
+    writer = renderer()
+    with ProcessBuffers(request_bytes_max=100).open("acme"):
+        writer.feed(Started())
+        writer.feed(PartStart(index=0, part=Text(text="")))
+        writer.feed(PartStart(index=1, part=Refusal(text="")))
+        assert b"x" * 200 in writer.feed(PartDelta(index=0, text="x" * 200))
+        with pytest.raises(BufferFull):
+            writer.feed(PartDelta(index=1, text="x" * 200))
 
 
 class Replay:

@@ -46,10 +46,12 @@ CONTRACT = {
     "team_in_use": (409, "invalid_request_error"),
     "idempotency_mismatch": (422, "invalid_request_error"),
     "internal_error": (500, "server_error"),
+    "answer_too_large": (502, "server_error"),
     "model_not_found": (404, "not_found_error"),
     "not_found": (404, "not_found_error"),
     "permission_denied": (403, "permission_error"),
     "service_unavailable": (503, "server_error"),
+    "unsupported_encoding": (415, "invalid_request_error"),
     "method_not_allowed": (405, "invalid_request_error"),
 }
 

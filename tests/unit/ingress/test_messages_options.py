@@ -47,9 +47,12 @@ def test_c15_tools_of_the_caller_and_those_with_a_type_of_anthropics() -> None:
         Tool(name="x", parameters=SCHEMA),
     )
     assert call.request.native == NativeOptions(
-        wire_format="anthropic", tools=(bash,), tool_fields={"x": {"defer_loading": True}}
+        wire_format="anthropic",
+        tools=(bash,),
+        tool_fields={"x": {"defer_loading": True, "novelty": 1}},
+        unknown_names=("tools[].novelty",),
     )
-    assert call.ignored == ("tools[].novelty",)
+    assert call.ignored == ()
 
 
 @pytest.mark.parametrize(
@@ -156,19 +159,24 @@ def test_c53_requests_of_one_session_of_claude_code_keep_together() -> None:
     )
 
 
-def test_c20_unknown_fields_are_named() -> None:
+def test_c22_unknown_fields_are_named_for_providers_of_the_format() -> None:
     call = parsed(
         user(text("Hi", novelty=1)),
         novelty=1,
         metadata={"novelty": 1},
         thinking={"type": "adaptive", "novelty": 1},
     )
-    assert call.ignored == (
+    native = call.request.native
+    assert native is not None
+    assert native.unknown_names == (
         "novelty",
         "metadata.novelty",
         "thinking.novelty",
         "messages[].content[].novelty",
     )
+    inner = {"novelty": 1}
+    assert native.unknown == {"novelty": 1, "metadata": inner, "thinking": inner}
+    assert call.ignored == ()
 
 
 def test_c80_fields_of_tools_that_only_claude_knows_are_options_of_the_format() -> None:

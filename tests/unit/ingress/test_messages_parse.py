@@ -229,7 +229,7 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
         ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
         ({"messages": [user({"type": "novelty"})]}, "messages[0].content[0].type"),
         ({"messages": [user({"type": "text"})]}, "messages[0].content[0].text"),
-        ({"messages": [assistant({"type": "novelty"})]}, "messages[0].content[0].type"),
+        ({"messages": [assistant({"type": "tool_result"})]}, "messages[0].content[0].type"),
         ({"messages": [user(result())]}, "messages[0].content[0].tool_use_id"),
         (
             {"messages": [HI, assistant(USE), user(result(), result())]},
@@ -306,10 +306,10 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
             ),
         ),
         (
-            {"messages": [HI, {"role": "assistant", "content": [{"type": "novelty"}]}]},
+            {"messages": [HI, {"role": "assistant", "content": [{"type": "image"}]}]},
             (
                 "messages[1].content[0].type must be 'text', 'thinking', 'redacted_thinking', "
-                "'tool_use' or the block type of a tool that Anthropic ran, not 'novelty'."
+                "'tool_use' or the block type of a tool that Anthropic ran, not 'image'."
             ),
         ),
     ],

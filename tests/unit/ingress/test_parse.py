@@ -29,9 +29,9 @@ def test_the_smallest_request_is_understood() -> None:
     assert call.request.messages == (UserMessage(content=(Text(text="hi"),)),)
     assert call.request.size_bytes == len(raw)
     assert call.request.capabilities == frozenset()
-    assert (call.stream, call.usage_on_finish, call.episode_id, call.ignored) == (
+    assert (call.stream, call.usage_on, call.episode_id, call.ignored) == (
         False,
-        False,
+        None,
         None,
         (),
     )
@@ -312,7 +312,7 @@ def test_who_asks_and_how_it_is_told_is_understood() -> None:
     )
     assert call.request.user == "u"
     assert call.request.metadata == {"team": "a"}
-    assert (call.stream, call.usage_on_finish) == (True, True)
+    assert (call.stream, call.usage_on) == (True, "finish")
     assert call.episode_id == "017F22E2-79B0-7CC3-98C4-DC0C0C07398F"
 
 

@@ -131,6 +131,7 @@ def test_c25_a_whole_reply() -> None:
         "created": SERVED.created_s,
         "model": "test/echo",
         "provider": "The Simulator",
+        "system_fingerprint": None,
         "episode_id": EPISODE_ID,
         "choices": [
             {

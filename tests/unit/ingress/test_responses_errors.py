@@ -1,6 +1,6 @@
 """Errors in OpenAI's Responses format, as clients of it understand them.
 
-Keeps C40, C80, C94.
+Keeps C40, C74, C80, C94.
 """
 
 import json
@@ -9,6 +9,7 @@ import openai
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.open_responses import check_stream
 from tests.references import published_schema
 from tests.response_stream import response_events
 from tests.unit.ingress.responses_samples import FORMAT, Replay, life, renderer
@@ -23,7 +24,9 @@ def test_c80_a_stream_that_breaks_ends_with_an_error_and_the_response_that_faile
     writer = renderer()
     stream = b"".join(map(writer.feed, [Started(), *life(0, Text(text=""), "Hi")]))
     error = GatewayError(ErrorCode.PROVIDER_OVERLOADED, "Busy.")
-    *_, told, failed = response_events(stream + writer.fail(error, record()))
+    stream += writer.fail(error, record())
+    check_stream(stream)
+    *_, told, failed = response_events(stream)
     assert (told["type"], told["code"]) == ("error", "provider_overloaded")
     response = failed["response"]
     assert (failed["type"], response["status"]) == ("response.failed", "failed")
@@ -38,7 +41,9 @@ def test_c80_a_stream_that_breaks_ends_with_an_error_and_the_response_that_faile
 
 def test_c80_a_stream_that_breaks_before_any_event_begins_first() -> None:
     error = GatewayError(ErrorCode.PROVIDER_TIMEOUT, "Late.")
-    types = [event["type"] for event in response_events(renderer().fail(error, record()))]
+    stream = renderer().fail(error, record())
+    check_stream(stream)
+    types = [event["type"] for event in response_events(stream)]
     assert types == ["response.created", "response.in_progress", "error", "response.failed"]
 
 

@@ -238,7 +238,11 @@ def test_c80_a_usual_summary_is_no_option_of_its_own() -> None:
         ({"input": 5}, "input"),
         ({"input": []}, "input"),
         ({"input": [{"type": "web_search_call", "id": "ws_1"}]}, "input"),
-        ({"input": [{"type": "compaction", "encrypted_content": "x"}]}, "input[0].type"),
+        (
+            {"input": [{"type": "compaction", "encrypted_content": "x"}]},
+            "input[0].encrypted_content",
+        ),
+        ({"input": [{"role": "user", "content": "x"}, {"type": "compaction_trigger"}]}, "input[1]"),
         ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
         ({"input": [{"role": "user"}]}, "input[0].content"),
         (

@@ -1,6 +1,6 @@
 """Answers in OpenAI's Responses format: a stream, once accumulated, is the whole response.
 
-Keeps C5, C26, C37, C40, C80, C94.
+Keeps C5, C26, C37, C40, C74, C80, C94.
 """
 
 import json
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from tests.open_responses import check_response, check_stream
 from tests.references import published_schema
 from tests.response_stream import accumulated_response, response_events
 from tests.strategies import event_streams, usages
@@ -97,6 +98,29 @@ def test_c80_what_is_written_is_what_is_published(said: list[StreamEvent], usage
     ResponseObject.model_validate_json(whole)
     for event in stream.split(b"\n\n")[:-1]:
         ResponseEvent.model_validate_json(event.partition(b"\ndata: ")[2])
+
+
+@given(said=event_streams(), usage=usages)
+def test_c74_what_is_written_is_what_open_responses_requires(
+    said: list[StreamEvent], usage: Usage
+) -> None:
+    stream, whole = both(said, usage)
+    check_response(json.loads(whole))
+    check_stream(stream)
+
+
+@pytest.mark.parametrize(
+    ("stated", "begun", "ended"),
+    [({}, "auto", "default"), ({"service_tier": "flex"}, "flex", "default")],
+)
+def test_c74_a_tier_is_what_was_requested_until_the_provider_states_one(
+    stated: dict[str, str], begun: str, ended: str
+) -> None:
+    stream, _ = both([Started(), Ended(finish="stop")], Usage(), **stated)
+    created, *_, completed = response_events(stream)
+    assert created["response"]["service_tier"] == begun
+    assert completed["response"]["service_tier"] == ended
+    assert (created["response"]["completed_at"], created["response"]["usage"]) == (None, None)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

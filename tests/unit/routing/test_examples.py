@@ -28,7 +28,8 @@ def beside_what_ships(folder: Path, example: Path) -> Routing:
         encoding="utf-8",
     )
     inspection = inspect(file, dev=False)
-    assert inspection.problems == ()
+    # Examples serve models of the main file under further slugs, so some bare names are ambiguous.
+    assert {problem.code for problem in inspection.problems} <= {"R025"}
     assert inspection.routing is not None
     return inspection.routing
 

@@ -15,6 +15,8 @@ UPLOAD_ID = "upload_x"
 SESSION_ID = "session-x"
 TEAM_ID = "team-x"
 MEMBER_ID = "member-x"
+# The hold on the end user `eve`, whose id is a hash.
+HOLD_ID = "user-85262adf74518bbb70c7cb94cd6159d9"
 WEBHOOK = "/v1/webhooks/Nx1b2c3d4e5f6g7"
 
 EVERY_KEYS_ROUTES = [
@@ -126,6 +128,14 @@ WEBHOOK_ROUTES = [
     ("GET", f"{WEBHOOK}/deliveries", None),
     ("POST", f"{WEBHOOK}/deliveries/evt_x/redeliver", None),
 ]
+_USER = {"kind": "user", "id": "new"}
+SUBJECT_ROUTES = [
+    ("GET", "/v1/holds", None),
+    ("POST", "/v1/holds", {**_USER, "reason": "case 7"}),
+    ("DELETE", f"/v1/holds/{HOLD_ID}", None),
+    ("GET", "/v1/erasures", None),
+    ("POST", "/v1/erasures", _USER),
+]
 OPERATOR_LISTS = [
     ("GET", "/v1/workspaces", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
@@ -142,6 +152,11 @@ OPERATOR_CHANGES = [
     ("PATCH", f"/v1/workspaces/{WORKSPACE}/keys/{KEY_ID}", {"disabled": True}),
     ("POST", f"/v1/workspaces/{WORKSPACE}/members", {"id": "new", "role": "owner"}),
     ("PATCH", f"/v1/workspaces/{WORKSPACE}/members/{MEMBER_ID}", {"role": "billing"}),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/holds", None),
+    ("POST", f"/v1/workspaces/{WORKSPACE}/holds", {**_USER, "reason": "case 7"}),
+    ("DELETE", f"/v1/workspaces/{WORKSPACE}/holds/{HOLD_ID}", None),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/erasures", None),
+    ("POST", f"/v1/workspaces/{WORKSPACE}/erasures", _USER),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/payments", {"id": "p", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),
@@ -153,5 +168,7 @@ OPERATOR_CHANGES = [
 ]
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
-MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + SCIM_ROUTES + OPERATOR_ROUTES
+MANAGEMENT_ROUTES = (
+    WORKSPACE_ROUTES + WEBHOOK_ROUTES + SCIM_ROUTES + SUBJECT_ROUTES + OPERATOR_ROUTES
+)
 ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.unit.web.routes import GENERATION_ID
 from tollgate.core.records.audit import Actor
+from tollgate.core.records.subjects import LegalHold, PrivacySubject
 from tollgate.stores.ports.people import Session
 
 CONTENT = {"id": GENERATION_ID, "request": {"model": "kept words"}, "choices": []}
@@ -51,3 +52,9 @@ def kept_session(session_id: str, member_id: str) -> Session:
         expires_s=9_999_999_999,
         renewable=True,
     )
+
+
+def kept_hold() -> LegalHold:
+    """A legal hold on the end user `eve` of `acme`."""
+    eve = PrivacySubject(workspace_id="acme", kind="user", id="eve")
+    return LegalHold(subject=eve, reason="case", placed_s=0, placed_by="k", by_operator=False)

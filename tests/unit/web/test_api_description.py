@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import request
-from tests.unit.web.routes import ROUTES
+from tests.unit.web.routes import HOLD_ID, ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
 from tollgate.ingress.formats import FORMATS, IngressFormat
@@ -52,6 +52,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/session-x": "/{session_id}",
         "/Nx1b2c3d4e5f6g7": "/{webhook_id}",
         "/evt_x": "/{event_id}",
+        f"/{HOLD_ID}": "/{hold_id}",
     }
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}
@@ -65,6 +66,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         ("POST", "/v1/messages"),
         ("POST", "/v1/messages/count_tokens"),
         ("POST", "/v1/responses"),
+        ("POST", "/v1/responses/compact"),
         ("POST", "/v1/responses/input_tokens"),
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/rerank"),

@@ -14,9 +14,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.asgi import Exchange, exchange, request
 from tests.gateways import Always, House, house, request_body, store_is_away
+from tests.memory.seal_keys import MemorySealKeys
 from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import TESTER, disable
-from tollgate.core.ids import is_id
+from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource, is_id
 from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import DEADLINE_EXTENSION, chat_app
@@ -26,8 +28,11 @@ PATH = "/v1/chat/completions"
 LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_000)
 
 
+SEALS = MemorySealKeys(IdSource(SystemClock()))
+
+
 def app_of(home: House) -> ASGIApp:
-    return chat_app(home.front, Always(home.gateway), LIMITS)
+    return chat_app(home.front, Always(home.gateway), LIMITS, seals=SEALS)
 
 
 def bearer(secret: str, **headers: str) -> dict[str, str]:
@@ -378,3 +383,14 @@ async def test_c41_a_defect_before_the_hold_is_500_without_details() -> None:
     assert (reply.status, reply.error["code"]) == (500, "internal_error")
     assert b"details" not in reply.body
     assert [request_id for _, request_id in home.journal.defects] == [reply.headers["x-request-id"]]
+
+
+async def test_c21_a_chat_under_an_endpoints_own_id_is_served_and_unknown_ids_hold_nothing() -> (
+    None
+):
+    home = await house()
+    reply = await post(home, request_body(model="azure/large-1"))
+    assert (reply.status, reply.json["model"]) == (200, "acme/large")
+    assert reply.headers["x-model-used"] == "acme/large"
+    refused = await post(home, request_body(model="azure/large-2"))
+    assert (refused.status, refused.json["error"]["code"]) == (404, "model_not_found")

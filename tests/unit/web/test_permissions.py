@@ -31,7 +31,7 @@ from tests.unit.web.routes import (
     WORKSPACE_LISTS,
     WORKSPACE_ROUTES,
 )
-from tests.unit.web.stored_content import KeptContents, KeptResponse, kept_session
+from tests.unit.web.stored_content import KeptContents, KeptResponse, kept_hold, kept_session
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.principal import KeyRole, MemberRole
 from tollgate.routing.planning.catalog import Catalog
@@ -117,9 +117,7 @@ async def tenants() -> Tenants:
     }
     secrets = {"acme management": call.management, "other management": call.stranger}
     roles: list[tuple[str, KeyRole]] = [
-        ("acme", "inference"),
-        ("other", "inference"),
-        (OPERATORS, "inference"),
+        *((workspace, "inference") for workspace in ("acme", "other", OPERATORS)),
         (OPERATORS, "management"),
         ("acme", "read"),
         ("other", "read"),
@@ -129,6 +127,7 @@ async def tenants() -> Tenants:
         new = NewKey(workspace_id=workspace, label=f"{workspace} {role}", role=role)
         secrets[new.label] = (await call.home.stores.keys.create(new, by=TESTER)).secret
     services = call.services
+    await services.subjects.hold(kept_hold(), by=TESTER)
     await services.teams.create("acme", "search", LevelSettings(), by=TESTER)
     await services.members.create("acme", "ana", MemberSettings(role="viewer"), by=TESTER)
     call.home.stores.books.sign_ins["acme", "ana", "ses-of-ana"] = kept_session("ses-of-ana", "ana")

@@ -5,6 +5,7 @@ Keeps C6, C80.
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,8 +19,10 @@ from tests.unit.ingress.test_parse_anything import REFUSALS
 from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ownership import UNOWNED
+from tollgate.core.principal import Principal
 from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.responses.parse import parse_response_object
 from tollgate.ingress.responses.stored import encode_stored, numbered
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
@@ -151,14 +154,20 @@ async def parse_stored(shelf: Shelf, body: bytes) -> ParsedCall:
     async def admit() -> None:
         shelf.admissions += 1
 
+    async def read_seal() -> None:
+        raise AssertionError("nothing is compacted")
+
     return await parse_with_turns(
         shelf,
         body,
-        {},
-        workspace_id="acme",
+        partial(parse_response_object, headers={}),
+        principal=Principal(
+            key_id="key", workspace_id="acme", role="inference", label="key", response_days=7
+        ),
         reach=UNOWNED,
-        days=7,
         admit=admit,
+        read_seal=read_seal,
+        compacts=False,
         side=SideThread(),
     )
 

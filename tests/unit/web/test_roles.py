@@ -25,6 +25,7 @@ from tests.unit.web.routes import (
     SESSION_CHANGES,
     SESSION_LISTS,
     SETUP_LISTS,
+    SUBJECT_ROUTES,
     WEBHOOK_ROUTES,
 )
 from tests.unit.web.test_chat_app import PATH, app_of
@@ -49,6 +50,7 @@ SERVED_BY = [
     (SESSION_CHANGES, MANAGERS | {"developer", "billing", "viewer"}, {"acme", OPERATORS}),
     (WEBHOOK_ROUTES, MANAGERS, {"acme", OPERATORS}),
     (SCIM_ROUTES, MANAGERS, {"acme", OPERATORS}),
+    (SUBJECT_ROUTES, {"management", "owner"}, {"acme", OPERATORS}),
     (RESPONSE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (OPERATOR_LISTS, READERS, {OPERATORS}),

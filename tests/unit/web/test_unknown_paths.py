@@ -32,7 +32,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
 @pytest.mark.parametrize(
     ("path", "instead"),
     [
-        ("responses/compact", "use POST /responses with the whole conversation"),
         ("images/variations", "the provider's own API"),
         ("audio/voices", "the provider's own API"),
     ],
@@ -68,14 +67,6 @@ async def test_c41_a_count_that_came_astray_says_how_it_is_written() -> None:
     reply = await served("POST", "/v1//responses/input_tokens", key=served.management, content={})
     assert (reply.status, reply.error["code"]) == (404, "not_found")
     assert "without doubled or trailing slashes" in reply.error["message"]
-
-
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_c41_compact_is_no_id_of_a_response(method: str) -> None:
-    served = await api()
-    reply = await served(method, "/v1/responses/compact", key=served.management)
-    assert (reply.status, reply.error["code"]) == (404, "not_found")
-    assert "responses cannot be compacted" in reply.error["message"]
 
 
 @pytest.mark.parametrize("path", sorted(STREAMING_PATHS))

@@ -116,13 +116,29 @@ class _Import:
             "version": 1,
             "defaults": dict(self._defaults()),
             "providers": self._providers,
-            "models": self._models,
+            "models": dict(self._named_once()),
             "aliases": self._aliases,
             "routes": self._routes,
             "key_tiers": tiers,
         }
         filled = {name: section for name, section in sections.items() if section}
         return ImportedRouting(sections=filled, notes=self._notes)
+
+    def _named_once(self) -> Iterator[tuple[str, PlainSection]]:
+        """Yield the models; a name is left out where an alias, a route or a model before has it."""
+        taken = {*self._aliases, *self._routes, *self._models}
+        for slug, model in self._models.items():
+            names = {
+                key: kept
+                for key in ("names", "replaces")
+                if (kept := tuple(name for name in model.get(key, ()) if name not in taken))
+            }
+            taken.update(*names.values())
+            yield (
+                slug,
+                {key: value for key, value in model.items() if key not in ("names", "replaces")}
+                | names,
+            )
 
     def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
         """Add one model for all deployments of a name, and the name as the model's alias."""

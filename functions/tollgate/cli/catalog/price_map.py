@@ -13,7 +13,6 @@ from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from msgspec import Struct
 from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
 from tollgate.core.request import Capability, Modality
 from tollgate.core.work.kinds import WORK_KINDS, WorkKind
+from tollgate.routing.litellm_names import litellm_names
 from tollgate.routing.price_sections import WEEKDAYS
 from tollgate.routing.schema import ProviderSection
 
@@ -86,47 +86,6 @@ _MODALITIES: Final[Mapping[str, Modality]] = {
     "supports_video_input": "video",
     "supports_pdf_input": "pdf",
 }
-# The map's values of `litellm_provider` by host; the first is also the prefix of the host's names.
-_PUBLISHERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
-    "api.anthropic.com": ("anthropic",),
-    "api.cerebras.ai": ("cerebras",),
-    "api.cohere.ai": ("cohere", "cohere_chat"),
-    "api.cohere.com": ("cohere", "cohere_chat"),
-    "api.deepinfra.com": ("deepinfra",),
-    "api.deepseek.com": ("deepseek",),
-    "api.fireworks.ai": ("fireworks_ai", "fireworks_ai-embedding-models"),
-    "api.friendli.ai": ("friendliai",),
-    "api.gmi-serving.com": ("gmi",),
-    "api.groq.com": ("groq",),
-    "api.hyperbolic.xyz": ("hyperbolic",),
-    "api.inference.crusoecloud.com": ("crusoe",),
-    "api.inference.wandb.ai": ("wandb",),
-    "api.jina.ai": ("jina_ai",),
-    "api.meta.ai": ("meta",),
-    "api.minimax.io": ("minimax",),
-    "api.mistral.ai": ("mistral",),
-    "api.moonshot.ai": ("moonshot",),
-    "api.novita.ai": ("novita",),
-    "api.openai.com": ("openai",),
-    "api.perplexity.ai": ("perplexity",),
-    "api.sambanova.ai": ("sambanova",),
-    "api.scaleway.ai": ("scaleway",),
-    "api.studio.nebius.com": ("nebius",),
-    "api.together.xyz": ("together_ai",),
-    "api.tokenfactory.nebius.com": ("nebius",),
-    "api.voyageai.com": ("voyage",),
-    "api.x.ai": ("xai",),
-    "api.z.ai": ("zai",),
-    "dashscope-intl.aliyuncs.com": ("dashscope",),
-    "generativelanguage.googleapis.com": ("gemini",),
-    "inference.api.nscale.com": ("nscale",),
-    "inference.baseten.co": ("baseten",),
-    "integrate.api.nvidia.com": ("nvidia_nim",),
-    "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
-}
-_BEDROCK: Final = ("bedrock", "bedrock_converse")
-_MANTLE: Final = ("bedrock_mantle",)
 _WHOLE_DAY: Final = "00:00-00:00"
 
 
@@ -178,10 +137,7 @@ def map_prefix(row: ProviderSection) -> str:
 
 
 def _publisher(row: ProviderSection) -> tuple[str, ...]:
-    if row.signs_as is not None:
-        return _MANTLE if row.signs_as == "bedrock-mantle" else _BEDROCK
-    host = urlsplit(row.base_url or "").hostname or ""
-    return _PUBLISHERS.get(host, ())
+    return litellm_names(row.base_url, row.transport)
 
 
 def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -15,6 +16,7 @@ from typing_extensions import override
 
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+_PIECE_BYTES: Final = 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
 
@@ -100,6 +102,12 @@ class Api(Struct, frozen=True):
             f"{path} has more than {_PAGES_MAX} pages: narrow the selection."
         )
 
+    def download(self, path: str) -> Iterator[bytes]:
+        """Send GET and yield the reply in pieces, whatever its size."""
+        with self._open("GET", path, {}, None) as reply:
+            while piece := reply.read(_PIECE_BYTES):
+                yield piece
+
     def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
         content = self._exchange(method, path, query, body)
         try:
@@ -110,18 +118,28 @@ class Api(Struct, frozen=True):
     def _exchange(
         self, method: str, path: str, query: Query, body: Mapping[str, object] | None
     ) -> bytes:
+        with self._open(method, path, query, body) as reply:
+            content: bytes = reply.read(_REPLY_BYTES_MAX)
+            return content
+
+    @contextmanager
+    def _open(
+        self, method: str, path: str, query: Query, body: Mapping[str, object] | None
+    ) -> Iterator[Any]:
+        """Send a request and open its reply; raise ClickException if there is none."""
         parameters = urlencode({name: value for name, value in query.items() if value}, doseq=True)
         url = f"{self.url}{quote(path)}" + (f"?{parameters}" if parameters else "")
         request = urllib.request.Request(  # noqa: S310 - `gateway` lets http and https pass
             url,
             method=method,
             data=None if body is None else to_json(body),
-            headers={"authorization": f"Bearer {self.key}", "content-type": "application/json"},
+            headers={"content-type": "application/json"},
         )
+        # A file's content is redirected to the bucket, which must not get the key.
+        request.add_unredirected_header("authorization", f"Bearer {self.key}")
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
-                content: bytes = reply.read(_REPLY_BYTES_MAX)
-                return content
+                yield reply
         except urllib.error.HTTPError as refused:
             raise Refused(refused.code, _refusal(refused)) from refused
         except (OSError, ValueError) as failed:

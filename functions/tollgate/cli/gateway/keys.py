@@ -33,6 +33,7 @@ _SHOWN: Final = (
     "rates",
     "expires",
     "allowed_ips",
+    "usage_on",
     "secret_created",
     "labels",
     "content",
@@ -340,6 +341,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Old gateways send neither field.
         "allowed_ips": key.get("allowed_ips") or "",
+        "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),
         "content": "not stored" if days is None else f"stored for {days} days",

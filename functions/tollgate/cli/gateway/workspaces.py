@@ -9,7 +9,7 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import without_none
 from tollgate.cli.tables import OutputStyle, exact, show, show_one
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.principal import Admission
+from tollgate.core.principal import Admission, UsageOn
 
 _WORKSPACE_SHAPE: Final = DottedName[type[Any]](
     "tollgate.web.money.workspace_routes:WorkspaceObject"
@@ -24,6 +24,7 @@ _COLUMNS: Final = (
     "file_days",
     "allowed_ips",
     "key_days",
+    "usage_on",
     "shards",
     "created_at",
     "credit_limit",
@@ -37,6 +38,7 @@ _REMOVABLE: Final = (
     "file-days",
     "allowed-ips",
     "key-days",
+    "usage-on",
 )
 
 _admission = click.option(
@@ -72,6 +74,12 @@ _key_days = click.option(
     type=click.IntRange(1),
     help="Days after which the secret of a key is refused, unless it is rotated.",
 )
+_usage_on = click.option(
+    "--usage-on",
+    type=click.Choice(get_args(UsageOn)),
+    help="Frame of chat streams that has the usage: the finish frame, for clients that cannot read "
+    "a frame with empty `choices`, or one more (frame).",
+)
 
 
 @click.group()
@@ -104,6 +112,7 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @_file_days
 @_allowed_ips
 @_key_days
+@_usage_on
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
     """Create a workspace without credit or keys."""
@@ -119,6 +128,7 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @_file_days
 @_allowed_ips
 @_key_days
+@_usage_on
 @click.option(
     "--credit-limit",
     metavar="USD",
@@ -172,9 +182,10 @@ def _row(workspace: Any) -> dict[str, str]:
         "credit_limit": exact(workspace["credit_limit"]) if workspace["credit_limit"] else "",
         "response_days": str(workspace["response_days"] or ""),
         "file_days": str(workspace["file_days"] or ""),
-        # Old gateways send neither field.
+        # Old gateways lack these fields.
         "allowed_ips": workspace.get("allowed_ips") or "",
         "key_days": str(workspace.get("key_days") or ""),
+        "usage_on": workspace.get("usage_on") or "",
         "shards": str(workspace["shards"]),
         "created_at": workspace["created_at"],
     }

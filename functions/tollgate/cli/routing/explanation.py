@@ -37,8 +37,9 @@ def render_explanation(answer: Any) -> list[str]:
 
 def _headline(answer: Any) -> str:
     name = answer["requested"]
-    if answer["route"] not in (None, name):
-        name = f"{name} → {answer['route']}"
+    target = answer.get("target") or answer["route"]
+    if target not in (None, name):
+        name = f"{name} → {target}"
     rule = f" → rule {answer['rule']}" if answer["rule"] else ""
     skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""

@@ -1,4 +1,4 @@
-"""`tollgate upkeep` and `tollgate export`: the work of a stack's scheduled functions."""
+"""`tollgate upkeep` and `tollgate export`: the scheduled work of a stack or a server."""
 
 import asyncio
 import logging
@@ -11,20 +11,18 @@ import click
 from msgspec.structs import asdict
 from pydantic import JsonValue
 
-from tollgate.cli.tables import as_json
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
-from tollgate.core.records.audit import Actor
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.rules.reports import ErasedUser
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
-from tollgate.wiring.exports import seal_audit_log, wire_erasure, wire_exports
+from tollgate.wiring.exports import seal_audit_log, wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
+from tollgate.wiring.subjects import wire_subjects
 from tollgate.wiring.upkeep import wire_expired_objects, wire_upkeep
 
-Task = Literal["sweep", "rollup", "audit"]
+Task = Literal["sweep", "rollup", "audit", "subjects"]
 # A scan reads pages of up to 1 MB, and no client waits for the result.
 _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
@@ -33,9 +31,10 @@ _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 @click.command()
 @click.argument("task", type=click.Choice(get_args(Task)))
 def upkeep(task: Task) -> None:
-    """Run TASK once: sweep every 5 minutes, rollup every hour, audit every night.
+    """Run TASK once: sweep every 5 minutes, rollup and subjects every hour, audit every night.
 
-    The exit status is 1 if the audit finds differences in the books, or if TASK fails.
+    The task subjects carries out erasures and preserves what legal holds cover; on AWS no function
+    does so. The exit status is 1 if the audit finds differences in the books, or if TASK fails.
     """
     configure_logging()
     try:
@@ -48,10 +47,12 @@ def upkeep(task: Task) -> None:
 
 
 async def _upkeep(task: Task, settings: Settings) -> bool:
-    """Run a task, and return whether the audit found differences."""
+    """Run a task, and return whether it found differences or failed in part."""
     async with _open_stores(settings) as stores:
         if task == "audit":
             return await _audit(settings, stores)
+        if task == "subjects":
+            return await _serve_subjects(settings, stores)
         await (sweep if task == "sweep" else roll_up)(settings, stores)
         return False
 
@@ -88,6 +89,13 @@ async def roll_up(settings: Settings, stores: Stores) -> None:
     expired = wire_expired_objects(settings, stores, SystemClock())
     if expired is not None:
         _log_done("expired objects removed", {"objects": await expired.remove()})
+
+
+async def _serve_subjects(settings: Settings, stores: Stores) -> bool:
+    async with aclosing(wire_subjects(settings, stores, SystemClock())) as rounds:
+        report = await rounds.run()
+    _log_done("erasures and legal holds served", asdict(report))
+    return report.failed > 0
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:
@@ -138,29 +146,3 @@ async def _export(settings: Settings, start_s: int, workspace: str | None) -> No
             click.echo(f"{day.workspace_id} {day.day}: {written.generations} generations")
             for name in written.files:
                 click.echo(f"  {name}")
-
-
-@click.command()
-@click.argument("user")
-@click.option("--workspace", "workspace_id", metavar="ID", required=True)
-def erase_user(user: str, workspace_id: str) -> None:
-    """Remove USER, an end user as requests state it, from the records of a workspace.
-
-    Deletes the stored content and responses of the user's requests too, and the labels that
-    callers stated in the records, whose cost stays. Prints the result as JSON; the audit log has
-    it too, with the SHA-256 of USER. Environment variables name the tables and the bucket.
-    """
-    try:
-        erased = asyncio.run(_erase_user(Settings(), user, workspace_id))
-    except GatewayError as failed:
-        raise click.ClickException(failed.message) from failed
-    click.echo(as_json(asdict(erased)))
-    if erased.unreadable:
-        raise click.ClickException("Corrupt records may have the user; see `unreadable`.")
-
-
-async def _erase_user(settings: Settings, user: str, workspace_id: str) -> ErasedUser:
-    by = Actor(kind="process", id="tollgate erase-user")
-    async with _open_stores(settings) as stores:
-        erasure = wire_erasure(settings, stores, SystemClock())
-        return await erasure.erase_user(workspace_id, user, by=by)

@@ -81,6 +81,14 @@ class ReadDocument(Struct, frozen=True, kw_only=True):
     cpu_seconds: float = 0.0
     """The CPU time that the reading took; 0 if the document was not read now."""
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of all texts and pictures."""
+        return sum(
+            len(page.text) + (len(page.picture.base64) if page.picture else 0)
+            for page in self.pages
+        )
+
 
 @unique
 class DocumentFault(StrEnum):

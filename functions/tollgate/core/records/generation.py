@@ -227,6 +227,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
     """The names of options that had no effect, or a changed effect, at the last endpoint."""
+    forwarded: tuple[str, ...] = ()
+    """The names of unknown fields that went to the provider or came from it, unchanged."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:

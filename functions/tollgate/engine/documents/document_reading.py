@@ -4,12 +4,14 @@ documents' size.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import (
@@ -28,7 +30,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.engine.documents.document_forms import DocumentForms
 from tollgate.engine.documents.reading_budget import ReadingBudget
 from tollgate.engine.documents.recognition import KnownDocument, Recognition
-from tollgate.engine.files.media import RequestMedia
+from tollgate.engine.files.media import RequestMedia, refusing_excess
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -78,11 +80,14 @@ async def read_documents(
     _require_services(gateway, request.documents)
     if reader is None or section is None:
         return plan
-    documents = _documents(request)
+    compute = gateway.computations(call).run
+    documents = await compute(partial(_documents, request))
     if request.leaves_documents or not documents:
         return plan
     targets = [attempt.target for attempt in plan.attempts]
-    reader_targets = [target for target in targets if not reads_itself(target, request)]
+    reader_targets = await compute(
+        lambda: [target for target in targets if not reads_itself(target, request)]
+    )
     if not reader_targets:
         return plan
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
@@ -102,10 +107,10 @@ async def read_documents(
     always = _is_demanded(request)
     recognition = _recognition(gateway, section, request, known)
     forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
-    new_plan = gateway.planner.plan(
-        _measure(planning_request, forms, known, targets, always=always),
-        now_s=gateway.clock.now_s(),
+    measured = await compute(
+        partial(_measure, planning_request, forms, known, targets, always=always)
     )
+    new_plan = gateway.planner.plan(measured, now_s=gateway.clock.now_s())
     attempts = tuple(attempt for attempt in new_plan.attempts if forms.shows(attempt.target))
     if not attempts:
         raise _scanned(new_plan.attempts, recognition)
@@ -291,6 +296,8 @@ async def _read(
             encoded, type_ = content.base64, content.media_type
             read = await reader.read(decode_base64(encoded), type_, task, taken.share)
             taken.cpu_seconds = read.cpu_seconds
+            with refusing_excess(_FIELD):
+                take(read.size_bytes)
             return read
     except UnreadableDocument as error:
         raise _refused(error, name, content.media_type) from error

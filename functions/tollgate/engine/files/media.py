@@ -2,7 +2,8 @@
 
 import asyncio
 import base64
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, assert_never
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import Buffered, take
 from tollgate.core.content import (
     Audio,
     Document,
@@ -22,7 +24,7 @@ from tollgate.core.content import (
     Text,
     UserContent,
 )
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import BufferFull, ErrorCode, RequestError
 from tollgate.core.files.media_types import detect_media_type, kind_of
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.core.request import (
@@ -36,6 +38,7 @@ from tollgate.core.request import (
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.gateway import FileReader
+from tollgate.engine.side_thread import Computations
 from tollgate.providers.ports.base import FetchedMedia, MediaFetcher, Target
 
 if TYPE_CHECKING:
@@ -95,10 +98,27 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
     """Return a located file's bytes; raise RequestError if the file was deleted."""
     content = None
     if files is not None and reference.place is not None:
+        with refusing_excess(reference.field):
+            take(reference.size_bytes or 0)
         content = await files.read(reference.place)
     if content is None:
         raise unknown_file(reference)
     return content
+
+
+@contextmanager
+def refusing_excess(field: str) -> Iterator[None]:
+    """Raise RequestError in place of BufferFull if the request's own content is too large."""
+    try:
+        yield
+    except BufferFull as full:
+        if full.code is not ErrorCode.ANSWER_TOO_LARGE:
+            raise
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{field} leads to more bytes than a request may have.",
+            param=field,
+        ) from full
 
 
 def unknown_file(reference: FileReference) -> RequestError:
@@ -113,13 +133,19 @@ class RequestMedia:
     """Media of one request; each URL or file is read once for all attempts."""
 
     def __init__(
-        self, fetcher: MediaFetcher, request: Work, files: FileReader | None = None
+        self,
+        fetcher: MediaFetcher,
+        request: Work,
+        files: FileReader | None,
+        computations: Computations,
     ) -> None:
         self._fetcher = fetcher
         self._files = files
+        self._computations = computations
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
+        self._buffered = Buffered(TOTAL_BYTES_MAX)
         self.forms: DocumentForms | None = None
         """Versions of the request without documents; None if the gateway has read no document."""
 
@@ -132,15 +158,17 @@ class RequestMedia:
         request = self.request
         if isinstance(request, InputWork):
             return await self._inline_inputs(request, target)
+        compute = self._computations.run
         if self.forms is not None:
-            request = self.forms.request_for(target)
-        urls, files = _missing(request, target)
+            request = await compute(partial(self.forms.request_for, target))
+        urls, files = await compute(partial(_missing, request, target))
         if not urls and not files:
             return request
         if files:
             await self._read_files(files)
         await self._fetch(urls)
-        return replace_parts(request, partial(self._part, urls=urls), self._refused)
+        change = partial(self._part, urls=urls)
+        return await compute(partial(replace_parts, request, change, self._refused))
 
     def is_whole_for(self, target: Target) -> bool:
         """Return True if a conversation needs no fetched URL and no file."""
@@ -190,12 +218,14 @@ class RequestMedia:
         missing = sorted(urls - self._fetched.keys())
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = {url: group.create_task(self._fetcher.fetch(url)) for url in missing}
+                tasks = {
+                    url: group.create_task(self._fetcher.fetch(url, buffered=self._buffered))
+                    for url in missing
+                }
         except ExceptionGroup as failures:
-            raise failures.exceptions[0] from failures
+            with refusing_excess(WORK_KINDS[self.request.kind].field_with_media):
+                raise failures.exceptions[0] from failures
         self._fetched |= {url: task.result() for url, task in tasks.items()}
-        if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
-            raise self._refused(f"have URLs with more than {TOTAL_BYTES_MAX} bytes in total")
 
     async def _read_files(self, references: Collection[FileReference]) -> None:
         """Read the files that were not read before."""

@@ -22,11 +22,13 @@ from tollgate.engine.files.media import (
     TOTAL_BYTES_MAX,
     load_content,
     load_file,
+    refusing_excess,
     replace_parts,
     typed_by_content,
     unknown_file,
 )
 from tollgate.engine.gateway import Call, FileReader, Gateway
+from tollgate.engine.side_thread import Computations
 
 # Image formats that are text, which no model reads as an image.
 _TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
@@ -41,9 +43,10 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
     if awaited is None:
         return call
     if isinstance(awaited.source, MediaUrl):
-        fetched = await gateway.media.fetch(
-            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
-        )
+        with refusing_excess(awaited.field):
+            fetched = await gateway.media.fetch(
+                awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
+            )
         content = fetched.content
     else:
         content = await load_named_file(
@@ -61,7 +64,10 @@ async def find_files_of(gateway: Gateway, call: Call) -> Call:
     request, workspace_id = call.parsed.request, call.principal.workspace_id
     found: Work
     if isinstance(request, GenerationRequest):
-        found = await find_named_files(gateway.files, workspace_id, call.reach, request)
+        computations = gateway.computations(call)
+        found = await find_named_files(
+            gateway.files, call.reach, request, computations=computations
+        )
     else:
         pictures = await _load_pictures(gateway.files, workspace_id, call.reach, request.files)
         found = request.inline(pictures)
@@ -69,14 +75,19 @@ async def find_files_of(gateway: Gateway, call: Call) -> Call:
 
 
 async def find_named_files(
-    files: FileReader | None, workspace_id: str, reach: OwnerScope, request: GenerationRequest
+    files: FileReader | None,
+    reach: OwnerScope,
+    request: GenerationRequest,
+    *,
+    computations: Computations,
 ) -> GenerationRequest:
     """Return a request whose files have their type, size and storage key.
 
     Audio files are loaded at once, because an audio part must contain its bytes. Raises
     RequestError for an unknown file or one of the wrong kind; `param` is the field that names it.
     """
-    references = {each.id: each for each in _references(request)}
+    named = await computations.run(lambda: list(_references(request)))
+    references = {each.id: each for each in named}
     if len(references) > NAMED_FILES_MAX:
         raise _refused(f"name more than {NAMED_FILES_MAX} files")
     if files is None:
@@ -84,7 +95,7 @@ async def find_named_files(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(_find(files, workspace_id, reach, reference))
+                group.create_task(_find(files, computations.workspace_id, reach, reference))
                 for reference in references.values()
             ]
     except ExceptionGroup as failures:
@@ -97,9 +108,10 @@ async def find_named_files(
     if sum(each.size_bytes or 0 for each in sounds) > TOTAL_BYTES_MAX:
         raise _refused(f"have audio files with more than {TOTAL_BYTES_MAX} bytes in total")
     audio = {each.id: await load_file(files, each) for each in sounds}
-    changed = replace_parts(request, partial(_place, found=found, audio=audio), _refused)
+    change = partial(_place, found=found, audio=audio)
+    changed = await computations.run(partial(replace_parts, request, change, _refused))
     # Audio files count as if the request body had contained their bytes.
-    more = sum(len(audio[each.id].base64) for each in _references(request) if each.id in audio)
+    more = sum(len(audio[each.id].base64) for each in named if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 
 

@@ -8,8 +8,10 @@ from typing import Final, Protocol
 from msgspec import to_builtins
 from pydantic_core import from_json, to_json
 
+from tollgate.core.content import Part
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import ChosenGroup, Output, Partial
+from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.replies.sink import EventSink
@@ -82,9 +84,16 @@ class ContentSink:
         content = {
             "id": f"gen-{hold.id}",
             "request": from_json(self._body),
-            "choices": [to_builtins(fold.parts) for fold in self._folds],
+            "choices": [[*map(_shown, fold.parts)] for fold in self._folds],
         }
         try:
             await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
         except GatewayError as failure:
             _log.warning("content of generation %s could not be stored: %s", hold.id, failure)
+
+
+def _shown(part: Part) -> dict[str, JsonValue]:
+    """Return a part without `native`, which only parts of requests have."""
+    fields: dict[str, JsonValue] = to_builtins(part)
+    fields.pop("native", None)
+    return fields

@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import InlineMedia, MadeImage
-from tollgate.core.errors import GatewayError
+from tollgate.core.errors import BufferFull, GatewayError
 from tollgate.core.events import (
     Chosen,
     ChosenGroup,
@@ -23,6 +24,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.idempotency import Claim
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import buffered_size
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.replies.reply_sink import reply_sink
 from tollgate.engine.replies.sink import EventSink, ReplyWriter, request_headers
@@ -98,9 +100,10 @@ class KeepingSink:
         await self._sink.begin(served)
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
+        # The caller's reply comes first: an answer that does not fit in memory twice is not stored.
+        await self._sink.send(events)
         for choice, event in ungroup(events):
             self._take(event, choice)
-        await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
@@ -132,6 +135,10 @@ class KeepingSink:
     def _take(self, event: StreamEvent, choice: int) -> None:
         """Add an event, merging consecutive deltas; drop all events if the answer is too large."""
         self._result_bytes += _result_bytes(event)
+        try:
+            take(len(event.piece) if isinstance(event, Partial) else buffered_size(event))
+        except BufferFull:
+            self._result_bytes = RESULT_BYTES_KEPT_MAX + 1
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()
             return

@@ -190,7 +190,9 @@ class _Rounds:
         self._context = replace(
             context,
             plan=replace(plan, attempts=serving[:1]),
-            media=RequestMedia(context.gateway.media, request, context.gateway.files),
+            media=RequestMedia(
+                context.gateway.media, request, context.gateway.files, context.computations
+            ),
         )
 
     def _output_left(self) -> int | None:

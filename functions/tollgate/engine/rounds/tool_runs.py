@@ -16,9 +16,8 @@ from pydantic_core import from_json
 from tollgate.core.content import ResultContent, Text, ToolCall
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.records.generation import RunRecord, total_nano_usd
-from tollgate.core.request import JsonObject
 from tollgate.core.server_tools import RunResult
 from tollgate.engine.attempts import AttemptContext
 from tollgate.engine.rounds.tool_injection import RUNS_PER_ROUND_MAX, Injected, InjectedTools

@@ -36,8 +36,10 @@ def prompt_tokens_max(
 
 
 def _adds_found_text(attempt: Attempt, work: GenerationRequest) -> bool:
-    """Return whether the provider may search or run tools of its own for this request."""
-    if work.native is not None and work.native.tools:
+    """Return whether the provider may search, run tools of its own, or add text for a field that
+    the gateway does not know.
+    """
+    if work.native is not None and (work.native.tools or work.native.unknown_names):
         return True
     if attempt.target.native_search is not None:
         return any(tool.by_provider for tool in work.server_tools)

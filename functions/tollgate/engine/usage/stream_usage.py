@@ -16,6 +16,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
     Started,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -75,7 +76,7 @@ class StreamUsage:
                 self._output_bytes += sum(map(len, pieces))
             case Partial():
                 self._has_output = True
-            case Started() | PartStart() | PartNote() | PartEnd():
+            case Started() | PartStart() | PartNote() | PartEnd() | UnknownFields():
                 pass
             case _:
                 assert_never(event)

@@ -4,6 +4,7 @@ otherwise.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import pydantic_core
@@ -22,6 +23,7 @@ from tollgate.engine.documents.document_reading import reads_itself
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.side_thread import Computations
 from tollgate.providers.ports.base import TokenCounter, UpstreamRefused, WireRequest
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.providers.shared.counts import Counts
@@ -75,31 +77,37 @@ async def count_tokens(
     reach: OwnerScope = UNOWNED,
     request_id: str,
     pace: CountPace,
+    is_large: bool = False,
 ) -> TokenCount:
     """Count the tokens in a prompt with the tokenizer of the model that would serve it.
 
     Nothing is held, billed or recorded. Raises GatewayError if the request would be refused. If the
     provider fails or is slow, the estimate is returned.
     """
-    if request.names_files:
-        request = await find_named_files(gateway.files, principal.workspace_id, reach, request)
-    estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
+    computations = Computations(gateway.side, principal.workspace_id, is_large)
+    compute = computations.run
+    if await compute(lambda: request.names_files):
+        request = await find_named_files(gateway.files, reach, request, computations=computations)
+    size = await compute(partial(PromptSize.of, request))
+    estimate = TokenCount(tokens=size.estimate, is_exact=False)
+    find = partial(_find_counting, gateway, request, principal=principal, request_id=request_id)
     try:
-        attempt = _find_counting(gateway, request, principal=principal, request_id=request_id)
+        attempt = await compute(find)
     except GatewayError as refusal:
         if refusal.code not in _UNCOUNTED:
             raise
         return estimate
-    if attempt is None or _is_read_here(gateway, request, attempt):
+    if attempt is None or await compute(partial(_is_read_here, gateway, request, attempt)):
         return estimate
     if not pace.admits(principal.key_id):
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
         async with asyncio.timeout(COUNT_S):
-            media = RequestMedia(gateway.media, request, gateway.files)
-            if not media.is_whole_for(attempt.target):
-                await admit(gateway, principal, request_id)
-            tokens = await _ask(gateway, media, attempt)
+            with gateway.buffers.open(principal.workspace_id):
+                media = RequestMedia(gateway.media, request, gateway.files, computations)
+                if not await compute(partial(media.is_whole_for, attempt.target)):
+                    await admit(gateway, principal, request_id)
+                tokens = await _ask(gateway, media, attempt, computations)
     except TimeoutError:
         return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
     except UpstreamError as failure:
@@ -144,7 +152,9 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
     return counter() if counter is not None else None
 
 
-async def _ask(gateway: Gateway, media: RequestMedia, attempt: Attempt) -> int | None:
+async def _ask(
+    gateway: Gateway, media: RequestMedia, attempt: Attempt, computations: Computations
+) -> int | None:
     """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
     counter = _counter(gateway.planner, attempt)
     if counter is None:
@@ -153,7 +163,7 @@ async def _ask(gateway: Gateway, media: RequestMedia, attempt: Attempt) -> int |
     inlined = await media.inline(attempt.target)
     if isinstance(inlined, InputWork):
         return None
-    encoded = encode_attempt(provider, attempt, inlined)
+    encoded = await computations.run(partial(encode_attempt, provider, attempt, inlined))
     counting = counter.encode(encoded.wires[0], attempt.target)
     if counting is None:
         return None

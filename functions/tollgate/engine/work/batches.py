@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.buffer_budget import Buffered
+from tollgate.core.errors import BufferFull, ErrorCode, UpstreamError
 from tollgate.core.events import (
     Chosen,
     ChosenGroup,
@@ -40,8 +41,6 @@ from tollgate.routing.planning.plan import Attempt
 
 # Maximum number of concurrent requests in one attempt.
 _BATCHES_AT_ONCE: Final = 8
-# Maximum size in bytes of all results of an attempt, which are held in memory.
-RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
 
 
 class EncodedBatches(Struct, frozen=True, kw_only=True):
@@ -76,24 +75,30 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     async def _events(self) -> AsyncGenerator[Sequence[Chosen], None]:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
-        tasks = [asyncio.create_task(self._ask(place, slots)) for place in range(len(self.wires))]
+        buffered = Buffered()
+        tasks = [
+            asyncio.create_task(self._ask(place, slots, buffered))
+            for place in range(len(self.wires))
+        ]
         results: dict[int, WorkResult] = {}
-        size = 0
         try:
             for finished_task in asyncio.as_completed(tasks):
                 place, result = await finished_task
-                if isinstance(result, WorkResult):
-                    results[place] = result
-                    size += sum(map(len, result.pieces))
-                failure = result if isinstance(result, Exception) else _find_excess(size)
-                if failure is not None:
+                if isinstance(result, BufferFull):
+                    # The provider has done the work, so the caller pays: an output commits.
+                    yield _choose(Started(), Output(pieces=()))
+                    raise result
+                if isinstance(result, Exception):
                     if results:
                         yield _choose(_started(results), _sum_of_usage(results))
-                    raise failure
+                    raise result
+                results[place] = result
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+        # From here on, the receiver of the output buffers its bytes.
+        buffered.release()
         pieces = (results[place].pieces for place in range(len(tasks)))
         yield _choose(
             _started(results),
@@ -103,12 +108,14 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         )
 
     async def _ask(
-        self, place: int, slots: asyncio.Semaphore
+        self, place: int, slots: asyncio.Semaphore, buffered: Buffered
     ) -> tuple[int, WorkResult | Exception]:
         """Return the index of a batch with its result, or with the exception that ended it."""
         try:
             async with slots:
-                return place, await self._result(place)
+                result = await self._result(place)
+                buffered.take(sum(map(len, result.pieces)))
+                return place, result
         except Exception as failure:
             return place, failure
 
@@ -224,13 +231,4 @@ def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
     return UsageReported(
         usage=Usage(**{name: getattr(total, name) for name in known}),
         raw=raw[0] if len(raw) == 1 else raw,
-    )
-
-
-def _find_excess(size: int) -> UpstreamError | None:
-    """Return an error if results are too large to hold in memory; None otherwise."""
-    if size <= RESULT_BYTES_MAX:
-        return None
-    return UpstreamError(
-        ErrorCode.PROVIDER_UNAVAILABLE, f"The result has more than {RESULT_BYTES_MAX} bytes."
     )

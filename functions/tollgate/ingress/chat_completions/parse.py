@@ -79,7 +79,7 @@ def parse(body: bytes) -> ParsedCall:
     return ParsedCall(
         request=request,
         stream=bool(chat.stream),
-        usage_on_finish=chat.usage_on == "finish",
+        usage_on=chat.usage_on,
         episode_id=chat.episode_id,
         ignored=printable_names((*_unknown(chat), *switched_on.unread)),
     )

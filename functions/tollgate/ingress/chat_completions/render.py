@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -73,7 +74,7 @@ class ChatRenderer(CompletionFrames):
                     self._head = self._frame_head(self._started)
                     writer.set_head(self._head)
                 return b""
-            case Output() | Partial():
+            case Output() | Partial() | UnknownFields():
                 return b""
             case Ended():
                 files = self._served.read_files if choice == 0 else ()
@@ -107,7 +108,8 @@ class ChatRenderer(CompletionFrames):
         if self._served.provider is not None:
             # OpenRouter's clients require the provider in every frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
-        if started.system_fingerprint is not None:
+        if started.system_fingerprint is not None or not streamed:
+            # OpenAI's whole answers have null where a model has none; OpenRouter's SDKs need it.
             envelope["system_fingerprint"] = started.system_fingerprint
         if started.service_tier in _SERVICE_TIERS:
             envelope["service_tier"] = started.service_tier

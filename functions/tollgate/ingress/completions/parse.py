@@ -52,7 +52,7 @@ def parse_completion(body: bytes) -> ParsedCall:
     return ParsedCall(
         request=request,
         stream=bool(params.stream),
-        usage_on_finish=params.usage_on == "finish",
+        usage_on=params.usage_on,
         echoes=bool(params.echo) and not probed,
         episode_id=params.episode_id,
         ignored=printable_names(_unknown(params)),

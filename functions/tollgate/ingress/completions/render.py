@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from pydantic_core import to_json
 from typing_extensions import override
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import MadeImage, Refusal, Text
 from tollgate.core.events import (
     Citation,
@@ -27,12 +28,13 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import GenerationRequest
-from tollgate.core.response import GenerationResponse
+from tollgate.core.response import GenerationResponse, buffered_size
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.shared.accounts import CompletionFrames
@@ -91,6 +93,7 @@ class TextRenderer:
                 if index not in self._turns:
                     return b""
                 if index != next(iter(self._turns)):
+                    take(buffered_size(event))
                     self._turns[index].append(event)
                     return b""
                 return self._in_turn(event)
@@ -230,7 +233,7 @@ class CompletionRenderer(CompletionFrames):
                 if choice == 0:
                     self._head = head
                 return writer.begin(head)
-            case UsageReported() | Output() | Partial():
+            case UsageReported() | Output() | Partial() | UnknownFields():
                 return b""
             case Ended():
                 return self._finish_frame(writer.finish(event))

@@ -7,7 +7,8 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.messages.errors import anthropic_limit_headers, anthropic_reply
 from tollgate.ingress.messages.parse import parse_request
-from tollgate.ingress.messages.render import MessageRenderer
+from tollgate.ingress.messages.render import MessageRenderer, unknown_of_message
+from tollgate.ingress.messages.unknown_frames import UnknownFrames
 
 
 class Messages:
@@ -22,8 +23,9 @@ class Messages:
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> MessageRenderer:
-        return MessageRenderer(call, served, credits_per_usd=credits_per_usd)
+    ) -> UnknownFrames:
+        renderer = MessageRenderer(call, served, credits_per_usd=credits_per_usd)
+        return UnknownFrames(renderer, "anthropic", unknown_of_message)
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None

@@ -14,6 +14,7 @@ from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.messages.run_blocks import OWN_ID
 from tollgate.ingress.messages.wire import blocks
+from tollgate.ingress.messages.wire.blocks import unknown_of
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
@@ -93,7 +94,8 @@ def _parts(
         case blocks.TextBlock():
             # Anthropic's clients send back empty texts, which providers refuse.
             if block.text:
-                yield Text(text=block.text, cache=parse_cache_mark(block.cache_control))
+                mark = parse_cache_mark(block.cache_control)
+                yield Text(text=block.text, cache=mark, native=unknown_of(block))
         case blocks.ThinkingBlock():
             yield from _thought(block)
         case blocks.RedactedThinkingBlock():
@@ -105,6 +107,7 @@ def _parts(
                 arguments=to_json(block.input).decode(),
                 cache=parse_cache_mark(block.cache_control),
                 provenance=proofs.get(block.id),
+                native=unknown_of(block),
             )
         case _:
             raise TypeError(f"unexpected block type {block.type}")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pydantic_core import to_json
 
 from tollgate.core.json_value import JsonValue
+from tollgate.core.signers import UNKNOWN_DELTAS
 
 RenderedBlock = dict[str, JsonValue]
 
@@ -33,9 +34,19 @@ def block_stop(index: int) -> bytes:
 
 
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events for a complete block; signature and input are sent as deltas."""
+    """Yield the events for a complete block; signature, input and a compaction's content are sent
+    as deltas.
+    """
+    if block.get("type") == "compaction":
+        stated = {name: block.get(name) for name in ("content", "encrypted_content")}
+        yield block_start(index, {**block, **dict.fromkeys(stated)})
+        compacted: RenderedBlock = {"type": "compaction_delta", **stated}
+        yield frame("content_block_delta", {"index": index, "delta": compacted})
+        yield block_stop(index)
+        return
     signature, inputs = block.get("signature"), block.get("input")
     first_block = dict(block)
+    deltas = first_block.pop(UNKNOWN_DELTAS, None)
     if signature is not None:
         first_block["signature"] = ""
     if inputs is not None:
@@ -46,4 +57,6 @@ def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
     if inputs:
         input_json = to_json(inputs).decode()
         yield block_delta(index, b"input_json_delta", b"partial_json", input_json)
+    for delta in deltas if isinstance(deltas, list) else ():
+        yield frame("content_block_delta", {"index": index, "delta": delta})
     yield block_stop(index)

@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec.structs import replace
 from pydantic_core import from_json
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
     MadeImage,
     Part,
@@ -22,8 +23,8 @@ from tollgate.core.content import (
 )
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.json_value import JsonValue
-from tollgate.core.response import GenerationResponse
-from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.core.response import GenerationResponse, buffered_size
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE, UNKNOWN_DELTAS
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import (
     RenderedBlock,
@@ -41,7 +42,7 @@ from tollgate.ingress.shared.signatures import Packed, pack
 def render_blocks(
     response: GenerationResponse, served: ServedBy, *, hides_thinking: bool
 ) -> Iterator[RenderedBlock]:
-    """Yield the content blocks of a complete answer."""
+    """Yield the content blocks of a complete answer; deltas of unknown kind are left out."""
     runs = 0
     for index, part in enumerate(response.parts):
         notes = response.notes.get(index, ())
@@ -52,7 +53,9 @@ def render_blocks(
         shown_part = (
             replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
         )
-        yield from _whole(shown_part, [note for note in notes if isinstance(note, Citation)])
+        for block in _whole(shown_part, [note for note in notes if isinstance(note, Citation)]):
+            block.pop(UNKNOWN_DELTAS, None)
+            yield block
 
 
 def _whole(part: Part, citations: list[Citation]) -> Iterator[RenderedBlock]:
@@ -207,6 +210,7 @@ class _Open:
             case PartStart():
                 pass
             case PartDelta(text=text):
+                take(buffered_size(event))
                 self._text.append(text)
             case PartNote(note=Citation() as note):
                 self._notes.append(note)

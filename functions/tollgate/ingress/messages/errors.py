@@ -19,6 +19,7 @@ from tollgate.ingress.errors import (
     error_reply,
     field_at_fault,
     openai_limit_headers,
+    provider_reply,
     public_code,
     reached_limit,
 )
@@ -63,6 +64,7 @@ def _anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
         "code": public_code(error.code),
         "param": param,
         **reached_limit(error.limit),
+        **provider_reply(error),
     }
     if details := _DETAILS.get(error.param or ""):
         content["details"] = details

@@ -16,7 +16,9 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.core.server_tools import ServerTool
+from tollgate.core.unknown_fields import unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.messages.held_fields import HELD
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
@@ -25,7 +27,7 @@ from tollgate.ingress.shared.fields import (
     extra_fields,
     parse_preferences,
     printable_names,
-    unknown_fields,
+    unknown_preferences,
 )
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.server_tool_options import (
@@ -44,13 +46,26 @@ _BETAS_MAX: Final = 64
 _SESSION: Final = "x-claude-code-session-id"
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
-# Tool fields that only Anthropic's format has.
+# The fields of a tool that all formats have.
 _TOOL_FIELDS: Final = {
-    "allowed_callers",
-    "defer_loading",
-    "eager_input_streaming",
-    "input_examples",
+    "cache_control",
+    "description",
+    "input_schema",
+    "name",
+    "strict",
+    "type",
 }
+_NOT_FORWARDED: Final = HELD | {"provider", "messages"}
+# The blocks whose unknown fields providers get. Others become text, or reasoning as it was signed.
+_CARRIERS: Final = (
+    blocks.DocumentBlock,
+    blocks.ImageBlock,
+    blocks.OwnBlock,
+    blocks.TextBlock,
+    blocks.ToolResultBlock,
+    blocks.ToolUseBlock,
+)
+_BLOCK: Final = "messages[].content[]."
 
 
 def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
@@ -58,7 +73,7 @@ def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Parse
     params = validate_body(wire.MessagesRequest, body, _HINTS)
     request = _request(params, params.max_tokens, headers, size_bytes=len(body))
     return ParsedCall(
-        request=request, stream=bool(params.stream), ignored=printable_names(_unknown(params))
+        request=request, stream=bool(params.stream), ignored=printable_names(_ignored(params))
     )
 
 
@@ -212,42 +227,52 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
         tool.name: own_fields
         for tool in params.tools or ()
         if isinstance(tool, wire.CustomTool)
-        and (own_fields := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
+        and (own_fields := tool.model_dump(exclude=_TOOL_FIELDS, exclude_none=True))
     }
-    if not (fields or betas or tools or tool_fields):
+    names = printable_names(_forwardable(params))
+    if not (fields or betas or tools or tool_fields or names):
         return None
     return NativeOptions(
-        wire_format=_WIRE_FORMAT, fields=fields, betas=betas, tools=tools, tool_fields=tool_fields
+        wire_format=_WIRE_FORMAT,
+        fields=fields,
+        betas=betas,
+        tools=tools,
+        tool_fields=tool_fields,
+        unknown=unknown_tree(params, _NOT_FORWARDED),
+        unknown_names=names,
     )
 
 
-def _unknown(params: wire.PromptFields) -> Iterator[str]:
-    yield from unknown_fields(params)
+def _ignored(params: wire.PromptFields) -> Iterator[str]:
+    """Yield the names of fields that no provider gets."""
+    yield from (name for name in extra_fields(params) if name in _NOT_FORWARDED)
+    yield from unknown_preferences(params)
+    for tool in params.tools or ():
+        if isinstance(tool, ServerToolType):
+            yield from extra_fields(tool, "tools[].")
+    for message in params.messages:
+        for block in () if isinstance(message.content, str) else message.content:
+            if isinstance(block, blocks.DocumentBlock | blocks.SearchResultBlock):
+                yield from (f"{_BLOCK}citations",) if block.citations else ()
+            if not isinstance(block, _CARRIERS):
+                yield from extra_fields(block, _BLOCK)
+
+
+def _forwardable(params: wire.PromptFields) -> Iterator[str]:
+    """Yield the names of unknown fields that providers of Anthropic's format get."""
+    yield from (name for name in extra_fields(params) if name not in _NOT_FORWARDED)
     yield from extra_fields(params.metadata, "metadata.")
     yield from extra_fields(params.output_config, "output_config.")
     yield from extra_fields(params.thinking, "thinking.")
     yield from extra_fields(params.tool_choice, "tool_choice.")
     for tool in params.tools or ():
-        if isinstance(tool, wire.CustomTool | ServerToolType):
+        if isinstance(tool, wire.CustomTool):
             yield from extra_fields(tool, "tools[].")
     for message in params.messages:
         yield from extra_fields(message, "messages[].")
-        if not isinstance(message.content, str):
-            for block in message.content:
-                yield from _unknown_of_block(block)
-
-
-def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterator[str]:
-    path = "messages[].content[]."
-    match block:
-        case blocks.OwnBlock():
-            # Blocks from Anthropic's own tools are passed on unchanged, so no field is ignored.
-            return
-        case blocks.DocumentBlock() | blocks.SearchResultBlock() if block.citations:
-            yield f"{path}citations"
-        case _:
-            pass
-    yield from extra_fields(block, path)
+        for block in () if isinstance(message.content, str) else message.content:
+            if isinstance(block, _CARRIERS) and not isinstance(block, blocks.OwnBlock):
+                yield from extra_fields(block, _BLOCK)
 
 
 def _server_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:

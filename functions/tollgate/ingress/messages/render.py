@@ -4,13 +4,16 @@ A stream consists of `message_start`, blocks, `message_delta` with stop reason a
 `message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Final, assert_never
 
 from pydantic_core import to_json
 
-from tollgate.core.content import ServerToolRun
+from tollgate.core.content import (
+    ServerToolRun,
+)
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
@@ -23,9 +26,10 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
@@ -46,6 +50,7 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
+    "compaction": "stop",
     "stop_sequence": "stop",
 }
 # Anthropic's names for service tiers; other names are omitted from replies.
@@ -73,7 +78,7 @@ class MessageRenderer:
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         match event:
-            case Started() | Output() | Partial():
+            case Started() | Output() | Partial() | UnknownFields():
                 return b""
             case UsageReported(usage=usage):
                 self._usage = self._usage.update(usage)
@@ -142,6 +147,27 @@ class MessageRenderer:
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
         return usage
+
+
+def unknown_of_message(unknown: Sequence[Sequence[UnknownFields]]) -> Iterator[JsonObject]:
+    """Yield the places of a streamed answer's unknown fields in a whole message."""
+    blocks: list[JsonValue] = []
+    for event in chain.from_iterable(unknown):
+        match event:
+            case UnknownFields(is_frame=True):
+                # A whole message has no place for an event.
+                pass
+            case UnknownFields(place="message_start", fields={"message": dict(message)}):
+                yield message
+            case UnknownFields(place="message_delta", fields=fields):
+                yield {name: value for name, value in fields.items() if name != "delta"}
+                delta = fields.get("delta")
+                yield delta if isinstance(delta, dict) else {}
+            case UnknownFields(place="content_block_start", fields=fields):
+                blocks.append(fields.get("content_block", {}))
+            case _:
+                pass
+    yield {"content": blocks}
 
 
 def _stop(finish: Finish, ending: Ended | GenerationResponse) -> RenderedBlock:

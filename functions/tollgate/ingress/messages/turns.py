@@ -26,6 +26,7 @@ from tollgate.core.request import (
 from tollgate.ingress.messages.answers import AnswerRounds
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
+from tollgate.ingress.messages.wire.blocks import unknown_of
 from tollgate.ingress.shared.media import (
     WORDS,
     MediaCount,
@@ -70,9 +71,11 @@ class _Turns:
             case wire.AssistantMessage():
                 self._add_answer(message, path)
             case wire.UserMessage(content=str(text)):
-                self.messages.append(UserMessage(content=(Text(text=text),)))
+                native = unknown_of(message)
+                self.messages.append(UserMessage(content=(Text(text=text),), native=native))
             case wire.UserMessage(content=list(content)):
                 self._add_user(content, path)
+                self._add_unknown(message)
             case _:
                 raise TypeError(f"unexpected message type {type(message).__name__}")
 
@@ -90,6 +93,12 @@ class _Turns:
             self._add_result(block, block_path)
         if contents:
             self.messages.append(UserMessage(content=tuple(contents)))
+
+    def _add_unknown(self, message: wire.Message) -> None:
+        """Add the unknown fields of a message to the last of its messages."""
+        native = unknown_of(message)
+        if native and self.messages and not isinstance(self.messages[-1], ToolMessage):
+            self.messages[-1] = replace(self.messages[-1], native=native)
 
     def _add_result(self, block: blocks.ToolResultBlock, path: str) -> None:
         if block.tool_use_id not in self._open_calls:
@@ -114,7 +123,10 @@ class _Turns:
             parts = [*first, replace(last, cache=mark)]
         self.messages.append(
             ToolMessage(
-                call_id=block.tool_use_id, content=tuple(parts), failed=bool(block.is_error)
+                call_id=block.tool_use_id,
+                content=tuple(parts),
+                failed=bool(block.is_error),
+                native=unknown_of(block),
             )
         )
 
@@ -155,7 +167,9 @@ class _Turns:
                 media = _source(source, f"{path}.source")
                 if isinstance(media, InlineMedia) and kind_of(media.media_type) != "document":
                     raise field_refusal(f"{path}.source.data", f"must be {WORDS['document']}")
-                yield Document(source=media, filename=block.title, cache=mark)
+                yield Document(
+                    source=media, filename=block.title, cache=mark, native=unknown_of(block)
+                )
             case _:
                 assert_never(block.source)
 
@@ -179,9 +193,12 @@ class _Turns:
 
     def _add_answer(self, message: wire.AssistantMessage, path: str) -> None:
         if isinstance(message.content, str):
-            self.messages.append(AssistantMessage(content=(Text(text=message.content),)))
+            native = unknown_of(message)
+            text = Text(text=message.content)
+            self.messages.append(AssistantMessage(content=(text,), native=native))
             return
         self.messages += AnswerRounds(message.content).parse(f"{path}.content")
+        self._add_unknown(message)
         self._open_calls |= {
             block.id for block in message.content if isinstance(block, blocks.ToolUseBlock)
         }
@@ -195,7 +212,8 @@ def _texts(content: str | list[blocks.TextBlock]) -> Iterator[Text]:
 
 
 def _text(block: blocks.TextBlock) -> Text:
-    return Text(text=block.text, cache=parse_cache_mark(block.cache_control))
+    mark = parse_cache_mark(block.cache_control)
+    return Text(text=block.text, cache=mark, native=unknown_of(block))
 
 
 def _passage(block: blocks.SearchResultBlock) -> Iterator[Text]:
@@ -214,7 +232,8 @@ def _image(block: blocks.ImageBlock, path: str) -> Image:
     media = _source(block.source, f"{path}.source")
     if isinstance(media, InlineMedia) and kind_of(media.media_type) != "image":
         raise field_refusal(f"{path}.source.data", f"must be {WORDS['image']}")
-    return Image(source=media, cache=parse_cache_mark(block.cache_control))
+    mark = parse_cache_mark(block.cache_control)
+    return Image(source=media, cache=mark, native=unknown_of(block))
 
 
 def _source(

@@ -96,6 +96,9 @@ class _Conversation:
                 self._run(item)
             case wire.AddedToolsItem() | wire.ItemReference() | wire.LeftOutItem():
                 pass
+            case wire.CompactionItem() | wire.CompactionTrigger():
+                # `open_input` has replaced or removed these items.
+                pass
             case _:
                 assert_never(item)
 

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 from pydantic_core import to_json
 
+from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
     MadeImage,
     Part,
@@ -22,10 +23,11 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
-from tollgate.core.response import GenerationResponse
+from tollgate.core.response import GenerationResponse, buffered_size
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_items import (
     CallItem,
+    CompactionItem,
     Event,
     ImageItem,
     Json,
@@ -81,6 +83,7 @@ class OutputWriter:
         match event:
             case PartDelta(index=index, text=text):
                 if text:
+                    take(buffered_size(event))
                     yield from self._frames(self._of_part[index].grow(index, text))
             case PartStart(index=index, part=part):
                 yield from self._start(index, part)
@@ -136,6 +139,8 @@ class OutputWriter:
         match part:
             case Text() | Refusal():
                 return MessageItem(position, f"msg_{suffix}")
+            case Reasoning(provenance=Provenance(is_compaction=True, data=str(sealed))):
+                return CompactionItem(position, f"cmp_{suffix}", sealed)
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
                 # The id of a stored item must contain the generation id, which resolves references

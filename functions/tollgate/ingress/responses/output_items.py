@@ -282,6 +282,25 @@ class ImageItem(OutputItem):
         }
 
 
+class CompactionItem(OutputItem):
+    """An item that stands for the conversation before it."""
+
+    comes_whole = True
+
+    def __init__(self, index: int, id_: str, sealed: str) -> None:
+        super().__init__(index, id_)
+        self._sealed = sealed
+
+    @override
+    def close(self) -> Iterator[Event]:
+        return iter(())
+
+    @override
+    def render(self, status: str) -> Json:
+        content = "" if status == "in_progress" else self._sealed
+        return {"type": "compaction", "id": self.id, "encrypted_content": content}
+
+
 def _annotation(citation: Citation, preceding: int) -> Json:
     """Return an annotation with all the fields that OpenAI's schema requires."""
     start = preceding + (citation.start or 0)

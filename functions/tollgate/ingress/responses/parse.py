@@ -1,7 +1,10 @@
 """Parsing of Responses requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, assert_never
+
+from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
@@ -13,7 +16,13 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.base import NO_HEADERS, ParsedCall
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
+from tollgate.ingress.responses.compaction import (
+    ask_for_record,
+    begin_compaction,
+    open_input,
+    watch_window,
+)
 from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
@@ -72,14 +81,19 @@ def parse_response_object(
     *,
     size_bytes: int,
     turns: StoredTurns | None = None,
+    seal: Seal | None = None,
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
     `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses; None if stored responses are not read.
+    uses, and `seal` opens compaction items; each is None if it is not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
-    taken = take_items(params, body["input"], turns)
+    opened = open_input(take_items(params, body["input"], turns), seal)
+    taken, compacting = opened.taken, begin_compaction(opened, seal)
+    if compacting:
+        # The answer stands for the input, which later turns must not get again.
+        taken = replace(taken, items=compacting.head, stored_form=())
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
@@ -115,7 +129,15 @@ def parse_response_object(
     )
     run_here = [tool.id for tool in tools.server]
     return ParsedCall(
-        request=request,
+        request=ask_for_record(request) if compacting else request,
+        compacts=compacting,
+        window=watch_window(
+            opened,
+            seal,
+            params.context_management,
+            request=request,
+            parse=partial(parse_input, instructions=params.instructions, names=names),
+        ),
         stream=bool(params.stream),
         ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
         repeated=repeated_fields(params, [tool for _, tool in declared]),

@@ -22,6 +22,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -30,12 +31,14 @@ from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
+from tollgate.ingress.responses.repeated import used_fields
 from tollgate.ingress.shared.accounts import ReplyAccounts
 
-# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
+# OpenAI's service tiers, which clients validate. Other tiers have the standard price.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )
+_STANDARD_TIER: Final = "default"
 _INCOMPLETE: Final[dict[Finish, str]] = {
     "length": "max_output_tokens",
     "content_filter": "content_filter",
@@ -50,6 +53,7 @@ class ResponseRenderer:
         self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
+        self._requested_tier = call.request.service_tier
         self._writer = self._new_writer()
         self._has_begun = False
         self._finish: Finish = "stop"
@@ -60,7 +64,7 @@ class ResponseRenderer:
                 "created_at": served.created_s,
                 "model": served.model,
                 "background": False,
-                **call.repeated,
+                **used_fields(call.repeated, served.adapted),
             }
         )[:-1]
 
@@ -70,7 +74,7 @@ class ResponseRenderer:
                 return self._writer.feed(event)
             case Started():
                 return self._begin()
-            case UsageReported() | Output() | Partial():
+            case UsageReported() | Output() | Partial() | UnknownFields():
                 return b""
             case Ended(finish=finish):
                 self._finish = finish
@@ -87,10 +91,12 @@ class ResponseRenderer:
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         state: dict[str, JsonValue] = {
             "status": "failed",
+            "completed_at": None,
             "store": False,
             "error": {**response_error(error)},
             "incomplete_details": None,
             "output": [*self._writer.output],
+            "service_tier": _tier(record.service_tier, _STANDARD_TIER),
         }
         first_frames = self._begin()
         error_frame = self._writer.frame(
@@ -116,11 +122,17 @@ class ResponseRenderer:
         if self._has_begun:
             return b""
         self._has_begun = True
-        content = b'"response":%b,"store":%b,%b}' % (
-            self._head,
-            b"true" if self._is_stored else b"false",
-            b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]',
-        )
+        state: dict[str, JsonValue] = {
+            "store": self._is_stored,
+            "status": "in_progress",
+            "completed_at": None,
+            "error": None,
+            "incomplete_details": None,
+            "output": [],
+            "service_tier": _tier(self._requested_tier, "auto"),
+            "usage": None,
+        }
+        content = b'"response":%b,%b' % (self._head, to_json(state)[1:])
         return self._writer.frame("response.created", content) + self._writer.frame(
             "response.in_progress", content
         )
@@ -129,23 +141,26 @@ class ResponseRenderer:
         self, finish: Finish, output: list[dict[str, JsonValue]], record: GenerationRecord
     ) -> bytes:
         reason = _INCOMPLETE.get(finish)
+        ended_s = self._served.created_s + record.duration_ms // 1_000
         state: dict[str, JsonValue] = {
             # "store" is in `adapted` if storing the response failed.
             "store": self._is_stored and "store" not in record.adapted,
             "status": "incomplete" if reason else "completed",
+            "completed_at": None if reason else ended_s,
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
             "output": [*output],
+            "service_tier": _tier(record.service_tier, _STANDARD_TIER),
         }
-        if reason is None:
-            state["completed_at"] = self._served.created_s + record.duration_ms // 1_000
-        if record.service_tier in _SERVICE_TIERS:
-            state["service_tier"] = record.service_tier
         return b"%b,%b,%b}" % (
             self._head,
             to_json(state)[1:-1],
             self._accounts.render(record),
         )
+
+
+def _tier(tier: str | None, default: str) -> str:
+    return tier if tier in _SERVICE_TIERS else default
 
 
 def _usage(record: GenerationRecord) -> dict[str, JsonValue]:

@@ -1,13 +1,31 @@
 """The request fields that a response repeats, in the form of OpenAI's schema."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, assert_never
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, assert_never
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from tollgate.core.json_value import JsonValue
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire import tool_models
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType
 
 _Json = dict[str, Any]
+
+
+class StatedNumbers(Struct, frozen=True, kw_only=True):
+    """The numbers that every response states; the defaults are OpenAI's."""
+
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    temperature: float = 1.0
+    top_logprobs: int = 0
+    top_p: float = 1.0
+
+
+# A response states these for parameters that the provider did not get.
+_DEFAULTS: Final[Mapping[str, JsonValue]] = asdict(StatedNumbers())
 
 
 def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
@@ -19,16 +37,19 @@ def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_model
     summary = reasoning.summary if reasoning else None
     format_ = text.format if text else None
     fields: _Json = {
+        **_DEFAULTS,
         "instructions": params.instructions,
         "max_output_tokens": params.max_output_tokens,
+        "max_tool_calls": params.max_tool_calls,
         "metadata": params.metadata or {},
         "parallel_tool_calls": params.parallel_tool_calls is not False,
         "previous_response_id": params.previous_response_id,
+        "prompt_cache_key": params.prompt_cache_key,
         "reasoning": {
             "effort": reasoning.effort if reasoning else None,
             "summary": None if summary == "none" else summary,
         },
-        "temperature": params.temperature,
+        "safety_identifier": params.safety_identifier,
         "text": {
             "format": (
                 {"type": "text"}
@@ -38,17 +59,26 @@ def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_model
         },
         "tool_choice": _choice(params),
         "tools": list(_tools(declared)),
-        "top_logprobs": params.top_logprobs or 0,
-        "top_p": params.top_p,
         "truncation": params.truncation or "disabled",
+        "user": params.user,
     }
     if text is not None and text.verbosity is not None:
         fields["text"]["verbosity"] = text.verbosity
-    for name in ("prompt_cache_key", "safety_identifier", "user"):
+    for name in _DEFAULTS:
         value = getattr(params, name)
         if value is not None:
             fields[name] = value
     return fields
+
+
+def used_fields(
+    repeated: Mapping[str, JsonValue], adapted: Collection[str]
+) -> Mapping[str, JsonValue]:
+    """Return the repeated fields, with the defaults of parameters that the provider did not get.
+
+    A temperature that is capped for a provider is capped to 1, which is the default too.
+    """
+    return {**repeated, **{name: _DEFAULTS[name] for name in adapted if name in _DEFAULTS}}
 
 
 def _choice(params: wire.ResponsesRequest) -> Any:

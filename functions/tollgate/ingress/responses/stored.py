@@ -6,6 +6,7 @@ conversation. The id of a stored item contains the id of its generation.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Self
 
 import msgspec
@@ -15,9 +16,8 @@ from pydantic_core import ValidationError, from_json, to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.ownership import OwnerScope
-from tollgate.core.request import JsonObject
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.input_items import Item, ItemReference
 from tollgate.ingress.shared.media import field_refusal
@@ -94,8 +94,8 @@ def encode_stored(
     response: bytes, input_: Sequence[JsonObject], *, owner: str | None = None
 ) -> bytes:
     """Encode a response as sent, with the items in its input and its owner."""
-    pieces = (response, to_json(input_), to_json(owner))
-    return b'{"response":%b,"input":%b,"owner":%b}' % pieces
+    pieces = (response, b",".join(map(to_json, input_)), to_json(owner))
+    return b'{"response":%b,"input":[%b],"owner":%b}' % pieces
 
 
 def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
@@ -113,6 +113,12 @@ class StoredTurns(Struct, frozen=True, kw_only=True):
     """The items of the earlier turns."""
     referenced: Mapping[str, JsonObject] = field(default_factory=dict)
     """The items that the input references, by id."""
+
+    @property
+    def has_compactions(self) -> bool:
+        """True if an item stands for a conversation that was compacted."""
+        items = chain(self.earlier, self.referenced.values())
+        return any(item.get("type") == "compaction" for item in items)
 
 
 class TakenItems(Struct, frozen=True, kw_only=True):
@@ -161,10 +167,10 @@ def take_items(
         raise _not_stored(PREVIOUS)
     known_turns = turns or StoredTurns()
     raws: list[JsonObject] = [*known_turns.earlier]
-    items = [(PREVIOUS, item) for item in _checked(known_turns.earlier, PREVIOUS)]
+    items = [(PREVIOUS, item) for item in check_items(known_turns.earlier, PREVIOUS)]
     if isinstance(params.input, str):
         raws.append({"type": "message", "role": "user", "content": params.input})
-        items.append(("input", _checked(raws[-1:], "input")[0]))
+        items.append(("input", check_items(raws[-1:], "input")[0]))
         return TakenItems(
             items=items,
             stored_form=tuple(raws),
@@ -186,7 +192,7 @@ def take_items(
         if stored is not None:
             # Each item is inserted once, because a short body could repeat a long item many times.
             here.add(item.id)
-            items.append((path, _checked([stored], path)[0]))
+            items.append((path, check_items([stored], path)[0]))
             raws.append(stored)
             inserted.append(stored)
         elif item.is_reasoning:
@@ -227,8 +233,8 @@ def _numbered(item: JsonObject, suffix: str) -> JsonObject:
     return numbered_item
 
 
-def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
-    """Return validated stored items; raise RequestError if this version does not support them."""
+def check_items(items: Sequence[JsonObject], path: str) -> list[Item]:
+    """Return validated items; raise RequestError if this version does not support them."""
     try:
         return StoredItems.model_validate(items).root
     except ValidationError as invalid:

@@ -65,7 +65,7 @@ class CompletionFrames(ABC):
         self._served = served
         self._episode_id = episode_id
         self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
-        self._usage_on_finish = call.usage_on_finish
+        self._usage_on_finish = call.usage_on == "finish"
         self._finish = b""
         self._head = self._frame_head(Started())
 

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Iterator
 from inspect import get_annotations
 from typing import Any, Final
 
-from tollgate.core.request import JsonObject, PriceCeiling, RoutingPreferences, Sampling
+from tollgate.core.json_value import JsonObject
+from tollgate.core.request import (
+    PriceCeiling,
+    RoutingPreferences,
+    Sampling,
+)
 from tollgate.ingress.shared.wire.request_fields import (
     GuidedDecoding,
     ProviderPreferences,

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
@@ -301,11 +302,18 @@ class MediaFetcher(Protocol):
     """Fetches media by URL, from public addresses only."""
 
     async def fetch(
-        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+        self,
+        url: str,
+        *,
+        field: str = "messages",
+        bytes_max: int | None = None,
+        buffered: Buffered | None = None,
     ) -> FetchedMedia:
         """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
         `field` names the request's field with the URL; `bytes_max` overrides the fetcher's limit.
+        The size is taken from `buffered` before the body is read; BufferFull is raised if that
+        fails.
         """
 
 
@@ -327,6 +335,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The Google Cloud project, for `auth: google`."""
     location: str | None = None
     """The Google Cloud location, for `auth: google`."""
+    countries: tuple[str, ...] = ()
+    """The countries in which the provider runs models, as ISO 3166 codes."""
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""

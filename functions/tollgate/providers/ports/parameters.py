@@ -120,7 +120,7 @@ def native_names(native: NativeOptions | None) -> Iterator[str]:
     yield from (f"anthropic-beta:{beta}" for beta in native.betas)
     yield from (f"tools[]:{tool.get('type')}" for tool in native.tools)
     fields = chain.from_iterable(native.tool_fields.values())
-    yield from dict.fromkeys(f"tools[].{name}" for name in fields)
+    yield from dict.fromkeys((*(f"tools[].{name}" for name in fields), *native.unknown_names))
 
 
 def _wants_detail(request: GenerationRequest) -> bool:

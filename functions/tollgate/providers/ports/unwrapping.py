@@ -20,6 +20,7 @@ from tollgate.core.events import (
     PartStart,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
@@ -114,7 +115,7 @@ class _ToolUnwrapping:
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         match event:
-            case Started() | UsageReported() | Output() | Partial():
+            case Started() | UsageReported() | Output() | Partial() | UnknownFields():
                 yield event
             case PartStart():
                 yield from self._start(event)

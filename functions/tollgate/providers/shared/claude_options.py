@@ -12,13 +12,16 @@ from msgspec.structs import replace
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 
+# Vertex and InvokeModel answer `safeguards`, Converse has no field for the results:
+# https://docs.litellm.ai/docs/claude_code_auto_mode (2026-11-27)
+SAFEGUARDS: Final = "dangerous-tool-use"
 # The prefix of the beta feature that a host requires for each field.
 _FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "container": ("code-execution",),
     "context_management": ("context-management",),
     "mcp_servers": ("mcp-client",),
     "output_config.task_budget": ("task-budgets",),
-    "speed": ("fast-mode",),
+    "safeguards": (SAFEGUARDS,),
 }
 # Prefixes of beta features for each field of a caller's tool; a host requires one of the features.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
@@ -34,6 +37,7 @@ BETAS_ELSEWHERE: Final = (
     "computer-use",
     "context-1m",
     "context-management",
+    SAFEGUARDS,
     "interleaved-thinking",
 )
 _NOTHING: Final = NativeOptions(wire_format="anthropic")
@@ -50,22 +54,45 @@ def taken_options(native: NativeOptions | None, betas: tuple[str, ...] | None) -
     if betas is None:
         return native
     features = tuple(beta for beta in native.betas if beta.startswith(betas))
-    fields = _taken(native.fields, _FEATURES_OF_FIELD, features)
+    has_all = len(features) == len(native.betas)
+    fields = _taken(native.fields, _FEATURES_OF_FIELD, features, has_all=has_all)
+    unknown = _taken(native.unknown, _FEATURES_OF_FIELD, features, has_all=has_all)
     tool_fields = {
-        name: _taken(tool_options, _FEATURES_OF_TOOL_FIELD, features)
+        name: _taken(tool_options, _FEATURES_OF_TOOL_FIELD, features, has_all=has_all)
         for name, tool_options in native.tool_fields.items()
     }
-    return replace(native, betas=features, fields=fields, tool_fields=tool_fields)
+    return replace(
+        native,
+        betas=features,
+        fields=fields,
+        tool_fields=tool_fields,
+        unknown=unknown,
+        unknown_names=tuple(
+            name
+            for name in native.unknown_names
+            if (name in unknown if name in native.unknown else has_all)
+        ),
+    )
 
 
 def _taken(
     options: Mapping[str, JsonValue],
     features_of: Mapping[str, tuple[str, ...]],
     requested: tuple[str, ...],
+    *,
+    has_all: bool,
 ) -> dict[str, JsonValue]:
-    """Return the fields for which the caller requested a beta feature."""
+    """Return the fields for which the caller requested a beta feature.
+
+    A field that needs no known feature may belong to a feature that is left out, and is then
+    refused by the host; `has_all` is True if no feature is left out.
+    """
     return {
         name: value
         for name, value in options.items()
-        if any(feature.startswith(features_of.get(name, ())) for feature in requested)
+        if (
+            any(feature.startswith(features_of[name]) for feature in requested)
+            if name in features_of
+            else has_all
+        )
     }

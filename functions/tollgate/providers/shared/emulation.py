@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.request import (
     AssistantContent,
     AssistantMessage,
     GenerationRequest,
-    JsonObject,
     JsonOutput,
     Message,
     OutputFormat,

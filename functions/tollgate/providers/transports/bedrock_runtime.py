@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import Final
 
@@ -50,7 +50,8 @@ class AwsRuntime:
         self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         async with self._pool.send(ready or self._call(request, timeouts)) as reply:
-            yield BodyFrames(reply, self._decoder(reply, request), self._slug)
+            with closing(BodyFrames(reply, self._decoder(reply, request), self._slug)) as frames:
+                yield frames
 
     def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         url = f"{self._base_url}{self._path(request)}"

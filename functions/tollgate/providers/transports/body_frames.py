@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self
 
+from tollgate.core.buffer_budget import Buffered
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.errors import HttpError
 from tollgate.http1.reply import Reply
@@ -52,7 +53,10 @@ class WholeBody:
 
 
 class BodyFrames:
-    """Iterates over the frames of each read; the caller closes the reply."""
+    """Iterates over the frames of each read; the caller closes the reply and these frames.
+
+    Reads that complete no frame are buffered until a later read does, and its frames were used.
+    """
 
     def __init__(
         self,
@@ -70,6 +74,8 @@ class BodyFrames:
         self._ended = False
         self._marked = False
         self._broken: UpstreamError | None = None
+        self._buffered = Buffered()
+        self._has_completed = False
 
     def __aiter__(self) -> Self:
         return self
@@ -86,7 +92,14 @@ class BodyFrames:
             together = await self._read()
         return together
 
+    def close(self) -> None:
+        """Release the bytes of the frames."""
+        self._buffered.release()
+
     async def _read(self) -> list[Frame]:
+        if self._has_completed:
+            self._has_completed = False
+            self._buffered.release()
         try:
             chunk = await self._reply.read()
         except HttpError as failure:
@@ -95,6 +108,10 @@ class BodyFrames:
         frames: list[Frame] = []
         try:
             frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
+            if frames:
+                self._has_completed = True
+            else:
+                self._buffered.take(len(chunk))
         except UpstreamError as broken:
             # The frames before the broken frame are returned first, and the error is raised
             # afterwards.

@@ -1,7 +1,7 @@
 """The transport for JSON requests over HTTP, answered with server-sent events, JSON or audio."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import Final
 
@@ -62,9 +62,11 @@ class HttpSse:
                 )
             if request.is_raw:
                 self._check_bytes(reply.content_type)
-                yield BodyFrames(reply, RawFrames(), self._row.slug, end_mark=None)
+                body = BodyFrames(reply, RawFrames(), self._row.slug, end_mark=None)
             else:
-                yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
+                body = BodyFrames(reply, _decoder(reply, request), self._row.slug)
+            with closing(body) as frames:
+                yield frames
 
     async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         accepted = EVENTS if request.reply_bytes_max is None else JSON

@@ -23,6 +23,7 @@ from tollgate.routing.file.kind_checks import (
 )
 from tollgate.routing.file.known_names import KnownNames, LoadedFile, find_circles
 from tollgate.routing.file.lifecycle_checks import check_lifecycle
+from tollgate.routing.file.name_checks import check_names
 from tollgate.routing.file.policy_checks import (
     check_heir_policy,
     check_model_policy,
@@ -71,6 +72,7 @@ def crosscheck(
     """Yield the problems across files; `parts` may not refer to files in `development`."""
     every = (*parts, *development)
     yield from _names_taken_twice(every)
+    yield from check_names(every)
     models = {
         slug: PlacedModel(part.document, model)
         for part in every

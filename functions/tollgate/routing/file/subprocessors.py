@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tollgate.providers.shared.bedrock import GEOGRAPHIES
+from tollgate.routing.places import place_of
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import EndpointSection, ProviderSection
 
@@ -56,17 +56,9 @@ def _provider(provider: ProviderSection, endpoint: EndpointSection) -> Subproces
         name=provider.name or endpoint.provider,
         service=endpoint.provider,
         host=_host(provider.address),
-        region=_region(provider, endpoint),
+        region=place_of(provider, endpoint.upstream).region,
         data_policy=provider.data_policy or "",
     )
-
-
-def _region(provider: ProviderSection, endpoint: EndpointSection) -> str:
-    """Return the region of an endpoint; an inference profile may use its whole geography."""
-    geography = endpoint.upstream.partition(".")[0]
-    if provider.region is not None and geography in GEOGRAPHIES:
-        return geography
-    return provider.region or provider.location or ""
 
 
 def _tools(routing: Routing) -> Iterator[Subprocessor]:

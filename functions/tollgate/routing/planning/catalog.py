@@ -10,7 +10,12 @@ from msgspec import Meta, Raw, Struct, json
 from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
-from tollgate.routing.planning.unread_sections import UnreadModels, UnreadPlugins, UnreadTools
+from tollgate.routing.planning.unread_sections import (
+    UnreadModels,
+    UnreadNames,
+    UnreadPlugins,
+    UnreadTools,
+)
 from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import (
     AliasSection,
@@ -21,11 +26,14 @@ from tollgate.routing.schema import (
 )
 
 if TYPE_CHECKING:
+    from tollgate.routing.planning.named_models import Named
     from tollgate.routing.plugin_sections import PdfSection
 
 # Only this many characters of a name are compared, so that callers cannot waste CPU time with long
 # names.
 _COMPARED_CHARACTERS_MAX: Final = 128
+# Prefixes that TensorZero clients put before the name of a model or function.
+_TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 _EMPTY: Final = Raw(b"{}")
 _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
@@ -44,6 +52,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     attribution: Mapping[str, str]
     tools: UnreadTools
     plugins: UnreadPlugins
+    names: UnreadNames
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
@@ -57,22 +66,24 @@ class Catalog(Struct, frozen=True, kw_only=True):
     def from_build(cls, compiled: bytes) -> Self:
         """Read a compiled form that the build has checked; models are read at first use."""
         sections = json.decode(compiled, type=dict[str, Raw])
-        models = json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw])
+        models = UnreadModels(json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw]))
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
+        providers = {slug: section.row(slug) for slug, section in content.providers.items()}
         return cls(
             sha=sha256(compiled).hexdigest(),
             defaults=content.defaults,
             billing=content.billing,
-            providers={slug: section.row(slug) for slug, section in content.providers.items()},
-            models=UnreadModels(models),
+            providers=providers,
+            models=models,
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,
             attribution=content.attribution,
             tools=tools,
             plugins=plugins,
+            names=UnreadNames(models, providers),
         )
 
     @property
@@ -81,7 +92,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Return the model or route that an alias stands for; return any other name unchanged."""
+        """Return the model or route that a name stands for; return an unknown name unchanged."""
+        name = strip_tensorzero_prefix(name)
+        if not self.states(name):
+            slugs = self.named(name).slugs
+            return slugs[0] if len(slugs) == 1 else name
         # A chain of aliases is at most as long as the number of aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)
@@ -90,8 +105,24 @@ class Catalog(Struct, frozen=True, kw_only=True):
             name = alias.to
         return name
 
+    def states(self, name: str) -> bool:
+        """Return True for the slugs, aliases and routes of the file, False for derived names."""
+        return name in self.models or name in self.aliases or name in self.routes
+
+    def named(self, name: str) -> "Named":
+        """Return the meaning of a name that is neither a slug nor an alias nor a route."""
+        return self.names.find(name if len(name) <= _COMPARED_CHARACTERS_MAX else "")
+
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return up to three similar names, most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))
+
+
+def strip_tensorzero_prefix(name: str) -> str:
+    """Return a requested name without TensorZero's prefix."""
+    for prefix in _TENSORZERO_PREFIXES:
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name

@@ -18,7 +18,7 @@ from tollgate.core.money.amounts import nano_usd, usd_text
 from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -144,15 +144,18 @@ def exclude_model(
     *,
     tier: KeyTierSection | None,
     name: str,
+    is_derived: bool = False,
     reads: bool = False,
 ) -> Exclusion | None:
     """Return the first reason why a model cannot serve the request; None if it can.
 
     `name` is the requested name that led to the model; globs may match the name or the slug.
-    `reads` is True if the gateway reads documents.
+    `is_derived` is True if the file does not state the name. `reads` is True if the gateway reads
+    documents.
     """
     allowed = AllowedModels(request.key_models, request.level_models)
-    if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
+    cause = find_forbidden(slug, name, is_derived=is_derived, allowed=allowed, tier=tier)
+    if cause is not None:
         return Exclusion(cause)
     if model.kind != request.kind:
         return Exclusion(Cause.KIND, amounts=(model.kind, WORK_KINDS[model.kind].route))
@@ -177,15 +180,25 @@ def _tokens_min(request: PlanningRequest, model: ModelSection) -> int:
 
 
 def find_forbidden(
-    slug: str, name: str, *, allowed: AllowedModels, tier: KeyTierSection | None
+    slug: str,
+    name: str,
+    *,
+    is_derived: bool,
+    allowed: AllowedModels,
+    tier: KeyTierSection | None,
 ) -> Cause | None:
-    """Return the cause if a key may not use a model under a requested name; otherwise None."""
+    """Return the cause if a key may not use a model under a requested name; otherwise None.
+
+    No wildcard matches a derived name, so that a new endpoint never widens the rights of a key.
+    """
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),
         *((globs, Cause.LEVEL_MODELS) for globs in allowed.by_levels),
         (tier.models if tier else None, Cause.TIER_MODELS),
     ):
-        if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):
+        if globs is None or _match_any(globs, slug):
+            continue
+        if not (name in globs if is_derived else _match_any(globs, name)):
             return cause
     return None
 
@@ -204,6 +217,7 @@ def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
 
 def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
     """Return the models behind a name that a caller may use; all of them without a caller."""
+    name = strip_tensorzero_prefix(name)
     models = _list_models_behind(catalog, name)
     if principal is None:
         return models
@@ -212,8 +226,11 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
     except AccessError:
         return ()
     allowed = AllowedModels(principal.models, principal.level_models)
+    is_derived = not catalog.states(name)
     return tuple(
-        slug for slug in models if find_forbidden(slug, name, allowed=allowed, tier=tier) is None
+        slug
+        for slug in models
+        if find_forbidden(slug, name, is_derived=is_derived, allowed=allowed, tier=tier) is None
     )
 
 

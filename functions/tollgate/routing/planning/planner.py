@@ -11,7 +11,8 @@ from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
-from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.endpoint_order import order_by_preference
 from tollgate.routing.planning.exclusions import (
     Cause,
     Check,
@@ -29,6 +30,7 @@ from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
+from tollgate.routing.planning.unknown_names import describe_unknown
 from tollgate.routing.schema import KeyTierSection
 
 # Imported at first use, since most processes never serve a request with a document.
@@ -38,9 +40,6 @@ _READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
 _FEE_MAX_NANO_USD: Final = DottedName[Callable[..., int]](
     "tollgate.routing.planning.document_fees:fee_max_nano_usd"
 )
-
-# Prefixes that TensorZero clients put before the name of a model or function.
-_TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
 _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
@@ -73,12 +72,24 @@ class Survey(Struct, frozen=True, kw_only=True):
     """None if the requested name is unknown or the key's tier is not defined."""
     plan: Plan | None
     refusal: GatewayError | None
+    target: str | None = None
+    """Model or route that the requested name stands for; None if the name is unknown."""
+
+
+class _RequestedName(Struct, frozen=True, kw_only=True):
+    """Requested name without TensorZero's prefix."""
+
+    name: str
+    is_derived: bool
+    """True if the file does not state the name."""
+    providers: frozenset[str]
+    """Rows that a prefix of a derived name asks for, whose endpoints come first."""
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
     """Model in a chain, with its draw and the requested name that led to the chain."""
 
-    name: str
+    requested: _RequestedName
     slug: str
     chain: Chain
     weight: int | None = None
@@ -116,7 +127,7 @@ class Planner:
         """Return the route that a requested name stands for; None if the name does not stand for a
         route.
         """
-        target = self.catalog.target(_without_prefix(name))
+        target = self.catalog.target(name)
         return target if target in self.catalog.routes else None
 
     def survey(self, request: PlanningRequest, *, now_s: float) -> Survey:
@@ -146,7 +157,13 @@ class Planner:
             excluded = (
                 off
                 or exclude_model(
-                    model.slug, section, request, tier=tier, name=model.name, reads=reads
+                    model.slug,
+                    section,
+                    request,
+                    tier=tier,
+                    name=model.requested.name,
+                    is_derived=model.requested.is_derived,
+                    reads=reads,
                 )
                 or (Exclusion(Cause.VECTOR_SPACE) if differs else None)
             )
@@ -165,6 +182,7 @@ class Planner:
             trace=trace,
             plan=plan,
             refusal=None if plan else _refuse(exclusions, request),
+            target=first.chain.draw_scope,
         )
 
     def _plan(
@@ -200,19 +218,24 @@ class Planner:
         return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
-        bare = _without_prefix(name)
+        bare = strip_tensorzero_prefix(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
-            nearest = self.catalog.nearest(bare)
-            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+            param = "model" if name == request.model else "models"
             raise RequestError(
-                ErrorCode.MODEL_NOT_FOUND,
-                f"There is no model, alias or route named {shorten(bare)}.{hint}",
-                param="model" if name == request.model else "models",
+                ErrorCode.MODEL_NOT_FOUND, describe_unknown(self.catalog, bare), param=param
             )
         rule, skipped_rules = select_rule(chain.rules, request)
+        is_derived = not self.catalog.states(bare)
+        requested = _RequestedName(
+            name=bare,
+            is_derived=is_derived,
+            providers=self.catalog.named(bare).providers if is_derived else frozenset(),
+        )
         models = (
-            () if rule is None else tuple(_rank_models(bare, chain, rule, request, now_s=now_s))
+            ()
+            if rule is None
+            else tuple(_rank_models(requested, chain, rule, request, now_s=now_s))
         )
         return _NamedChain(
             chain=chain,
@@ -235,7 +258,9 @@ class Planner:
             (self._cost_max_nano_usd(offer, request, now_s), offer, draw)
             for offer, draw in _rank_offers(model, request)
         ]
-        for cost, offer, draw in _order_by_preference(costed, request):
+        for cost, offer, draw in order_by_preference(
+            costed, request.preferences, model.requested.providers
+        ):
             attempt = offer.attempt
             price = attempt.prices.at(now_s, request.input_tokens, request.picture)
             exclusion = (
@@ -293,7 +318,7 @@ class Planner:
 
 
 def _rank_models(
-    name: str, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
+    requested: _RequestedName, chain: Chain, rule: int, request: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
     """Yield a rule's models in the order of the draw; successors replace retired models after the
     draw.
@@ -301,11 +326,11 @@ def _rank_models(
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
             slug = chain.model_at(next(iter(step)), now_s)
-            yield _RankedModel(name=name, slug=slug, chain=chain)
+            yield _RankedModel(requested=requested, slug=slug, chain=chain)
             continue
         for slug, draw in rank(chain.draw_scope, request.draw_key_hash, step):
             yield _RankedModel(
-                name=name,
+                requested=requested,
                 slug=chain.model_at(slug, now_s),
                 chain=chain,
                 weight=step[slug],
@@ -332,24 +357,6 @@ def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Of
     weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
     scores = rank(model.chain.draw_scope, request.draw_key_hash, weights)
     return [(by_id[name], draw) for name, draw in scores]
-
-
-_Costed = tuple[int, Offer, float | None]
-
-
-def _order_by_preference(costed: list[_Costed], request: PlanningRequest) -> list[_Costed]:
-    """Sort a model's offers by the request's `provider.sort` and `provider.order`."""
-    preferences = request.preferences
-    if preferences.sort == "price":
-        costed = sorted(costed, key=lambda each: each[0])
-    if preferences.order:
-        # The list is read in reverse, so that the first position counts for a provider that is
-        # listed twice.
-        places = list(enumerate(preferences.order))
-        order = {provider: place for place, provider in reversed(places)}
-        last = len(order)
-        costed = sorted(costed, key=lambda each: order.get(each[1].attempt.target.provider, last))
-    return costed
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
@@ -379,10 +386,3 @@ def _refuse(exclusions: Mapping[str, Exclusion], request: PlanningRequest) -> Ga
             param="model",
         )
     return refusal(request.model, exclusions, request)
-
-
-def _without_prefix(name: str) -> str:
-    for prefix in _TENSORZERO_PREFIXES:
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
-    return name

@@ -7,43 +7,65 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Raw
 from typing_extensions import override
 
+from tollgate.core.dotted_names import DottedName
+from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.schema import ModelSection
 
 if TYPE_CHECKING:
+    from tollgate.routing.planning.named_models import Named, NamedModels
     from tollgate.routing.plugin_sections import PdfSection
     from tollgate.routing.tool_sections import ServerToolsSection
 
 
 # JSON of an empty section.
 NO_SECTION: Final = b"{}"
+_NAMED_MODELS: Final = DottedName["type[NamedModels]"](
+    "tollgate.routing.planning.named_models:NamedModels"
+)
 
 
 class UnreadModels(Mapping[str, ModelSection]):
     """Models by slug, held as JSON; each model is parsed at its first use."""
 
     def __init__(self, unread: Mapping[str, Raw]) -> None:
-        self._unread = unread
+        self.unread = unread
         self._read: dict[str, ModelSection] = {}
 
     @override
     def __getitem__(self, slug: str) -> ModelSection:
         model = self._read.get(slug)
         if model is None:
-            content = bytes(self._unread[slug])
+            content = bytes(self.unread[slug])
             model = self._read[slug] = ModelSection.model_validate_json(content, strict=True)
         return model
 
     @override
     def __contains__(self, slug: object) -> bool:
-        return slug in self._unread
+        return slug in self.unread
 
     @override
     def __iter__(self) -> Iterator[str]:
-        return iter(self._unread)
+        return iter(self.unread)
 
     @override
     def __len__(self) -> int:
-        return len(self._unread)
+        return len(self.unread)
+
+
+class UnreadNames:
+    """Names of models other than slugs, indexed when the first request uses such a name."""
+
+    def __init__(self, models: UnreadModels, providers: Mapping[str, ProviderRow]) -> None:
+        self._models = models
+        self._providers = providers
+
+    def find(self, name: str) -> "Named":
+        """Return the models that a name means."""
+        return self._index.find(name)
+
+    @cached_property
+    def _index(self) -> "NamedModels":
+        return _NAMED_MODELS()(self._models.unread, self._providers)
 
 
 class UnreadPlugins:

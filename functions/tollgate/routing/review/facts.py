@@ -21,7 +21,10 @@ NOTES: Final = frozenset(
 )
 # Lists whose order does not matter.
 _SETS: Final = frozenset(
-    {"allowed_domains", "blocked_domains", "input", "supports", "next_on", "models", "refuses"}
+    {
+        *("allowed_domains", "blocked_domains", "countries", "input", "models", "names"),
+        *("next_on", "refuses", "replaces", "supports"),
+    }
 )
 
 

@@ -315,6 +315,10 @@ SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
 TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
 TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")
 MEMBER_REMOVE: Final = ConditionalUpdate("SET gone = :now", LEVEL_THERE)
+MEMBER_FORGET: Final = ConditionalUpdate(
+    "SET cfg = :cfg, gone = if_not_exists(gone, :now) REMOVE sj", "rev = :rev"
+)
+SAME_STANDING: Final = "subj = :was"
 MEMBER_LINK: Final = ConditionalUpdate(
     "SET sj = :sj", f"{LEVEL_THERE} AND attribute_not_exists(sj)"
 )
@@ -356,7 +360,7 @@ WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
     "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
 )
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
-_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd"
+_OF_WORKSPACE: Final = "n = :n, wrd = :wrd, wip = :wip, wkd = :wkd, wuo = :wuo"
 SECRET_COPY_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE}, adm = :adm", IF_PRESENT)
 SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate(f"SET {_OF_WORKSPACE} REMOVE adm", IF_PRESENT)
 ALERT_LEASE: Final = ConditionalUpdate(

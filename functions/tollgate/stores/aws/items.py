@@ -1,12 +1,11 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. The comment or docstring of each attribute states the DynamoDB type
-(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack
-optional attributes. Stored names are short because DynamoDB bills them together with the values. A
-stored name never changes, because existing items have it.
+Each kind of item has a class. A comment or docstring states the DynamoDB type of each attribute
+(`S` text, `N` exact integer, `B` bytes, `L` list, `M` map) and the meaning. Items may lack optional
+attributes. Stored names are short because DynamoDB bills them; they never change.
+`record_items.py` has the items of generations and of their sums.
 
-`tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
-names literally; a test checks that each of them is defined here.
+`tables.py` builds the keys. `expressions.py` uses the names literally; a test compares them.
 """
 
 from typing import Final
@@ -39,8 +38,7 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    The state also has buckets, which store what is left of each limit: `b_<period>` in nano-dollars
-    and `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
+    `rules/periods.py` names its buckets: `b_<period>` in nano-dollars, `t_<minute>` in tokens.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -80,6 +78,7 @@ class KeyRow(AnyItem):
     TEAM: Final = "tm"  # S: id of the key's team (optional)
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
+    USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
 
 
 class SecretItem(KeyRow):
@@ -91,6 +90,7 @@ class SecretItem(KeyRow):
     WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: the workspace's RESPONSE_DAYS (optional), or 0
     WORKSPACE_IPS: Final = "wip"  # S: the workspace's ALLOWED_IPS (optional), or empty
     WORKSPACE_KEY_DAYS: Final = "wkd"  # N: the workspace's KEY_DAYS (optional), or 0
+    WORKSPACE_USAGE_ON: Final = "wuo"  # S: the workspace's USAGE_ON (optional), or empty
     MADE: Final = "md"  # N: Unix second of the secret's creation (optional, default: the key's)
     GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused (optional)
 
@@ -163,7 +163,7 @@ class KeyPointerItem(KeyRow):
     REVISION: Final = "rev"  # N: number of changes of the settings (optional)
     PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
     DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
-    # Only a tombstone has the next four attributes.
+    # Only tombstones have these:
     DELETED: Final = "gone"  # N: Unix second of the deletion
     SPENT: Final = "us"  # N: nano-dollars spent in total
     MONTH_SPENT: Final = "um"  # N: nano-dollars in the month of the deletion
@@ -189,12 +189,19 @@ class WorkspaceItem(AnyItem):
     FILE_DAYS: Final = "fd"  # N: days after which files expire (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which its keys may be used (optional)
     KEY_DAYS: Final = "kd"  # N: days after which the secret of a key is refused (optional)
+    USAGE_ON: Final = "uo"  # S: a UsageOn for its keys (optional)
     CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of the credit that are lent (optional)
     COPIED: Final = "told"  # S: the settings that were copied to all secrets' items
 
 
+class SealKeyItem(AnyItem):
+    """Core table: the key that seals what a workspace's clients return unchanged."""
+
+    KEY: Final = "seal"  # B: 32 random bytes
+
+
 class CreditIdItem(AnyItem):
-    """Core table: an item that reserves the id of a credit entry, so that the id is used once."""
+    """Core table: reserves the id of a credit entry, so that the id is used once."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 
@@ -308,6 +315,12 @@ class DeletedResponseItem(AnyItem):
     """Core table: a response whose deletion has begun; the item exists for a day."""
 
 
+class StandingItem(AnyItem):
+    """Core table: a legal hold, or an erasure."""
+
+    STATE: Final = "subj"  # S: the LegalHold or Erasure as JSON
+
+
 class LoginCodeItem(AnyItem):
     """Core table: a step of a sign-in, by the hash of the code that continues it."""
 
@@ -345,53 +358,3 @@ class FileUsageItem(AnyItem):
     FILES: Final = "n"  # N: number of files, including uploads in progress
     SIZE: Final = "b"  # N: sum of the files' bytes
     UPLOADS: Final = "h"  # M: bytes (N) by id of counted files whose item may not exist yet
-
-
-class ActivityItem(AnyItem):
-    """Core table: the usage of a key, a model and a provider on a closed day."""
-
-    COST: Final = "c"  # N: nano-dollars
-    REQUESTS: Final = "n"  # N: number of generations
-    FAILED: Final = "x"  # N: number of failed generations
-    KEY_LABEL: Final = "kl"  # S: the key's name
-    LABELS: Final = "lb"  # M of S: the key's labels
-    CALLER_LABELS: Final = "cb"  # M of S: labels that callers stated (optional)
-    USAGE: Final = {
-        "ti": "uncached_input_tokens",
-        "tr": "cache_read_input_tokens",
-        "t5": "cache_write_5m_input_tokens",
-        "t1": "cache_write_1h_input_tokens",
-        "to": "output_tokens",
-        "tz": "reasoning_tokens",
-        "ai": "audio_input_tokens",
-        "ao": "audio_output_tokens",
-        "ar": "cache_read_audio_input_tokens",
-        "im": "images",
-        "ws": "web_searches",
-        "su": "search_units",
-        "ii": "image_input_tokens",
-        "io": "image_output_tokens",
-        "as": "audio_seconds",
-        "ch": "characters",
-        "tu": "text_units",
-    }
-    """Fields of `Usage` by stored name (N); an attribute is absent if no provider reported it."""
-
-
-class ClosedDayItem(AnyItem):
-    """Core table: a closed day, whose activity is complete."""
-
-    COST: Final = "c"  # N: nano-dollars of all generations of the day
-    REQUESTS: Final = "n"  # N: number of generations
-    EXPORTED: Final = "xp"  # N: 1 once the day's export is written (optional)
-
-
-class GenerationItem(AnyItem):
-    """Generations table: a record; the other attributes repeat parts of BLOB for filters."""
-
-    OUTCOME: Final = "st"  # S: an Outcome
-    COST: Final = "c"  # N: nano-dollars
-    KEY: Final = "k"  # S: id of the key
-    MODEL: Final = "m"  # S: slug of the model that served (optional)
-    PROVIDER: Final = "p"  # S: provider that served (optional)
-    BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed

@@ -54,6 +54,11 @@ def workspace_partition(workspace_id: str) -> str:
     return f"W#{workspace_id}"
 
 
+def seal_key_key(workspace_id: str) -> Item:
+    """Return the key of the core table's item with a workspace's sealing key."""
+    return _key(f"E#{workspace_id}", "KEY")
+
+
 def key_pointer_key(workspace_id: str, key_id: str) -> Item:
     """Return the key of an API key's pointer in the core table, in its workspace's partition."""
     return _key(f"W#{workspace_id}", f"K#{key_id}")
@@ -132,6 +137,11 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
 def deleted_response_key(workspace_id: str, generation_id: str) -> Item:
     """Return the key of the core table's item that makes the deletion of a response unique."""
     return _key(f"X#{workspace_id}", generation_id)
+
+
+def standing_key(workspace_id: str, place: str) -> Item:
+    """Return the key of a legal hold or an erasure in the core table."""
+    return _key(f"Q#{workspace_id}", place)
 
 
 def login_code_key(kind: str, digest: str) -> Item:

@@ -1,7 +1,6 @@
 """DynamoDB items that describe files, their keys, and the keys of the contents in S3."""
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Final, cast, get_args
 
 from tollgate.aws.attributes import Item, number, string
@@ -20,6 +19,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.items import AnyItem, FileItem
 from tollgate.stores.aws.tables import file_key, get_item
+from tollgate.stores.rules.object_names import workspace_folder
 
 ROWS: Final = "F#"
 # Prefix of all objects that clients upload before a file has been checked or joined.
@@ -89,9 +89,7 @@ def upload_of_object(key: str) -> str | None:
 
 
 def _place(workspace_id: str, bare: str) -> str:
-    # Users choose the id of a workspace; the hash of the id is safe in an object key.
-    workspace = sha256(workspace_id.encode()).hexdigest()[:32]
-    return f"{workspace}/{bare}"
+    return f"{workspace_folder(workspace_id)}/{bare}"
 
 
 def encode_file(file: StoredFile) -> Item:

@@ -4,7 +4,7 @@ from typing import cast
 
 from tollgate.aws.attributes import Item
 from tollgate.core.ids import created_s
-from tollgate.core.principal import Admission, KeyRole, Principal
+from tollgate.core.principal import Admission, KeyRole, Principal, UsageOn
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -36,6 +36,13 @@ def principal_of(row: Item) -> Principal:
         response_days=read_optional_number(row, SecretItem.RESPONSE_DAYS)
         or read_optional_number(row, SecretItem.WORKSPACE_RESPONSE_DAYS)
         or None,
+        # Only the stores write the attributes, and they accept only values of UsageOn.
+        usage_on=cast(
+            UsageOn | None,
+            read_optional_text(row, SecretItem.USAGE_ON)
+            or read_optional_text(row, SecretItem.WORKSPACE_USAGE_ON)
+            or None,
+        ),
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),

@@ -60,6 +60,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "team_id": _StoredSetting(KeyRow.TEAM, string, read_optional_text),
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
     "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
+    "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())
 
@@ -79,6 +80,7 @@ WORKSPACE_COPIES: Final = {
     SecretItem.WORKSPACE_RESPONSE_DAYS: WorkspaceItem.RESPONSE_DAYS,
     SecretItem.WORKSPACE_IPS: WorkspaceItem.ALLOWED_IPS,
     SecretItem.WORKSPACE_KEY_DAYS: WorkspaceItem.KEY_DAYS,
+    SecretItem.WORKSPACE_USAGE_ON: WorkspaceItem.USAGE_ON,
 }
 
 

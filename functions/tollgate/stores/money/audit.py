@@ -20,15 +20,14 @@ from tollgate.core.limits import AboveKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.items import (
     AnyItem,
-    ClosedDayItem,
     CreditEntryItem,
-    GenerationItem,
     HoldingItem,
     KeyPointerItem,
     KeyStateItem,
     LevelItem,
     WalletItem,
 )
+from tollgate.stores.aws.record_items import ClosedDayItem, GenerationItem
 from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import (
     Tables,

@@ -16,7 +16,8 @@ from tollgate.core.ids import first_id_of
 from tollgate.core.money.statement import Month, Statement, too_many_rows
 from tollgate.core.records.activity import ROWS_READ_MAX, Activity, day_of, days_within
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.items import AnyItem, ClosedDayItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import ClosedDayItem
 from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import Tables, workspace_partition
 from tollgate.stores.money.credit_items import read_entry

@@ -5,7 +5,7 @@ from typing import Final, cast
 from msgspec import Struct
 
 from tollgate.aws.attributes import AttributeValue, Item, number, string
-from tollgate.core.principal import Admission
+from tollgate.core.principal import Admission, UsageOn
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -27,6 +27,7 @@ _SETTINGS: Final = (
     WorkspaceItem.FILE_DAYS,
     WorkspaceItem.ALLOWED_IPS,
     WorkspaceItem.KEY_DAYS,
+    WorkspaceItem.USAGE_ON,
 )
 
 
@@ -52,6 +53,7 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
         if settings.allowed_ips is None
         else string(settings.allowed_ips),
         WorkspaceItem.KEY_DAYS: None if settings.key_days is None else number(settings.key_days),
+        WorkspaceItem.USAGE_ON: None if settings.usage_on is None else string(settings.usage_on),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -91,7 +93,7 @@ def read_workspace(item: Item) -> Workspace:
         paused=lock == PAUSED,
         credit_limit_nano_usd=read_optional_number(item, WorkspaceItem.CREDIT_LIMIT) or 0,
         settings=WorkspaceSettings(
-            # Only `encode_workspace` writes the attribute, so the type is known.
+            # Only `encode_workspace` writes these attributes, so their types are known.
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,
@@ -99,5 +101,6 @@ def read_workspace(item: Item) -> Workspace:
             file_days=read_optional_number(item, WorkspaceItem.FILE_DAYS),
             allowed_ips=read_optional_text(item, WorkspaceItem.ALLOWED_IPS),
             key_days=read_optional_number(item, WorkspaceItem.KEY_DAYS),
+            usage_on=cast(UsageOn | None, read_optional_text(item, WorkspaceItem.USAGE_ON)),
         ),
     )

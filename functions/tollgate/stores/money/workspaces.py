@@ -243,7 +243,9 @@ class Workspaces:
         copied = f"{read_number(item, WorkspaceItem.SHARDS)} {admission}"
         networks = read_optional_text(item, WorkspaceItem.ALLOWED_IPS)
         age = read_optional_number(item, WorkspaceItem.KEY_DAYS)
-        for mark, setting in (("", days), ("ips=", networks), ("age=", age)):
+        frame = read_optional_text(item, WorkspaceItem.USAGE_ON)
+        marked = (("", days), ("ips=", networks), ("age=", age), ("usage=", frame))
+        for mark, setting in marked:
             if setting is not None:
                 copied = f"{copied} {mark}{setting}"
         if read_optional_text(item, WorkspaceItem.COPIED) == copied:
@@ -253,6 +255,7 @@ class Workspaces:
             ":wrd": number(days or 0),
             ":wip": string(networks or ""),
             ":wkd": number(age or 0),
+            ":wuo": string(frame or ""),
         }
         write = SECRET_COPY_NO_ADMISSION
         if admission is not None:

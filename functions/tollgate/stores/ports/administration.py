@@ -25,7 +25,7 @@ from tollgate.core.limits import Period
 from tollgate.core.money.statement import Month, Statement
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
-from tollgate.core.principal import Admission, KeyRole
+from tollgate.core.principal import Admission, KeyRole, UsageOn
 from tollgate.core.records.activity import Activity, ActivityStream, GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, SealedDay
 from tollgate.core.records.generation import GenerationRecord
@@ -159,6 +159,8 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """Networks from which its keys and sessions may be used, separated by commas; None for all."""
     key_days: int | None = None
     """Days after which the secret of a key is refused, unless it is rotated; None for no limit."""
+    usage_on: UsageOn | None = None
+    """Frame of chat streams that has the usage, unless a key or request names one."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)

@@ -183,3 +183,10 @@ class SecretStore(Protocol):
 
     def place(self, reference: SecretReference) -> CredentialPlace:
         """Return where this process would find the secret."""
+
+
+class SealKeys(Protocol):
+    """The keys that seal what the clients of a workspace return unchanged."""
+
+    async def get(self, workspace_id: str) -> bytes:
+        """Return the key of a workspace, 32 random bytes that never change."""

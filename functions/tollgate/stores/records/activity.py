@@ -35,7 +35,8 @@ from tollgate.stores.aws.decoding import (
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import ActivityItem, ClosedDayItem
 from tollgate.stores.aws.row_ranges import pages_between
 from tollgate.stores.aws.tables import (
     Tables,

@@ -12,7 +12,8 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.records.activity import ClosedDay, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
-from tollgate.stores.aws.items import AnyItem, ClosedDayItem
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.record_items import ClosedDayItem
 from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,

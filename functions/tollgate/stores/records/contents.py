@@ -3,7 +3,6 @@
 The bucket's expiry rules delete objects by that prefix. Expired objects are not returned.
 """
 
-from hashlib import sha256
 from typing import Literal
 
 from tollgate.aws.failures import refusing_when_unavailable
@@ -11,6 +10,7 @@ from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.stores.rules.object_names import workspace_folder
 
 # Prompts and answers of keys with `content_days`, or responses that later requests refer to.
 ContentKind = Literal["content", "responses"]
@@ -52,13 +52,19 @@ class ObjectContentLog:
                     return content
         return None
 
+    def names(self, workspace_id: str, generation_id: str) -> tuple[str, ...]:
+        """Return the object keys of a generation's content, one for each storage time."""
+        return tuple(self._object(workspace_id, generation_id, days) for days in CONTENT_DAYS)
+
+    def folders(self, workspace_id: str) -> tuple[str, ...]:
+        """Return the key prefixes of a workspace's content, which end in `/`."""
+        return self.names(workspace_id, "")
+
     async def delete(self, workspace_id: str, generation_id: str) -> None:
         """Delete the content of a generation, whatever its storage time."""
         with refusing_when_unavailable():
-            for days in CONTENT_DAYS:
-                await self._objects.delete(self._object(workspace_id, generation_id, days))
+            for name in self.names(workspace_id, generation_id):
+                await self._objects.delete(name)
 
     def _object(self, workspace_id: str, generation_id: str, days: int) -> str:
-        # Users choose workspace ids, so the object key contains a hash instead.
-        workspace = sha256(workspace_id.encode()).hexdigest()[:32]
-        return f"{self._kind}/{days}d/{workspace}/{generation_id}"
+        return f"{self._kind}/{days}d/{workspace_folder(workspace_id)}/{generation_id}"

@@ -16,7 +16,7 @@ from tollgate.core.records.activity import GenerationFilter, day_of
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
-from tollgate.stores.aws.items import GenerationItem
+from tollgate.stores.aws.record_items import GenerationItem
 from tollgate.stores.aws.tables import (
     generation_day,
     generation_key,

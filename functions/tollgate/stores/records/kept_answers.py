@@ -1,7 +1,6 @@
 """Stored answers by Idempotency-Key: a claim in DynamoDB, and the answer as an object."""
 
 from contextlib import suppress
-from hashlib import sha256
 from typing import Final
 
 from tollgate.aws.attributes import Item, number, string
@@ -15,6 +14,7 @@ from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
 from tollgate.stores.aws.items import AnswerClaimItem
 from tollgate.stores.aws.tables import claim_key
+from tollgate.stores.rules.object_names import workspace_folder
 
 KEPT_FOR_S: Final = DAY_S
 # Time after which a claim without an answer is abandoned: no function runs longer.
@@ -130,6 +130,9 @@ def _key(claim: Claim) -> Item:
 
 
 def _object(claim: Claim, request_id: str) -> str:
-    # Users choose workspace ids, so the object key contains a hash instead.
-    workspace = sha256(claim.workspace_id.encode()).hexdigest()[:32]
-    return f"answers/{workspace}/{claim.key_hash}/{request_id}"
+    return f"{answers_folder(claim.workspace_id)}{claim.key_hash}/{request_id}"
+
+
+def answers_folder(workspace_id: str) -> str:
+    """Return the key prefix of a workspace's answers; their keys end in the request's id."""
+    return f"answers/{workspace_folder(workspace_id)}/"

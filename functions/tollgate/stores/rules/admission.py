@@ -83,10 +83,11 @@ def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayE
         if shard.holds < HOLDS_MAX:
             return None
         any_full = True
-    return too_many_holds() if any_full else _no_credit()
+    return too_many_holds() if any_full else no_credit()
 
 
-def _no_credit() -> LedgerError:
+def no_credit() -> LedgerError:
+    """Return the refusal of a workspace without available credit."""
     return LedgerError(
         ErrorCode.INSUFFICIENT_CREDITS,
         "The workspace has no credit available. Add credit with `tollgate credits add`, book a "

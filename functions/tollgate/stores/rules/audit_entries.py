@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ from tollgate.core.records.audit import Actor, AuditEntry
 _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
 # Latest time that fits into an id, in the year 2286.
 _LAST_MS: Final = 9_999_999_999_999
+# Fields that name a person. Entries never change, so they have a pseudonym in place of the value.
+_PERSONAL: Final = frozenset({"display_name", "email", "subject"})
 # Fields with a different name for callers.
 _NAMES: Final = {"label": "name"}
 
@@ -121,7 +124,7 @@ def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) 
 
 def _describe(name: str, value: Any) -> dict[str, str]:
     text: Callable[[Any], str]
-    shown_name, text = _NAMES.get(name, name), _text
+    shown_name, text = _NAMES.get(name, name), _pseudonym if name in _PERSONAL else _text
     if name.endswith("_nano_usd"):
         shown_name, text = name.removesuffix("_nano_usd"), usd_text
     elif name.endswith("_s"):
@@ -139,6 +142,11 @@ def _text(value: Any) -> str:
             return ",".join(value)
         case _:
             return str(value)
+
+
+def _pseudonym(value: str) -> str:
+    """Return the start of a value's SHA-256, which shows only whether a known value was meant."""
+    return f"sha256:{sha256(value.encode()).hexdigest()[:12]}"
 
 
 def _moment(second: int) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.networks import parse_networks
+from tollgate.core.principal import UsageOn
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
@@ -163,6 +164,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             text="Addresses and networks from which the key may be used, separated by commas: "
             "192.0.2.7,2001:db8::/32. Unset, only those of the workspace count.",
             length_max=NETWORKS_LENGTH_MAX,
+        ),
+    ] = None
+
+    usage_on: Annotated[
+        UsageOn | None,
+        KeyOption(
+            option="usage-on",
+            text="Frame of chat streams that has the usage: the finish frame (finish), for clients "
+            "that cannot read a frame with empty `choices`, or one more (frame). Unset, the "
+            "workspace's setting applies.",
         ),
     ] = None
 

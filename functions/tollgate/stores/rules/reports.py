@@ -1,4 +1,4 @@
-"""Reports on scheduled work and erasures."""
+"""Reports on scheduled work."""
 
 from msgspec import Struct
 
@@ -20,6 +20,30 @@ class MaintenanceReport(Struct, frozen=True, kw_only=True):
     """New budget alerts."""
     failed: int
     """Workspaces in which some work failed and waits for the next round."""
+
+
+class SubjectReport(Struct, frozen=True, kw_only=True):
+    """The counts from one round of erasures and legal holds."""
+
+    finished: int = 0
+    """Finished erasures."""
+    open: int = 0
+    """Erasures that a later round finishes."""
+    held: int = 0
+    """Erasures that wait for the end of a legal hold."""
+    preserved: int = 0
+    """Records on hold that no longer expire."""
+    copied: int = 0
+    """New copies of contents, responses and files on hold."""
+    released: int = 0
+    """Released holds, whose records expire again and whose copies are deleted."""
+    failed: int = 0
+    """Failed erasures and holds, which the next round continues."""
+
+    def __add__(self, other: "SubjectReport") -> "SubjectReport":
+        """Return the sums of both reports' counts."""
+        names = SubjectReport.__struct_fields__
+        return SubjectReport(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 class WebhookReport(Struct, frozen=True, kw_only=True):
@@ -48,15 +72,3 @@ class BrokenInvariant(Struct, frozen=True, kw_only=True):
     invariant: str
     expected_nano_usd: int
     found_nano_usd: int
-
-
-class ErasedUser(Struct, frozen=True, kw_only=True):
-    """The result of an erasure, which its audit entry shows too."""
-
-    user: str
-    """SHA-256 of the erased id, so that the proof does not have the id."""
-    records: int
-    days: tuple[str, ...]
-    """The UTC days of the records."""
-    unreadable: tuple[str, ...]
-    """Names of corrupt records, which may have the id."""

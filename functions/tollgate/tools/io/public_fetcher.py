@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.buffer_budget import Buffered
+from tollgate.core.errors import BufferFull, ErrorCode, RequestError
 from tollgate.http1.egress import Egress, Fetched, FetchLimits
 from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableReply
 from tollgate.providers.ports.base import FetchedMedia
@@ -25,10 +26,19 @@ class PublicFetcher:
         self._limits = limits or FetchLimits()
 
     async def fetch(
-        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+        self,
+        url: str,
+        *,
+        field: str = "messages",
+        bytes_max: int | None = None,
+        buffered: Buffered | None = None,
     ) -> FetchedMedia:
         """Return the media at a URL; raise RequestError if it must not or cannot be fetched."""
-        limits = replace(self._limits, body_bytes_max=bytes_max or self._limits.body_bytes_max)
+        limits = replace(
+            self._limits,
+            body_bytes_max=bytes_max or self._limits.body_bytes_max,
+            take=(buffered or Buffered()).take,
+        )
         try:
             found = await self._egress.fetch(url, limits)
         except (ForbiddenUrl, UnusableReply, TimedOut) as refused:
@@ -42,8 +52,12 @@ class PublicFetcher:
         # Imported with the first page, because most processes fetch no page.
         from tollgate.tools.ports.base import RunFailure
 
+        buffered = Buffered()
         fetch_limits = replace(
-            self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s
+            self._limits,
+            body_bytes_max=limits.bytes_max,
+            total_s=limits.timeout_s,
+            take=buffered.take,
         )
         try:
             return await self._egress.fetch(url, fetch_limits, limits.domains)
@@ -51,6 +65,9 @@ class PublicFetcher:
             raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
         except UnusableReply as unusable:
             raise RunFailure("url_not_accessible", f"the address {unusable}") from unusable
+        except BufferFull as full:
+            buffered.release()
+            raise RunFailure("unavailable", "the page does not fit into memory") from full
         except TimedOut as late:
             raise RunFailure("url_not_accessible", "the page did not arrive in time") from late
         except HttpError as failure:

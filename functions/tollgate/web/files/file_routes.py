@@ -6,10 +6,17 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from tollgate.core.errors import GatewayError, RequestError, invalid_request, not_found
+from tollgate.core.errors import (
+    GatewayError,
+    RequestError,
+    invalid_request,
+    not_found,
+    permission_denied,
+)
 from tollgate.core.files.file_types import guess_media_type
 from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
+from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.administration import FileStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
@@ -121,18 +128,23 @@ def _add_list(router: APIRouter, services: Services) -> None:
         limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = _LIMIT_DEFAULT,
         after: Annotated[str | None, Query(max_length=64, description="the id of a file")] = None,
         order: Literal["asc", "desc"] = "desc",
+        member: Annotated[
+            str | None, Query(max_length=128, description="the member who owns the files")
+        ] = None,
     ) -> Response:
         """List the files that the caller may reach, by the time of their upload.
 
         A page has at most 1,000 files, even if `limit` is higher.
         """
         files = _store(services)
+        if member is not None and not own.has_member(member):
+            raise permission_denied("You may list only your own files.", "member")
         page = await files.page(
             principal.workspace_id,
             limit=limit,
             after=after,
             purpose=purpose,
-            reach=own.reach,
+            reach=own.reach if member is None else OwnerScope(owner=member),
             oldest_first=order == "asc",
         )
         shown = FileList(
@@ -160,6 +172,7 @@ def _add_file(router: APIRouter, services: Services) -> None:
         files = _store(services)
         if not own.is_all:
             await _find(files, own, file_id)
+        await services.check_file_holds(own.workspace_id, file_id)
         if not await files.delete(own.workspace_id, file_id, by=by):
             raise _not_found()
         return DeletedFile(id=file_id)

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import AccessError, MethodNotAllowed
 from tollgate.core.ids import IdSource
 from tollgate.core.ownership import OwnerScope
@@ -22,21 +23,22 @@ from tollgate.engine.gateway import Gateway, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import ClientGone
 from tollgate.engine.side_thread import LARGE_BYTES
-from tollgate.ingress.base import Ingress, ParsedCall
-from tollgate.ingress.formats import IngressFormat
-from tollgate.ingress.validation import has_more_marks
+from tollgate.ingress.base import Ingress, ParsedCall, Seal
+from tollgate.ingress.formats import COMPACT, IngressFormat
 from tollgate.stores.ports.access_log import AccessLog
-from tollgate.stores.ports.base import KeyDirectory
+from tollgate.stores.ports.base import KeyDirectory, SealKeys
 from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.http.paths import METERED_METHODS
-from tollgate.web.http.reply import AsgiReply, read_body
+from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
 
-# Number of commas and brackets from which a short body is as costly as a large one: a message has
-# three and takes 10 µs.
-_FREE_MARKS: Final = 1_000
+# A request without this word neither has a compaction item nor asks for one.
+_COMPACTION: Final = b"compaction"
+_WORKSPACE_SEAL: Final = DottedName[Callable[..., Seal]](
+    "tollgate.ingress.responses.sealing:WorkspaceSeal"
+)
 
 _Result = TypeVar("_Result")
 
@@ -82,8 +84,8 @@ class Entered(Struct, frozen=True, kw_only=True):
 class Entrance:
     """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` stores responses, if requests of the format may refer to stored responses; otherwise
-    None.
+    `responses` stores responses, and `seals` has the keys of compaction items; each is None if
+    requests of the format may not refer to them.
     """
 
     def __init__(
@@ -93,11 +95,13 @@ class Entrance:
         limits: WebLimits,
         *,
         responses: ContentLog | None,
+        seals: SealKeys | None = None,
     ) -> None:
         self.services = services
         self.gateways = gateways
         self.limits = limits
         self.responses = responses
+        self._seals = seals
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
@@ -126,9 +130,13 @@ class Entrance:
         admitting = partial(admit, gateway, principal, request_id)
         try:
             body = await read_body(
-                receive, self.limits.body_bytes_max, free_bytes=LARGE_BYTES, admit=admitting
+                receive,
+                self.limits.body_bytes_max,
+                coding=headers.get("content-encoding"),
+                free_bytes=LARGE_BYTES,
+                admit=admitting,
             )
-            is_large = len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
+            is_large = is_large_body(body)
             if is_large:
                 await admitting()
         except BaseException:
@@ -149,26 +157,36 @@ class Entrance:
         side, workspace_id = entered.gateway.side, entered.principal.workspace_id
         return await side.run(workspace_id, work, is_large=entered.is_large)
 
-    async def parse_stored(self, entered: Entered) -> ParsedCall | None:
-        """Return the request with the stored turns that it refers to; None if its key stores no
-        responses.
+    async def parse_read(self, entered: Entered, format_: IngressFormat) -> ParsedCall | None:
+        """Return the request with what it refers to: stored turns, and sealed conversations.
+
+        Returns None if its key stores no responses and the request compacts nothing.
         """
-        days = entered.principal.response_days
-        if self.responses is None or days is None:
+        principal, parse = entered.principal, format_.parse_read
+        responses = None if principal.response_days is None else self.responses
+        compacts = format_ is COMPACT or _COMPACTION in entered.body
+        if parse is None or (responses is None and (self._seals is None or not compacts)):
             return None
-        # Imported here because most deployments never store responses.
+        # Imported here because most deployments neither store nor compact responses.
         from tollgate.web.records.response_storage import parse_with_turns
 
         return await parse_with_turns(
-            self.responses,
+            responses,
             entered.body,
-            entered.headers,
-            workspace_id=entered.principal.workspace_id,
+            partial(parse(), headers=entered.headers),
+            principal=principal,
             reach=entered.reach,
-            days=days,
-            admit=partial(admit, entered.gateway, entered.principal, entered.request_id),
+            admit=partial(admit, entered.gateway, principal, entered.request_id),
+            read_seal=partial(self._read_seal, principal.workspace_id),
+            compacts=compacts,
             side=entered.gateway.side,
         )
+
+    async def _read_seal(self, workspace_id: str) -> Seal | None:
+        if self._seals is None:
+            return None
+        key = await self._seals.get(workspace_id)
+        return _WORKSPACE_SEAL()(workspace_id=workspace_id, key=key)
 
     def leave(self, entered: Entered) -> None:
         """Stop counting a request as admitted; called when the request ends."""

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.replies.sink import ClientGone, send_error
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.token_counts import CountPace, TokenCount, count_tokens
 from tollgate.ingress.formats import IngressFormat
 from tollgate.web.generation.entrance import Entrance, FormatEndpoint
@@ -46,7 +47,7 @@ class CountEndpoint(FormatEndpoint):
     async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
         entered = await self._entrance.enter(scope, receive)
         try:
-            stored = await self._entrance.parse_stored(entered)
+            stored = await self._entrance.parse_read(entered, self._format)
             if stored is None:
                 parse = partial(self._counting.parse(), entered.body, entered.headers)
                 request = await self._entrance.compute(entered, parse)
@@ -59,6 +60,7 @@ class CountEndpoint(FormatEndpoint):
                 reach=entered.reach,
                 request_id=request_id,
                 pace=self._pace,
+                is_large=entered.is_large or request.size_bytes > LARGE_BYTES,
             )
         finally:
             self._entrance.leave(entered)

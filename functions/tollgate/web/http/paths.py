@@ -7,7 +7,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.errors import RequestError, not_found
-from tollgate.ingress.formats import FORMATS, RESPONSES
+from tollgate.ingress.formats import FORMATS
 
 OPENAPI: Final = "/v1/openapi.json"
 SCIM: Final = "/v1/scim/v2"
@@ -20,8 +20,6 @@ COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each
 # serves all other paths.
 STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
-# Paths below OpenAI's stored responses that the gateway does not serve.
-UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
 
@@ -30,8 +28,6 @@ _PROVIDER: Final = "use the provider's own API"
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
-    "responses": "responses cannot be compacted; use POST /responses with the whole conversation "
-    "in `input`",
 }
 _SLASHES: Final = re.compile("/{2,}")
 # Some clients add the version to a base URL that already contains it.

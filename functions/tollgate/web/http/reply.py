@@ -5,12 +5,25 @@ from typing import Final
 
 from starlette.types import Message, Receive, Send
 
+from tollgate.core.clock import give_way
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.engine.replies.sink import ClientGone
+from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.ingress.validation import has_more_marks
+from tollgate.web.http.body_decoding import BodyDecoder
 
 # The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
 # bytes), minus the headers and the JSON around the body.
 REPLY_BYTES_MAX: Final = 6_000_000
+
+# Number of commas and brackets from which a short body is as costly as a large one: a message has
+# three and takes 10 µs.
+_FREE_MARKS: Final = 1_000
+
+
+def is_large_body(body: bytes) -> bool:
+    """Return whether parsing a body may take more than some milliseconds."""
+    return len(body) > LARGE_BYTES or has_more_marks(body, _FREE_MARKS)
 
 
 def size_in_reply(body: bytes) -> int:
@@ -58,32 +71,70 @@ async def read_body(
     receive: Receive,
     bytes_max: int,
     *,
+    coding: str | None = None,
     free_bytes: int | None = None,
     admit: Callable[[], Awaitable[None]] | None = None,
 ) -> bytes:
     """Return the whole request body; await `admit` once before reading on after `free_bytes`.
 
-    Raises RequestError(payload_too_large) as soon as the body exceeds the limit, and ClientGone if
-    the client disconnects.
+    `coding` is the value of the header Content-Encoding. The limits hold for the body as it
+    arrives, and for its decoded content. Raises RequestError as soon as the body exceeds the limit
+    or cannot be decoded, and ClientGone if the client disconnects.
     """
-    pieces: list[bytes] = []
-    size = 0
+    body = _Body(bytes_max, free_bytes, admit)
+    decoder = None if coding in (None, "", "identity") else BodyDecoder(coding)
+    received = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         piece = message.get("body", b"")
-        size += len(piece)
-        if size > bytes_max:
-            raise RequestError(
-                ErrorCode.PAYLOAD_TOO_LARGE, f"The request is larger than {bytes_max:,} bytes."
-            )
-        if admit is not None and free_bytes is not None and size > free_bytes:
-            await admit()
-            admit = None
-        pieces.append(piece)
+        received += len(piece)
+        await body.check(received)
+        if decoder is None:
+            await body.add(piece)
+        else:
+            for content in decoder.decode(piece):
+                await body.add(content)
+                await give_way()
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            break
+    if decoder is not None:
+        decoder.end()
+    return b"".join(body.pieces)
+
+
+class _Body:
+    """The content of a body that has been read so far, with its limits."""
+
+    def __init__(
+        self,
+        bytes_max: int,
+        free_bytes: int | None,
+        admit: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self.pieces: list[bytes] = []
+        self._size = 0
+        self._bytes_max = bytes_max
+        self._free_bytes = free_bytes
+        self._admit = admit
+
+    async def add(self, content: bytes) -> None:
+        """Add content within the limits."""
+        self._size += len(content)
+        await self.check(self._size)
+        self.pieces.append(content)
+
+    async def check(self, size: int) -> None:
+        """Raise RequestError if a size exceeds the limit; admit the request if it is costly."""
+        if size > self._bytes_max:
+            raise RequestError(
+                ErrorCode.PAYLOAD_TOO_LARGE,
+                f"The request is larger than {self._bytes_max:,} bytes.",
+            )
+        if self._admit is not None and self._free_bytes is not None and size > self._free_bytes:
+            admit, self._admit = self._admit, None
+            await admit()
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

@@ -13,6 +13,7 @@ from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import list_usable_models, shorten
+from tollgate.routing.planning.unknown_names import describe_unknown
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.models.claude_model_shapes import (
     ClaudeModelObject,
@@ -57,6 +58,11 @@ class ModelsReply(BaseModel):
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
+    total_count: int
+    # OpenRouter's SDKs require the link, and a dict keeps its null when nulls are left out.
+    links: dict[Literal["next"], None] = Field(
+        default={"next": None}, description="`next` is null: the list has one page."
+    )
     models: list[CodexModel] | None = Field(
         default=None, description="For Codex, which sends `client_version`: models with tools."
     )
@@ -104,8 +110,8 @@ def model_routes(services: Services) -> APIRouter:
             chats = _making(frozenset({"text"}), shown)
             return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
         if client_version is None:
-            return ModelsReply(data=shown)
-        return ModelsReply(data=shown, models=list(codex_models(shown)))
+            return ModelsReply(data=shown, total_count=len(shown))
+        return ModelsReply(data=shown, total_count=len(shown), models=list(codex_models(shown)))
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
@@ -181,13 +187,9 @@ def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
 
 
 def _unknown(catalog: Catalog, name: str, principal: Principal | None) -> RequestError:
-    hint = " or ".join(
-        near
-        for near in catalog.nearest(name)
-        if near != name and list_usable_models(catalog, near, principal)
+    message = describe_unknown(
+        catalog,
+        name,
+        lambda near: near != name and bool(list_usable_models(catalog, near, principal)),
     )
-    return RequestError(
-        ErrorCode.MODEL_NOT_FOUND,
-        f"There is no model {shorten(name)}." + (f" Did you mean {hint}?" if hint else ""),
-        param="model",
-    )
+    return RequestError(ErrorCode.MODEL_NOT_FOUND, message, param="model")

@@ -16,6 +16,7 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.web.models.datacenters import Datacenter, list_datacenters
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
 SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
@@ -122,11 +123,23 @@ class ModelObject(BaseModel):
     pricing: Pricing
     top_provider: TopProvider
     supported_parameters: list[str]
+    # OpenRouter's SDKs require the next four fields.
+    default_parameters: dict[str, float] = Field(
+        default_factory=dict, description="Empty: the provider's defaults apply."
+    )
+    per_request_limits: dict[str, int]
+    supported_voices: list[str] = Field(
+        default_factory=list, description="Empty: the provider's voices apply."
+    )
+    links: dict[Literal["details"], str] = Field(description="The path of the endpoints.")
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
     expiration_date: date | None = Field(default=None, description="UTC day of retirement.")
     successor: str | None = Field(default=None, description="The model to use instead.")
+    datacenters: list[Datacenter] | None = Field(
+        default=None, description="Known places of the model's endpoints."
+    )
 
 
 class EndpointObject(BaseModel):
@@ -145,6 +158,7 @@ class EndpointObject(BaseModel):
     tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
+    datacenter: Datacenter | None = Field(default=None, description="Place, if it is known.")
 
 
 class ModelEndpoints(BaseModel):
@@ -191,9 +205,12 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
             context_length=model.context, max_completion_tokens=model.max_output
         ),
         supported_parameters=sorted(frozenset().union(*accepted)),
+        per_request_limits=_request_limits(model.context, model.max_output),
+        links={"details": f"/api/v1/models/{slug}/endpoints"},
         deprecation_date=model.deprecated,
         expiration_date=model.retires,
         successor=model.successor,
+        datacenters=list_datacenters(catalog, model),
     )
 
 
@@ -230,7 +247,13 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
                     list(inputs), shown.architecture.output_modalities
                 ),
                 "top_provider": limits,
+                "per_request_limits": _request_limits(
+                    limits.context_length, limits.max_completion_tokens
+                ),
                 "supported_parameters": sorted(parameters),
+                "datacenters": list_datacenters(
+                    catalog, *(catalog.models[slug] for slug in usable)
+                ),
                 # The first model may have retired, while the route still exists.
                 "deprecation_date": None,
                 "expiration_date": None,
@@ -239,6 +262,10 @@ def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: fl
         )
     kind = shown.kind if name == target else "alias"
     return shown.model_copy(update={"id": name, "kind": kind})
+
+
+def _request_limits(context: int, max_output: int | None) -> dict[str, int]:
+    return {"prompt_tokens": context, "completion_tokens": max_output or 0}
 
 
 def model_endpoints(
@@ -271,6 +298,7 @@ def model_endpoints(
                 **_measured(speeds.get(offer.attempt.target.endpoint_id)),
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
+                datacenter=Datacenter.of(catalog, endpoint),
             )
             for endpoint, offer in offers
         ],

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import invalid_request
 from tollgate.core.money.amounts import nano_usd, usd
-from tollgate.core.principal import Admission
+from tollgate.core.principal import Admission, UsageOn
 from tollgate.stores.ports.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.rules.key_age import KEY_DAYS_MAX
 from tollgate.stores.rules.key_settings import NETWORKS_LENGTH_MAX, ContentDays
@@ -41,6 +41,11 @@ class WorkspaceSettingsBody(Body):
     )
     key_days: Annotated[int, Field(ge=1, le=KEY_DAYS_MAX)] | None = Field(
         None, description="days after which the secret of a key is refused, unless it is rotated"
+    )
+    usage_on: UsageOn | None = Field(
+        None,
+        description="frame of chat streams that has the usage, unless a key or request names one; "
+        "null applies `frame`",
     )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
@@ -82,6 +87,7 @@ class WorkspaceObject(BaseModel):
     file_days: int | None
     allowed_ips: str | None
     key_days: int | None
+    usage_on: UsageOn | None
     credit_limit: Usd = Field(description="lent by the operator")
 
     @classmethod
@@ -102,6 +108,7 @@ class WorkspaceObject(BaseModel):
             file_days=settings.file_days,
             allowed_ips=settings.allowed_ips,
             key_days=settings.key_days,
+            usage_on=settings.usage_on,
             credit_limit=usd(workspace.credit_limit_nano_usd),
         )
 

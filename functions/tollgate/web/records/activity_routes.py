@@ -29,7 +29,7 @@ from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
-from tollgate.web.records.activity_shapes import ActivityObject
+from tollgate.web.records.activity_shapes import OpenRouterActivity
 from tollgate.web.records.generation_routes import Selection
 from tollgate.web.services import Services
 from tollgate.web.shapes import Usd, moment
@@ -53,13 +53,13 @@ class ReplyPage:
         self._limit = limit or ROWS_MAX
         self._room = REPLY_BYTES_MAX - _REST_BYTES
         self._last: tuple[str, ...] = ()
-        self.shown: list[ActivityObject] = []
+        self.shown: list[OpenRouterActivity] = []
         # The place of the page's last row; None until a row does not fit.
         self.next: tuple[str, ...] | None = None
 
     def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
         """Add the next row; the first row that does not fit ends the page."""
-        shown = ActivityObject.of(row, self.by) if self.by else ActivityObject.of(row)
+        shown = OpenRouterActivity.show(row, self.by)
         # Size as JSON, with a comma; a row of CSV is shorter.
         self._room -= size_in_reply(shown.model_dump_json().encode()) + 1
         if self.shown and (self._room < 0 or len(self.shown) == self._limit):
@@ -146,7 +146,7 @@ class ActivityQuery(Selection):
 class ActivityReply(BaseModel):
     """Activity by day, oldest first, or sums ordered by their names."""
 
-    data: list[ActivityObject]
+    data: list[OpenRouterActivity]
     total: Usd | None = Field(description="exact sum over all pages; null on later pages of rows")
     next_cursor: str | None = Field(description="the `cursor` of the next page, null on the last")
     partial_days: list[str] = Field(
@@ -181,7 +181,9 @@ def activity_routes(services: Services) -> APIRouter:
             )
         next_ = None if page.next is None else write_activity_cursor(by, page.next)
         if format_ == "csv":
-            return csv_reply(csv_columns(ActivityObject), map(csv_cells, page.shown), next_=next_)
+            return csv_reply(
+                csv_columns(OpenRouterActivity), map(csv_cells, page.shown), next_=next_
+            )
         shown = ActivityReply(
             data=page.shown,
             total=None if total is None else usd(total),

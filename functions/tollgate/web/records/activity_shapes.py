@@ -1,6 +1,7 @@
 """Activity, as the api and the export show it."""
 
 from collections.abc import Collection
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -70,3 +71,17 @@ class ActivityObject(BaseModel):
             characters=row.usage.characters or 0,
             text_units=row.usage.text_units or 0,
         )
+
+
+class OpenRouterActivity(ActivityObject):
+    """Activity with the fields that OpenRouter's SDKs require; the keys of callers are not used."""
+
+    byok_usage_inference: Literal[0] = 0
+    endpoint_id: Literal[""] = ""
+    model_permaslug: str | None
+
+    @classmethod
+    def show(cls, row: ActivityRow, by: Collection[str]) -> "OpenRouterActivity":
+        """Build the object from a stored row, or from a sum if it is grouped `by` anything."""
+        shown = ActivityObject.of(row, by or GROUP_FIELDS)
+        return cls.model_construct(**dict(shown), model_permaslug=shown.model)

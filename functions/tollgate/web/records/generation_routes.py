@@ -22,9 +22,9 @@ from tollgate.web.records.generation_shapes import (
     ContentObject,
     ContentReply,
     GenerationObject,
-    GenerationReply,
     GenerationsReply,
 )
+from tollgate.web.records.openrouter_generation import GenerationReply, OpenRouterGeneration
 from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, PositiveUsd
 
@@ -112,7 +112,7 @@ def generation_routes(services: Services) -> APIRouter:
         record = await find_record(services, own, without_prefix(id_))
         if record is None:
             raise not_found("There is no such generation in this workspace.", "id")
-        return GenerationReply(data=GenerationObject.of(record))
+        return GenerationReply(data=OpenRouterGeneration.show(record))
 
     @router.get("/generation/content")
     async def show_content(

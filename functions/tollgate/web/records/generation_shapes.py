@@ -256,6 +256,9 @@ class GenerationObject(BaseModel):
     )
     external_user: str | None
     adapted: list[str] = Field(description="parameters that had no effect, or a changed effect")
+    forwarded: list[str] = Field(
+        description="unknown fields that went to the provider or came from it, unchanged"
+    )
     tokens: TokensObject = Field(description="tokens by price class")
     trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 
@@ -315,6 +318,7 @@ class GenerationObject(BaseModel):
             lambda_request_id=record.lambda_request_id,
             external_user=record.user,
             adapted=list(record.adapted),
+            forwarded=list(record.forwarded),
             tokens=TokensObject.model_validate(record.usage),
             trace=TraceObject.model_validate(record.trace),
         )
@@ -332,12 +336,6 @@ class ContentReply(BaseModel):
     """The content of one generation."""
 
     data: ContentObject
-
-
-class GenerationReply(BaseModel):
-    """One generation."""
-
-    data: GenerationObject
 
 
 class GenerationsReply(BaseModel):

@@ -10,14 +10,14 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from tollgate.core.errors import RequestError, invalid_request, not_found
+from tollgate.core.json_value import JsonObject
 from tollgate.core.principal import Principal
-from tollgate.core.request import JsonObject
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.formats import RESPONSES
 from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.stores.ports.administration import ResponseStore
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
-from tollgate.web.http.paths import STREAMING_PATHS, UNSERVED
+from tollgate.web.http.paths import STREAMING_PATHS
 from tollgate.web.http.reply import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.own import Own
 from tollgate.web.records.generation_routes import find_record
@@ -67,7 +67,7 @@ async def _read_id(request: Request, response_id: str) -> str:
     """Return the id in a path; reply with status 405 if the path belongs to a route that is not
     served here.
     """
-    if request.scope["path"] in STREAMING_PATHS | UNSERVED:
+    if request.scope["path"] in STREAMING_PATHS:
         raise HTTPException(405)
     return response_id
 
@@ -104,6 +104,7 @@ def response_routes(services: Services) -> APIRouter:
     ) -> DeletedResponse:
         """Delete a stored response; later responses that continue it keep its items."""
         responses, generation_id = await _reach(services, principal, own, response_id)
+        await services.check_response_holds(principal.workspace_id, generation_id)
         if not await responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
         return DeletedResponse(id=response_id)

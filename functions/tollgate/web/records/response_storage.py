@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 from pydantic_core import to_json
@@ -13,17 +13,17 @@ from pydantic_core import to_json
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.events import ChosenGroup
+from tollgate.core.json_value import JsonObject
 from tollgate.core.ownership import OwnerScope
+from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import Fold
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.sink import EventSink
 from tollgate.engine.side_thread import LARGE_BYTES, SideThread
-from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
-from tollgate.ingress.responses.parse import parse_response_object
+from tollgate.ingress.base import Ingress, ParsedCall, Seal, ServedBy
 from tollgate.ingress.responses.stored import (
     PREVIOUS,
     StoredResponse,
@@ -52,27 +52,42 @@ _LAST_BYTES_S: Final = 1.0
 _Result = TypeVar("_Result")
 
 
+class ParseRead(Protocol):
+    """Parses a decoded request together with what the gateway has read for it."""
+
+    def __call__(
+        self, body: JsonObject, /, *, size_bytes: int, turns: StoredTurns | None, seal: Seal | None
+    ) -> ParsedCall: ...
+
+
 async def parse_with_turns(
-    responses: ContentLog,
+    responses: ContentLog | None,
     body: bytes,
-    headers: Mapping[str, str],
+    parse: ParseRead,
     *,
-    workspace_id: str,
+    principal: Principal,
     reach: OwnerScope,
-    days: int,
     admit: Callable[[], Awaitable[None]],
+    read_seal: Callable[[], Awaitable[Seal | None]],
+    compacts: bool,
     side: SideThread,
 ) -> ParsedCall:
-    """Parse a request of a key that stores responses, together with the stored turns that it names.
+    """Parse a request together with the stored turns that it names.
 
-    `admit` is awaited before stored turns are read. Raises its refusal, and RequestError with the
-    invalid field.
+    `responses` is None for a key that stores no responses. `admit` is awaited before stored turns
+    are read and sealed ones are opened, for which `read_seal` reads the key if `compacts` is set or
+    a stored turn is sealed. Raises the refusal of `admit`, and RequestError with the invalid field.
     """
-    reader = _Reader(responses, workspace_id, reach, days, admit=admit, side=side)
+    days = principal.response_days or 0
+    reader = _Reader(responses, principal.workspace_id, reach, days, admit=admit, side=side)
     request = await reader.compute(len(body), partial(decode_object, body))
-    turns = await reader.read(request)
-    parse = partial(parse_response_object, request, headers, size_bytes=len(body), turns=turns)
-    return await reader.compute(len(body) + reader.read_bytes, parse)
+    turns = None if responses is None else await reader.read(request)
+    seal: Seal | None = None
+    if compacts or (turns is not None and turns.has_compactions):
+        await admit()
+        seal = await read_seal()
+    whole = partial(parse, request, size_bytes=len(body), turns=turns, seal=seal)
+    return await reader.compute(len(body) + reader.read_bytes, whole)
 
 
 class _Reader:
@@ -80,7 +95,7 @@ class _Reader:
 
     def __init__(
         self,
-        responses: ContentLog,
+        responses: ContentLog | None,
         workspace_id: str,
         reach: OwnerScope,
         days: int,
@@ -128,6 +143,8 @@ class _Reader:
         return StoredTurns(earlier=earlier, referenced=known)
 
     async def _get(self, generation_id: str) -> StoredResponse | None:
+        if self._responses is None:
+            return None
         await self._admit()
         stored = await self._responses.get(self._workspace_id, generation_id, days=self._days)
         if stored is None:
@@ -223,10 +240,8 @@ class StoringSink:
             items = numbered(self._input, record.id)
             return _encode_readable(renderer.whole([response], record), items, owner=owner)
 
-        request = call.parsed.request
-        is_large = isinstance(request, GenerationRequest) and request.size_bytes > LARGE_BYTES
         workspace_id = call.principal.workspace_id
-        content = await self._gateway.side.run(workspace_id, encode, is_large=is_large)
+        content = await self._gateway.computations(call).run(encode)
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()

@@ -15,12 +15,14 @@ from tollgate.core.work.base import Work
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
-from tollgate.engine.side_thread import LARGE_BYTES
+from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
@@ -55,22 +57,24 @@ def explanation_routes(services: Services) -> APIRouter:
         """Explain the candidates of a request, their exclusions and draws, free of charge."""
         faults = [Fault.parse(fault) for fault in simulate]
         body = await request.body()
-        parsed = await services.side.run(
-            principal.workspace_id,
-            partial(_ingress(services, format).parse, body, request.headers),
-            is_large=len(body) > LARGE_BYTES,
-        )
-        work = await _with_files(services, own, parsed.request)
+        computations = Computations(services.side, principal.workspace_id, is_large_body(body))
+        if computations.is_large and not await services.is_funded(principal.workspace_id):
+            raise no_credit()
+        parse = partial(_ingress(services, format).parse, body, request.headers)
+        parsed = await computations.run(parse)
+        work = await _with_files(services, own, parsed.request, computations)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
         work, tools = plan_rounds(services.make_tools, planner, work, principal)
-        wanted = PlanningRequest.of(
+        make_wanted = partial(
+            PlanningRequest.of,
             work,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
         )
+        wanted = await computations.run(make_wanted)
         survey = planner.survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         speeds: Mapping[str, Speed] = {}
@@ -94,11 +98,14 @@ def explanation_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _with_files(services: Services, own: Own, work: Work) -> Work:
+async def _with_files(services: Services, own: Own, work: Work, computations: Computations) -> Work:
     """Return a request with its uploaded files looked up, since their types affect routing."""
-    if not isinstance(work, GenerationRequest) or not work.names_files:
+    if not isinstance(work, GenerationRequest):
         return work
-    return await find_named_files(services.named_files, own.workspace_id, own.reach, work)
+    if not await computations.run(lambda: work.names_files):
+        return work
+    files, reach = services.named_files, own.reach
+    return await find_named_files(files, reach, work, computations=computations)
 
 
 def _ingress(services: Services, name: str) -> Ingress:

@@ -165,6 +165,7 @@ class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
     requested: str
+    target: str | None = Field(description="model or route that the requested name stands for")
     route: str | None
     rule: int | None = Field(description="number of the applied rule, from 1; null without rules")
     skipped: list[SkippedRuleObject]
@@ -212,6 +213,7 @@ def explain_plan(
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
         requested=wanted.model,
+        target=survey.target,
         route=survey.trace.route if survey.trace else None,
         rule=survey.trace.rule if survey.trace else None,
         skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],

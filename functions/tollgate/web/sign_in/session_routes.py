@@ -98,7 +98,11 @@ class SessionRoutes:
         """Receive telemetry of Claude Code (OTLP), log its size, and discard the content."""
         self._services.configured()
         principal = await self._services.admit(request)
-        content = await read_body(request.receive, _TELEMETRY_BYTES_MAX)
+        content = await read_body(
+            request.receive,
+            _TELEMETRY_BYTES_MAX,
+            coding=request.headers.get("content-encoding"),
+        )
         fields = {
             "signal": request.url.path.rpartition("/")[2],
             "bytes": len(content),

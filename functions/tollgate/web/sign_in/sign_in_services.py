@@ -86,7 +86,8 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         """Return a caller's body; raise RequestError if it is too large or arrives too late."""
         try:
             async with asyncio.timeout(self.body_s):
-                return await read_body(request.receive, bytes_max)
+                coding = request.headers.get("content-encoding")
+                return await read_body(request.receive, bytes_max, coding=coding)
         except TimeoutError as slow:
             raise invalid_request(f"The body did not arrive within {self.body_s:g} s.") from slow
 

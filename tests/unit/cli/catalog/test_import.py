@@ -359,3 +359,12 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "new.yaml").write_text("mine")
     assert "exists already" in run(tmp_path, {"model_list": [entry("gpt", OPENAI)]}).output
     assert (tmp_path / "new.yaml").read_text() == "mine"
+
+
+def test_c21_an_imported_alias_takes_the_place_of_a_name_that_a_model_states(
+    tmp_path: Path,
+) -> None:
+    params = OPENAI | {"model": "openai/gpt-4o"}
+    routing, _ = imported(tmp_path, entry("gpt-4o-2024-08-06", params), entry("mine", params))
+    assert routing.aliases["gpt-4o-2024-08-06"].to == "openai/gpt-4o"
+    assert routing.models["openai/gpt-4o"].names == ()

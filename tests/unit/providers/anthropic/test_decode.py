@@ -274,6 +274,34 @@ def test_what_anthropics_own_tools_did_is_carried_whole() -> None:
     ]
 
 
+def test_c75_anthropics_own_compaction_is_carried_whole() -> None:
+    said = parts_of(
+        sent.block(0, type="compaction", content=None),
+        sent.delta(0, "compaction_delta", content="Goal: ", encrypted_content=None),
+        sent.delta(0, "compaction_delta", content="a bridge.", encrypted_content="c2VhbA=="),
+        sent.block_stop(),
+        sent.text(1), sent.words("Hi", 1), sent.block_stop(1),
+    )  # fmt: skip
+    [carried] = [part.provenance for part in said if isinstance(part, Reasoning)]
+    assert carried is not None
+    assert carried.signer == ANTHROPIC_BLOCKS
+    assert json.loads(str(carried.data)) == {
+        "type": "compaction",
+        "content": "Goal: a bridge.",
+        "encrypted_content": "c2VhbA==",
+    }
+
+
+def test_c75_anthropics_own_compaction_is_counted_beside_its_totals() -> None:
+    iterations = [
+        {"type": "compaction", "input_tokens": 500, "output_tokens": 40},
+        {"type": "compaction", "input_tokens": -900, "output_tokens": "x"},
+        {"type": "message", "input_tokens": 9, "output_tokens": 3},
+    ]
+    usage = answered(sent.start(), sent.message_delta(iterations=iterations), sent.STOP).usage
+    assert (usage.uncached_input_tokens, usage.output_tokens) == (509, 43)
+
+
 def test_d4_a_whole_message_is_the_stream_it_could_have_been() -> None:
     content = [
         {"type": "thinking", "thinking": "hm", "signature": "s"},

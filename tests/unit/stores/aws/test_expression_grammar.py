@@ -92,6 +92,7 @@ UPDATES = {
     "team join": expressions.TEAM_JOIN,
     "team delete": expressions.TEAM_DELETE,
     "member remove": expressions.MEMBER_REMOVE,
+    "member forget": expressions.MEMBER_FORGET,
     "member link": expressions.MEMBER_LINK,
     "member's session key": expressions.MEMBER_SESSION_KEY,
     "member's sessions end": expressions.MEMBER_END_SESSIONS,
@@ -102,6 +103,7 @@ UPDATES = {
 CONDITIONS = (
     expressions.IF_ABSENT,
     expressions.IF_PRESENT,
+    expressions.SAME_STANDING,
     expressions.ROWS_OF_PARTITION,
     expressions.CLAIM_FREE,
     expressions.UNLESS_CURRENT,

@@ -57,6 +57,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "labels": {"team": "other"},
     "caller_labels": {"session": "other"},
     "adapted": ("seed",),
+    "forwarded": ("safeguards",),
     "rounds": (Usage(output_tokens=1), Usage(output_tokens=2)),
     "runs": (_RUN,),
     "slices": {"team": 3},

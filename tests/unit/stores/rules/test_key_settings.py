@@ -30,8 +30,8 @@ _LISTS = {
     "stores/keys/state_items.py",
 }
 # More names than these in one list, class or call are a second list of the settings. A row that
-# authentication reads has four.
-_NAMES_MAX = 4
+# authentication reads has five.
+_NAMES_MAX = 5
 # Ids of what a key belongs to are fields of much else.
 _IDS = {"team_id", "member_id"}
 # Every setting with a value that is not its default.
@@ -52,6 +52,7 @@ CHOSEN = KeySettings(
     team_id="search",
     member_id="ana@example.com",
     allowed_ips="192.0.2.0/24,2001:db8::1",
+    usage_on="finish",
 )
 NAMES = [field.name for field in fields(KeySettings)]
 

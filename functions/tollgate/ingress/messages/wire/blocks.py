@@ -3,11 +3,11 @@
 https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's published schema.
 """
 
-import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.core.unknown_fields import unknown_tree
 from tollgate.ingress.shared.wire.request_model import (
     URL_LENGTH_MAX,
     CacheControl,
@@ -22,10 +22,27 @@ from tollgate.ingress.shared.wire.request_model import (
 
 BLOCKS_MAX: Final = 4_096
 _TITLE_LENGTH_MAX: Final = 500
-# Block types for tools that Anthropic runs; only Anthropic's own models accept these blocks.
-_OWN: Final = r"^(server_tool_use|container_upload|mcp_tool_use|compaction|[a-z_]+_tool_result)$"
+# Blocks of an answer that the gateway reads, and blocks of users, which no answer has. All others
+# are passed on, and only Anthropic's own models accept them.
+_READ: Final = frozenset(
+    {
+        "<document>",
+        "<image>",
+        "<redacted_thinking>",
+        "<search_result>",
+        "<text>",
+        "<thinking>",
+        "<tool_result>",
+        "<tool_use>",
+    }
+)
 
 _Type = Annotated[str, Field(max_length=255)]
+
+
+def unknown_of(model: Wire) -> Json | None:
+    """Return the unknown fields of a message or block as a tree; None if there are none."""
+    return unknown_tree(model, ("cache_control",)) or None
 
 
 class Base64Source(Wire):
@@ -201,15 +218,15 @@ class ToolResultBlock(Block):
 
 
 class OwnBlock(Wire):
-    """A block for a tool that Anthropic ran; send it back unchanged."""
+    """A block for a tool that Anthropic ran, or of unknown kind; send it back unchanged."""
 
-    type: Annotated[str, Field(pattern=_OWN)]
+    type: _Type
 
 
 def _assistant_type(value: object) -> str | None:
-    """Return the union tag of a block; blocks of Anthropic's own tools share one tag."""
+    """Return the union tag of a block; blocks that the gateway does not read share one tag."""
     tag = tag_of(value, "type", "<text>")
-    return "<own>" if tag is not None and re.match(_OWN, tag[1:-1]) else tag
+    return tag if tag is None or tag in _READ else "<own>"
 
 
 UserBlock = Annotated[

@@ -12,6 +12,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     LimitObject,
     PartialAccounts,
+    ProviderError,
     TollgateMetadata,
 )
 
@@ -185,6 +186,7 @@ class MessagesError(Answer):
     limit: LimitObject | None = Field(
         default=None, description="The key, member or team limit that was reached."
     )
+    provider_error: ProviderError | None = None
 
 
 class MessagesErrorEnvelope(Answer):

@@ -203,6 +203,20 @@ class ToolRunItem(Returned):
     output: str | None = None
 
 
+class CompactionItem(Wire):
+    """A compaction item from an earlier answer, unchanged; it stands for what preceded it."""
+
+    type: Literal["compaction"]
+    id: str | None = None
+    encrypted_content: str
+
+
+class CompactionTrigger(Wire):
+    """The last item of an input that is to be compacted; the answer is one compaction item."""
+
+    type: Literal["compaction_trigger"]
+
+
 class LeftOutItem(Wire):
     """A call of a hosted tool in an earlier answer; the call is dropped."""
 
@@ -219,6 +233,8 @@ _TAGS: Final = {
     "additional_tools": "<tools>",
     "tool_search_output": "<tools>",
     "item_reference": "<reference>",
+    "compaction": "<compaction>",
+    "compaction_trigger": "<trigger>",
     "mcp_call": "<run>",
     "web_search_call": "<search>",
 } | dict.fromkeys(LEFT_OUT, "<left_out>")
@@ -246,6 +262,8 @@ Item = Annotated[
     | Annotated[ItemReference, Tag("<reference>")]
     | Annotated[SearchItem, Tag("<search>")]
     | Annotated[ToolRunItem, Tag("<run>")]
+    | Annotated[CompactionItem, Tag("<compaction>")]
+    | Annotated[CompactionTrigger, Tag("<trigger>")]
     | Annotated[LeftOutItem, Tag("<left_out>")],
     Discriminator(
         _item_tag,

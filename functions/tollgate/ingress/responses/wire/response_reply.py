@@ -158,6 +158,14 @@ class OutputToolRun(Answer):
     error: None
 
 
+class OutputCompaction(Answer):
+    """The conversation so far, sealed; send it back unchanged in place of that conversation."""
+
+    type: Literal["compaction"]
+    id: str
+    encrypted_content: str
+
+
 OutputItemModel = Annotated[
     OutputMessage
     | OutputReasoning
@@ -165,7 +173,8 @@ OutputItemModel = Annotated[
     | OutputCustomToolCall
     | OutputImage
     | OutputSearch
-    | OutputToolRun,
+    | OutputToolRun
+    | OutputCompaction,
     Field(discriminator="type"),
 ]
 
@@ -212,44 +221,69 @@ class IncompleteReason(Answer):
 
 
 class RepeatedFields(Answer):
-    """Request fields, with defaults for omitted fields."""
+    """Request fields, with the default of each number that the provider did not get."""
 
-    instructions: str | None = None
-    max_output_tokens: int | None = None
-    metadata: dict[str, str] = Field(default_factory=dict)
-    parallel_tool_calls: bool = True
-    previous_response_id: str | None = None
-    prompt_cache_key: str | None = None
-    reasoning: dict[str, Any] | None = None
-    safety_identifier: str | None = None
-    store: bool = Field(default=False, description="True if the response can be read again.")
-    temperature: float | None = None
-    text: dict[str, Any] | None = None
-    tool_choice: str | dict[str, Any] = "auto"
-    tools: list[dict[str, Any]] = Field(
-        default_factory=list, description="The tools that the caller runs."
-    )
-    top_logprobs: int = 0
-    top_p: float | None = None
-    truncation: str = "disabled"
-    user: str | None = None
+    frequency_penalty: float
+    instructions: str | None
+    max_output_tokens: int | None
+    max_tool_calls: int | None
+    metadata: dict[str, str]
+    parallel_tool_calls: bool
+    presence_penalty: float
+    previous_response_id: str | None
+    prompt_cache_key: str | None
+    reasoning: dict[str, Any]
+    safety_identifier: str | None
+    store: bool = Field(description="True if the response can be read again.")
+    temperature: float
+    text: dict[str, Any]
+    tool_choice: str | dict[str, Any]
+    tools: list[dict[str, Any]] = Field(description="The tools that the caller runs.")
+    top_logprobs: int
+    top_p: float
+    truncation: str
+    user: str | None
 
 
 class ResponseObject(RepeatedFields, PartialAccounts):
-    """A response that is complete or in progress."""
+    """A response that is complete or in progress.
+
+    The Open Responses schema requires every field of a response except the accounts (C74).
+    """
 
     id: str
     object: Literal["response"]
     created_at: int
-    completed_at: int | None = None
+    completed_at: int | None
     status: Literal["in_progress", "completed", "incomplete", "failed"]
     background: Literal[False]
     error: ResponseFailure | None
     incomplete_details: IncompleteReason | None
     model: str = Field(description="The slug of the model that answered.")
     output: list[OutputItemModel]
-    service_tier: str | None = None
-    usage: ResponseUsage | None = None
+    service_tier: str = Field(description="`auto` until the provider states the tier.")
+    usage: ResponseUsage | None
+
+
+class KeptMessage(Answer):
+    """A message of the user, as it was sent."""
+
+    type: Literal["message"]
+    id: str
+    status: ItemStatus
+    role: Literal["user"]
+    content: list[dict[str, Any]]
+
+
+class CompactedResponse(PartialAccounts):
+    """A compacted conversation, which becomes the `input` of the next request unchanged."""
+
+    id: str
+    object: Literal["response.compaction"]
+    created_at: int
+    model: str = Field(description="The slug of the model that wrote the record.")
+    output: list[Annotated[KeptMessage | OutputCompaction, Field(discriminator="type")]]
+    usage: ResponseUsage
 
 
 class LimitedErrorObject(ErrorObject):

@@ -88,6 +88,17 @@ class ReasoningFields(Wire):
     summary: _Summary | None = None
 
 
+class ContextManagement(Wire):
+    """The rule for compacting a long conversation before its answer."""
+
+    type: Literal["compaction"]
+    compact_threshold: Annotated[int, Field(ge=1_000, le=TOKENS_MAX)] | None = Field(
+        default=None,
+        description="The estimated number of tokens above which the conversation is compacted; "
+        "150,000 by default.",
+    )
+
+
 _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
@@ -116,6 +127,7 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     max_output_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=_ALTERNATIVES_MAX)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    context_management: Annotated[list[ContextManagement], Field(max_length=1)] | None = None
     metadata: (
         Annotated[
             dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
@@ -142,3 +154,9 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     user: Annotated[str, Field(max_length=512)] | None = None
     safety_identifier: Annotated[str, Field(max_length=512)] | None = None
     stream: bool | None = None
+
+
+class CompactRequest(ResponsesRequest):
+    """The body of POST /v1/responses/compact; fields that shape an answer have no effect."""
+
+    input: Input | None = None  # type: ignore[assignment]

@@ -4,6 +4,7 @@ https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -102,6 +103,13 @@ class LimitObject(Answer):
     resets_at: datetime | None = Field(description="null for a limit that never resets.")
 
 
+class ProviderError(Answer):
+    """The provider's own error, for callers who send `x-tollgate-provider-errors: enabled`."""
+
+    status: int | None
+    body: Any = Field(description="Without secrets and parts of the prompt.")
+
+
 class ErrorObject(Answer):
     """An error."""
 
@@ -113,6 +121,7 @@ class ErrorObject(Answer):
     limit: LimitObject | None = Field(
         default=None, description="The key, member or team limit that was reached."
     )
+    provider_error: ProviderError | None = None
 
 
 class ErrorEnvelope(Answer):

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tollgate.core.principal import UsageOn
 from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 
@@ -195,10 +196,11 @@ class ReplyFields(EndUser):
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    usage_on: Literal["finish"] | None = Field(
+    usage_on: UsageOn | None = Field(
         default=None,
         description="`finish` sends usage in the finish frame, for clients that cannot read a "
-        "frame with empty `choices`.",
+        "frame with empty `choices`; `frame` sends it afterwards. Unset, the setting of the key "
+        "or its workspace applies.",
     )
     episode_id: (
         Annotated[str, AfterValidator(_uuid7), Field(json_schema_extra={"format": "uuid"})] | None

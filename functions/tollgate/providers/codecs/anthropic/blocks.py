@@ -1,10 +1,9 @@
 """Turns the content blocks of a streamed message into parts.
 
-A block of one of Anthropic's own tools becomes a reasoning part without text. The part stores the
-whole block for the next request. No block is dropped silently: an unknown kind raises an error.
+A block of one of Anthropic's own tools, or of an unknown kind, becomes a reasoning part without
+text. The part stores the whole block for the next request.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final, assert_never
 
@@ -12,17 +11,25 @@ import pydantic_core
 from msgspec import field
 from typing_extensions import override
 
-from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
-from tollgate.core.events import Citation, PartEnd, StreamEvent
-from tollgate.core.json_value import JsonValue
-from tollgate.core.signers import ANTHROPIC_BLOCKS
+from tollgate.core.content import (
+    Part,
+    Provenance,
+    Reasoning,
+    Text,
+    ToolCall,
+)
+from tollgate.core.events import Citation, PartEnd, StreamEvent, UnknownFields
+from tollgate.core.json_value import JsonObject, JsonValue
+from tollgate.core.signers import ANTHROPIC_BLOCKS, UNKNOWN_DELTAS
 from tollgate.providers.codecs.anthropic.wire import (
     BlockDelta,
     CitationLocation,
     CitationsDelta,
+    CompactionDelta,
     ContentBlock,
     InputJsonDelta,
     OtherBlock,
+    OtherDelta,
     RedactedThinkingBlock,
     SignatureDelta,
     TextBlock,
@@ -33,8 +40,8 @@ from tollgate.providers.codecs.anthropic.wire import (
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
 
-# The block types of Anthropic's own tools, both in answers and in histories.
-OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
+_WIRE_FORMAT: Final = "anthropic"
+_DELTA: Final = "content_block_delta"
 
 
 class BrokenBlock(Exception):
@@ -50,7 +57,10 @@ class _Block(OpenPart, kw_only=True):
     signer: str | None
     signature: str = ""
     input_json: list[str] = field(default_factory=list)
+    other_deltas: list[JsonValue] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
+    compaction: dict[str, JsonValue] = field(default_factory=dict)
+    """The fields of a compaction block that deltas have stated."""
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -107,6 +117,18 @@ class Blocks:
                 yield from self._add(opened, text)
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
+            case OtherBlock(type="compaction"), CompactionDelta(content=text):
+                known = opened.compaction.get("content")
+                opened.compaction |= delta.model_dump(exclude={"type"}, exclude_none=True)
+                if isinstance(known, str) and text is not None:
+                    opened.compaction["content"] = known + text
+            case OtherBlock(), _:
+                opened.other_deltas.append(delta.model_dump())
+            case _, OtherDelta():
+                frame: JsonObject = {"type": _DELTA, "index": index, "delta": delta.model_dump()}
+                yield UnknownFields(
+                    wire_format=_WIRE_FORMAT, place=_DELTA, fields=frame, is_frame=True
+                )
             case _:
                 raise BrokenBlock("a delta that does not fit the kind of its block")
 
@@ -124,8 +146,6 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
             return Text(text="")
         case ToolUseBlock():
             return ToolCall(id=block.id, name=block.name, arguments="")
-        case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
-            raise BrokenBlock("a content block of unknown kind")
         case ThinkingBlock():
             return Reasoning(text="", provenance=Provenance(signer=signer))
         case RedactedThinkingBlock(data=data):
@@ -144,9 +164,11 @@ def _provenance(opened: _Block) -> Provenance | None:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
         case OtherBlock() as other:
-            whole: dict[str, JsonValue] = other.model_dump()
+            whole: dict[str, JsonValue] = other.model_dump() | opened.compaction
             if opened.input_json:
                 whole["input"] = _input("".join(opened.input_json))
+            if opened.other_deltas:
+                whole[UNKNOWN_DELTAS] = opened.other_deltas
             return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(whole).decode())
         case TextBlock() | ToolUseBlock() | RedactedThinkingBlock():
             return None

@@ -1,17 +1,29 @@
 """The decoder of Anthropic's streamed messages."""
 
+import re
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final, assert_never
 
-from pydantic_core import ValidationError
+from pydantic_core import ValidationError, from_json
 
-from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    Started,
+    StreamEvent,
+    UnknownFields,
+    UsageReported,
+)
 from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
+from tollgate.core.unknown_fields import unknown_tree
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.codecs.anthropic.errors import error_in_stream
 from tollgate.providers.codecs.anthropic.wire import (
+    EVENT_TYPES,
+    ContentBlock,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
@@ -21,6 +33,8 @@ from tollgate.providers.codecs.anthropic.wire import (
     MessageDelta,
     MessageStart,
     MessageStop,
+    OtherBlock,
+    OtherDelta,
     Ping,
     Stop,
     StreamedEvent,
@@ -33,6 +47,9 @@ from tollgate.providers.shared.refusals import early_close_error, malformed_erro
 # Anthropic pauses a turn only while its own tools run. If the gateway does not continue the turn,
 # the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
+_WIRE_FORMAT: Final = "anthropic"
+# The name of an event is written on a line of the stream.
+_TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -60,6 +77,9 @@ class MessagesDecoder:
         if frame.exception is not None:
             raise error_in_bedrock_stream(frame, self._provider)
         event = self._parsed(frame.data)
+        if isinstance(event, UnknownFields):
+            yield event
+            return
         if isinstance(event, ErrorEvent):
             raise error_in_stream(event.error, self._provider)
         if isinstance(event, Ping):
@@ -70,6 +90,7 @@ class MessagesDecoder:
                 self._provider, f"a frame of type {event.type} in the wrong place"
             )
         try:
+            yield from _unknown(event)
             yield from self._event(event)
         except BrokenBlock as broken:
             raise malformed_error(self._provider, str(broken)) from broken
@@ -85,11 +106,14 @@ class MessagesDecoder:
         except BrokenBlock as broken:
             raise malformed_error(self._provider, str(broken)) from broken
 
-    def _parsed(self, data: bytes) -> Event:
+    def _parsed(self, data: bytes) -> Event | UnknownFields:
         try:
             return StreamedEvent.model_validate_json(data).root
         except ValidationError as invalid:
-            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+            unknown = _unknown_event(data)
+            if unknown is None or not self._started or self._ended:
+                raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+            return unknown
 
     def _event(
         self,
@@ -165,13 +189,61 @@ class MessagesDecoder:
             )
 
 
+def _unknown(event: Event) -> Iterator[UnknownFields]:
+    """Yield the unknown fields of an event; those of a whole message as in a stream."""
+    match event:
+        case Message():
+            yield from _fields("message_start", {"message": unknown_tree(event)})
+            for block in event.content:
+                yield from _of_block(block)
+        case ContentBlockStart(content_block=OtherBlock()):
+            # The block itself is passed on whole.
+            yield from _fields(event.type, unknown_tree(event, ("content_block",)))
+        case ContentBlockDelta(delta=OtherDelta()):
+            yield from _fields(event.type, unknown_tree(event, ("delta",)))
+        case _:
+            yield from _fields(event.type, unknown_tree(event))
+
+
+def _of_block(block: ContentBlock) -> Iterator[UnknownFields]:
+    tree = {} if isinstance(block, OtherBlock) else unknown_tree(block)
+    yield from _fields("content_block_start", {"content_block": tree})
+
+
+def _fields(place: str, tree: dict[str, JsonValue]) -> Iterator[UnknownFields]:
+    if any(value != {} for value in tree.values()):
+        yield UnknownFields(wire_format=_WIRE_FORMAT, place=place, fields=tree)
+
+
+def _unknown_event(data: bytes) -> UnknownFields | None:
+    """Return an event of unknown type; None if the data is no such event."""
+    try:
+        event = from_json(data)
+    except ValueError:
+        return None
+    match event:
+        case {"type": str(type_)} if type_ not in EVENT_TYPES and _TYPE.fullmatch(type_):
+            return UnknownFields(wire_format=_WIRE_FORMAT, place=type_, fields=event, is_frame=True)
+        case _:
+            return None
+
+
 def _tier(usage: JsonValue) -> str | None:
     return Counts(usage).word("service_tier")
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class; Anthropic does not include cached tokens in the input."""
+    """Return the tokens of each class, with those of Anthropic's own compactions.
+
+    Anthropic's totals include neither cached tokens in the input nor compactions.
+    https://platform.claude.com/docs/en/build-with-claude/compaction (2026-11-27)
+    """
     report = Counts(raw)
+    compactions = (each for each in report.each("iterations") if each.word("type") == "compaction")
+    return reduce(Usage.plus, map(_usage, compactions), _usage(report))
+
+
+def _usage(report: Counts) -> Usage:
     by_lifetime = report.inside("cache_creation")
     one_hour = by_lifetime.count("ephemeral_1h_input_tokens")
     five_minutes = by_lifetime.count("ephemeral_5m_input_tokens")

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
+from tollgate.core.unknown_fields import add_unknown
 from tollgate.providers.codecs.anthropic.thinking import thinking
 from tollgate.providers.codecs.anthropic.tools import Tooling, tooling
 from tollgate.providers.codecs.anthropic.turns import Conversation, conversation
@@ -100,9 +101,9 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
     request, unreadable = keep_readable(request, format_.readership_of(target))
     request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
-    history = conversation(request.messages, dialect)
     betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
     native = taken_options(request.native, betas)
+    history = conversation(request.messages, dialect, has_unknown=bool(native.unknown_names))
     tools = tooling(request, target, history.called, native)
     limit = target.limited(request.output_tokens_max)
     output_tokens_max = limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
@@ -123,6 +124,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         **sampling,
         **_metadata(request, dialect, carrier),
     }
+    body = add_unknown(body, native.unknown)
     headers = carrier.headers
     if native.betas and carrier.betas_in_body:
         body["anthropic_beta"] = [*native.betas]

@@ -28,9 +28,9 @@ from tollgate.core.content import (
 from tollgate.core.errors import ErrorCode
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from tollgate.core.signers import ANTHROPIC_BLOCKS
+from tollgate.core.signers import ANTHROPIC_BLOCKS, UNKNOWN_DELTAS
+from tollgate.core.unknown_fields import add_unknown
 from tollgate.providers.codecs.anthropic import media
-from tollgate.providers.codecs.anthropic.blocks import OWN_TOOLS
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
 
@@ -38,6 +38,16 @@ Block = dict[str, JsonValue]
 
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,256}")
 _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
+# Blocks that the gateway encodes itself. A block that a client sends back unread must be of another
+# kind: it must not contain a document or a result that the gateway has not seen.
+_ENCODED: Final = _THOUGHTS | {
+    "document",
+    "image",
+    "search_result",
+    "text",
+    "tool_result",
+    "tool_use",
+}
 
 
 class Turn(Struct):
@@ -45,10 +55,12 @@ class Turn(Struct):
 
     role: Literal["user", "assistant", "system"]
     blocks: list[Block]
+    native: Block = field(default_factory=dict)
+    """Unknown fields of the message."""
 
     @property
     def message(self) -> JsonValue:
-        return {"role": self.role, "content": [*self.blocks]}
+        return add_unknown({"role": self.role, "content": [*self.blocks]}, self.native)
 
 
 class Conversation(Struct):
@@ -80,9 +92,14 @@ class Conversation(Struct):
         return last.blocks[0]["type"] not in _THOUGHTS
 
 
-def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
-    """Return the messages as turns; raise RequestError if the model can never accept them."""
-    building = _Building(dialect)
+def conversation(
+    messages: Sequence[Message], dialect: Dialect, *, has_unknown: bool = False
+) -> Conversation:
+    """Return the messages as turns; raise RequestError if the model can never accept them.
+
+    With `has_unknown`, unknown fields of messages and parts are sent.
+    """
+    building = _Building(dialect, has_unknown=has_unknown)
     for message in messages:
         building.add(message)
     return building.finish()
@@ -102,7 +119,8 @@ def add_mark(block: Block, cache: CacheMark | None) -> Block:
 
 
 class _Building:
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, has_unknown: bool) -> None:
+        self._has_unknown = has_unknown
         self._claude = dialect.claude
         self._fetches = dialect.fetches_urls
         self._history = Conversation()
@@ -115,13 +133,15 @@ class _Building:
         self._calls.need_none()
         match message:
             case SystemMessage():
-                self._add_system([*_texts(message.content)])
+                self._add_system([*self._texts(message.content)])
             case UserMessage():
                 self._add("user", [*self._user(message.content)])
             case AssistantMessage():
                 self._add("assistant", self._assistant(message))
             case _:
                 assert_never(message)
+        if message.native and self._has_unknown and self._history.turns:
+            self._history.turns[-1].native |= message.native
 
     def finish(self) -> Conversation:
         self._calls.need_none()
@@ -170,17 +190,19 @@ class _Building:
             block["content"] = content
         if message.failed:
             block["is_error"] = True
+        if message.native and self._has_unknown:
+            block = add_unknown(block, message.native)
         self._add("user", [add_mark(block, marks[-1] if marks else None)])
 
     def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
         for part in content:
             match part:
                 case Text():
-                    yield from _texts((part,))
+                    yield from self._texts((part,))
                 case Image():
-                    yield add_mark(media.image(part, self._fetches), part.cache)
+                    yield self._finished(media.image(part, self._fetches), part)
                 case Document():
-                    yield add_mark(media.document(part, self._fetches), part.cache)
+                    yield self._finished(media.document(part, self._fetches), part)
                 case Audio():
                     refuse(
                         "input_audio: this model does not accept audio",
@@ -194,9 +216,9 @@ class _Building:
         for part in message.content:
             match part:
                 case Text():
-                    blocks += _texts((part,))
+                    blocks += self._texts((part,))
                 case Refusal():
-                    blocks += _texts((Text(text=part.text),))
+                    blocks += self._texts((Text(text=part.text),))
                 case Reasoning():
                     blocks += _thought(part)
                 case ToolCall():
@@ -216,7 +238,18 @@ class _Building:
             "name": call.name,
             "input": arguments_object(call),
         }
-        return add_mark(block, call.cache)
+        return self._finished(block, call)
+
+    def _texts(self, texts: Iterable[Text]) -> Iterator[Block]:
+        for text in texts:
+            if text.text.strip():
+                yield self._finished({"type": "text", "text": text.text}, text)
+
+    def _finished(self, block: Block, part: Text | Image | Document | ToolCall) -> Block:
+        """Return the block with the unknown fields and the cache mark of its part."""
+        if part.native and self._has_unknown:
+            block = add_unknown(block, part.native)
+        return add_mark(block, part.cache)
 
 
 def _thought(part: Reasoning) -> list[Block]:
@@ -237,11 +270,7 @@ def _own_block(data: str) -> list[Block]:
         block = pydantic_core.from_json(data)
     except ValueError:
         return []
-    own = isinstance(block, dict) and OWN_TOOLS.fullmatch(str(block.get("type")))
-    return [block] if own else []
-
-
-def _texts(texts: Iterable[Text]) -> Iterator[Block]:
-    for text in texts:
-        if text.text.strip():
-            yield add_mark({"type": "text", "text": text.text}, text.cache)
+    if not isinstance(block, dict) or block.get("type") in _ENCODED:
+        return []
+    block.pop(UNKNOWN_DELTAS, None)
+    return [block]

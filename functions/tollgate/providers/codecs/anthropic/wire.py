@@ -11,11 +11,14 @@ from tollgate.core.json_value import JsonValue
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class CitationLocation(_Shape):
     """The source of a text: a web page, a search result, or a document of the prompt."""
+
+    # The gateway writes citations of its own form, in which unknown fields have no place.
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     url: str | None = None
     source: str | None = None
@@ -56,7 +59,7 @@ class ToolUseBlock(_Shape):
 
 
 class OtherBlock(BaseModel):
-    """A complete block of any other kind: a call or a result of Anthropic's own tools."""
+    """A block of any other kind: a call or a result of Anthropic's own tools, or unknown."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -106,9 +109,48 @@ class CitationsDelta(_Shape):
     citation: CitationLocation
 
 
+class CompactionDelta(_Shape):
+    """The summary of a compaction block, and opaque content to be sent back with the block."""
+
+    type: Literal["compaction_delta"]
+    content: str | None = None
+    encrypted_content: str | None = None
+
+
+class OtherDelta(BaseModel):
+    """A delta of unknown kind."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+
+
+_READ_DELTAS: Final = frozenset(
+    {
+        "text_delta",
+        "input_json_delta",
+        "thinking_delta",
+        "signature_delta",
+        "citations_delta",
+        "compaction_delta",
+    }
+)
+
+
+def _delta_kind(delta: object) -> str:
+    kind = delta.get("type") if isinstance(delta, dict) else None
+    return kind if isinstance(kind, str) and kind in _READ_DELTAS else "other"
+
+
 BlockDelta = Annotated[
-    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta,
-    Discriminator("type"),
+    Annotated[TextDelta, Tag("text_delta")]
+    | Annotated[InputJsonDelta, Tag("input_json_delta")]
+    | Annotated[ThinkingDelta, Tag("thinking_delta")]
+    | Annotated[SignatureDelta, Tag("signature_delta")]
+    | Annotated[CitationsDelta, Tag("citations_delta")]
+    | Annotated[CompactionDelta, Tag("compaction_delta")]
+    | Annotated[OtherDelta, Tag("other")],
+    Discriminator(_delta_kind),
 ]
 
 
@@ -130,6 +172,7 @@ class Message(Stop):
     """A whole answer, or the first event of a streamed answer."""
 
     type: Literal["message"]
+    role: str | None = None
     id: str | None = None
     model: str | None = None
     content: list[ContentBlock] = Field(default=[])
@@ -205,6 +248,22 @@ Event = Annotated[
     | Message,
     Discriminator("type"),
 ]
+
+
+EVENT_TYPES: Final = frozenset(
+    {
+        "content_block_delta",
+        "content_block_start",
+        "content_block_stop",
+        "error",
+        "message",
+        "message_delta",
+        "message_start",
+        "message_stop",
+        "ping",
+        "vertex_event",
+    }
+)
 
 
 class StreamedEvent(RootModel[Event]):

@@ -24,7 +24,7 @@ from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import native_names, unsupported
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.providers.shared.cache_marks import keep_last_marks
-from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
+from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, SAFEGUARDS, taken_options
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
@@ -83,13 +83,15 @@ def _claude_options(
 ) -> NativeOptions:
     """Return the options of Anthropic's format that Claude accepts here; none for other models.
 
-    Converse has its own tool format, so native tools and tool fields are left out.
+    Converse has its own formats of tools and answers, so native tools, tool fields, unknown fields
+    and safeguards are left out.
     """
     betas = target.dialect.claude.betas
     is_claude = format_.signer_of(target) == CLAUDE
     native = request.native if is_claude else None
     options = taken_options(native, BETAS_ELSEWHERE if betas is None else betas)
-    return replace(options, tools=(), tool_fields={})
+    features = tuple(beta for beta in options.betas if not beta.startswith(SAFEGUARDS))
+    return replace(options, betas=features, tools=(), tool_fields={}, unknown={}, unknown_names=())
 
 
 def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[str, JsonValue]:

@@ -1,0 +1,123 @@
+"""Compaction before an answer: two generations, of which each has its hold, bill and record."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tollgate.core.content import Provenance, Reasoning
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import (
+    ChosenGroup,
+    Ended,
+    Grouped,
+    Output,
+    PartDelta,
+    PartDeltas,
+    PartEnd,
+    Partial,
+    PartNote,
+    PartStart,
+    Started,
+    UnknownFields,
+    UsageReported,
+)
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.replies.compacting_sink import CompactingSink
+from tollgate.engine.replies.sink import EventSink
+from tollgate.ingress.base import ParsedCall, ServedBy
+from tollgate.routing.planning.prompt_size import PromptSize
+from tollgate.stores.ports.base import Hold
+
+_Generate = Callable[[Gateway, Call, EventSink], Awaitable[None]]
+
+
+async def compact_window(
+    gateway: Gateway, call: Call, sink: EventSink, generate: _Generate
+) -> tuple[Call, EventSink]:
+    """Return a call and a sink for the answer, after compacting a conversation that is too long.
+
+    Raises the error of a record that cannot be written, since the answer would be cut off or
+    refused without it.
+    """
+    parsed = call.parsed
+    if not isinstance(parsed, ParsedCall) or parsed.window is None:
+        return call, sink
+    window, parsed = parsed.window, replace(parsed, window=None)
+    if PromptSize.of(parsed.request).estimate <= window.tokens_max:
+        return replace(call, parsed=parsed), sink
+    written = _WrittenItem()
+    compacting = CompactingSink(written, window.packer)
+    first = replace(parsed, request=window.ask(), stream=True, stored_input=None)
+    new_id = gateway.ids.new_id()
+    await generate(gateway, replace(call, parsed=first, request_id=new_id), compacting)
+    if written.failure is not None:
+        raise written.failure
+    parsed = replace(parsed, request=window.resume(compacting.record))
+    return replace(call, parsed=parsed), _PrecedingItem(sink, written.item)
+
+
+class _WrittenItem:
+    """Sink that keeps the compaction item of a generation, or its failure."""
+
+    def __init__(self) -> None:
+        self.item: Provenance | None = None
+        self.failure: GatewayError | None = None
+
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def begin(self, served: ServedBy) -> None:
+        pass
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for _, event in events:
+            if isinstance(event, PartEnd):
+                self.item = event.provenance
+
+    async def finish(self, record: GenerationRecord) -> None:
+        pass
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        self.failure = error
+
+
+class _PrecedingItem:
+    """Sink that puts a compaction item before the answer."""
+
+    def __init__(self, sink: EventSink, item: Provenance | None) -> None:
+        self._sink = sink
+        self._item = item
+
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        return self._sink.open(hold)
+
+    async def begin(self, served: ServedBy) -> None:
+        await self._sink.begin(served)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        await self._sink.send(
+            [(choice, each) for choice, event in events for each in self._shifted(event)]
+        )
+
+    def _shifted(self, event: Grouped) -> Iterator[Grouped]:
+        """Yield an event of the answer, whose parts are counted from 1."""
+        match event:
+            case Started():
+                yield event
+                yield PartStart(index=0, part=Reasoning(text="", provenance=self._item))
+                yield PartEnd(index=0, provenance=self._item)
+            case PartStart() | PartDelta() | PartDeltas() | PartNote() | PartEnd():
+                yield replace(event, index=event.index + 1)
+            case UsageReported() | UnknownFields() | Output() | Partial() | Ended():
+                yield event
+            case _:
+                assert_never(event)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self._sink.fail(error, record)

@@ -1,0 +1,81 @@
+"""Sink for the record of a conversation, which the client gets as one sealed compaction item."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from tollgate.core.content import Reasoning, Text
+from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.events import (
+    ChosenGroup,
+    Ended,
+    PartEnd,
+    PartStart,
+    Started,
+    UsageReported,
+    ungroup,
+)
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import Fold
+from tollgate.engine.replies.sink import EventSink
+from tollgate.ingress.base import RecordPacker, ServedBy
+from tollgate.stores.ports.base import Hold
+
+
+class CompactingSink:
+    """Sink that forwards an answer as one compaction item, once the answer has ended.
+
+    An answer without text fails, and so costs the caller nothing.
+    """
+
+    def __init__(self, sink: EventSink, packer: RecordPacker) -> None:
+        self._sink = sink
+        self._packer = packer
+        self._fold = Fold()
+        self._generation_id = ""
+        self.record = ""
+        """The text of the record, once the answer has ended."""
+
+    @asynccontextmanager
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        self._generation_id = hold.id
+        async with self._sink.open(hold):
+            yield
+
+    async def begin(self, served: ServedBy) -> None:
+        await self._sink.begin(served)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        forwarded: list[ChosenGroup] = []
+        for choice, event in ungroup(events):
+            self._fold.accept(event)
+            match event:
+                case Started() | UsageReported():
+                    forwarded.append((choice, event))
+                case Ended():
+                    forwarded += ((choice, each) for each in self._item())
+                    # A record that was cut off is complete as an item.
+                    forwarded.append((choice, replace(event, finish="stop")))
+                case _:
+                    pass
+        await self._sink.send(forwarded)
+
+    def _item(self) -> tuple[PartStart, PartEnd]:
+        texts = (part.text for part in self._fold.parts if isinstance(part, Text))
+        self.record = "".join(texts)
+        if not self.record.strip():
+            raise UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE, "The model wrote no record of the conversation."
+            )
+        item = self._packer.pack(self.record, self._generation_id)
+        return (
+            PartStart(index=0, part=Reasoning(text="", provenance=item)),
+            PartEnd(index=0, provenance=item),
+        )
+
+    async def finish(self, record: GenerationRecord) -> None:
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self._sink.fail(error, record)

@@ -1,0 +1,94 @@
+"""The client format of POST /v1/responses/compact, which compacts a conversation.
+
+It is a request of the Responses format with a trigger at the end of `input`, but its reply has the
+kept messages before the compaction item, and is never streamed.
+https://platform.openai.com/docs/api-reference/responses/compact (2026-11-27)
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from msgspec.structs import replace
+from pydantic_core import to_json
+from typing_extensions import override
+
+from tollgate.core.events import Finish
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal, ServedBy
+from tollgate.ingress.responses import Responses
+from tollgate.ingress.responses.parse import parse_response_object
+from tollgate.ingress.responses.render import ResponseRenderer
+from tollgate.ingress.responses.stored import PREVIOUS, StoredTurns, numbered
+from tollgate.ingress.validation import decode_object
+
+_TRIGGER: Final[dict[str, JsonValue]] = {"type": "compaction_trigger"}
+
+
+def parse_compact_object(
+    body: Mapping[str, JsonValue],
+    headers: Mapping[str, str],
+    *,
+    size_bytes: int,
+    turns: StoredTurns | None = None,
+    seal: Seal | None = None,
+) -> ParsedCall:
+    """Parse a decoded request like `parse_response_object`; `input` may be missing after a stored
+    response.
+    """
+    input_ = body.get("input")
+    if isinstance(input_, str):
+        input_ = [{"role": "user", "content": input_}]
+    elif input_ is None and body.get(PREVIOUS) is not None:
+        input_ = []
+    if isinstance(input_, list):
+        last = input_[-1] if input_ else None
+        body = {**body, "input": input_ if last == _TRIGGER else [*input_, _TRIGGER]}
+    call = parse_response_object(
+        {**body, "stream": None}, headers, size_bytes=size_bytes, turns=turns, seal=seal
+    )
+    ignored = (*call.ignored, "stream") if body.get("stream") else call.ignored
+    return replace(call, stored_input=None, ignored=ignored)
+
+
+def parse_compact_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
+    """Parse a request without the key of its workspace, which is always refused."""
+    return parse_compact_object(decode_object(body), headers, size_bytes=len(body))
+
+
+class CompactedResponses(Responses):
+    """The format of POST /v1/responses/compact."""
+
+    parse = staticmethod(parse_compact_request)
+
+    @override
+    def renderer(
+        self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> "CompactionRenderer":
+        return CompactionRenderer(call, served, credits_per_usd=credits_per_usd)
+
+
+class CompactionRenderer(ResponseRenderer):
+    """Renders a compacted conversation."""
+
+    def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
+        super().__init__(call, served, credits_per_usd=credits_per_usd)
+        self._kept = call.compacts.kept if call.compacts else ()
+
+    @override
+    def _response(
+        self, finish: Finish, output: list[dict[str, JsonValue]], record: GenerationRecord
+    ) -> bytes:
+        kept = [item for item in self._kept if item.get("role") == "user"]
+        reply: dict[str, JsonValue] = {
+            "id": f"resp_{self._served.generation_id}",
+            "object": "response.compaction",
+            "created_at": self._served.created_s,
+            "model": self._served.model,
+            "output": [
+                *({**item, "status": "completed"} for item in numbered(kept, record.id)),
+                *output,
+            ],
+        }
+        return b"%b,%b}" % (to_json(reply)[:-1], self._accounts.render(record))

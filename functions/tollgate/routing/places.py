@@ -1,0 +1,79 @@
+"""Places in which endpoints run, from the rows of their providers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from tollgate.providers.shared.bedrock import GEOGRAPHIES
+
+# Countries of AWS regions, and of the geographies of inference profiles that lie in one country:
+# AWS Global Infrastructure, "AWS Regions" (2026-11-27).
+_COUNTRIES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("us", "us-gov", "us-east-1", "us-east-2", "us-west-1", "us-west-2"), "US"),
+    **dict.fromkeys(("us-gov-east-1", "us-gov-west-1"), "US"),
+    **dict.fromkeys(("au", "ap-southeast-2", "ap-southeast-4"), "AU"),
+    **dict.fromkeys(("ca", "ca-central-1", "ca-west-1"), "CA"),
+    **dict.fromkeys(("jp", "ap-northeast-1", "ap-northeast-3"), "JP"),
+    **dict.fromkeys(("ap-south-1", "ap-south-2"), "IN"),
+    "af-south-1": "ZA",
+    "ap-east-1": "HK",
+    "ap-east-2": "TW",
+    "ap-northeast-2": "KR",
+    "ap-southeast-1": "SG",
+    "ap-southeast-3": "ID",
+    "ap-southeast-5": "MY",
+    "ap-southeast-6": "NZ",
+    "ap-southeast-7": "TH",
+    "eu-central-1": "DE",
+    "eu-central-2": "CH",
+    "eu-north-1": "SE",
+    "eu-south-1": "IT",
+    "eu-south-2": "ES",
+    "eu-west-1": "IE",
+    "eu-west-2": "GB",
+    "eu-west-3": "FR",
+    "il-central-1": "IL",
+    "me-central-1": "AE",
+    "me-south-1": "BH",
+    "mx-central-1": "MX",
+    "sa-east-1": "BR",
+}
+
+
+class PlacedProvider(Protocol):
+    """Provider, as far as places are concerned."""
+
+    @property
+    def region(self) -> str | None:
+        """AWS region."""
+        ...
+
+    @property
+    def location(self) -> str | None:
+        """Google Cloud location."""
+        ...
+
+    @property
+    def countries(self) -> Sequence[str]:
+        """Countries that the row states."""
+        ...
+
+
+class Place(Struct, frozen=True):
+    """Region of an endpoint, and its countries as ISO 3166 codes; empty if the row states none."""
+
+    region: str
+    countries: tuple[str, ...]
+
+
+def place_of(provider: PlacedProvider, upstream: str) -> Place:
+    """Return the place of an endpoint; an inference profile may use its whole geography."""
+    region = provider.region or provider.location or ""
+    geography = upstream.partition(".")[0]
+    if provider.region is not None and geography in GEOGRAPHIES:
+        region = geography
+    elif provider.countries:
+        return Place(region, tuple(provider.countries))
+    country = _COUNTRIES.get(region)
+    return Place(region, () if country is None else (country,))

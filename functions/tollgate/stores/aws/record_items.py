@@ -1,0 +1,55 @@
+"""Every attribute of the items of generations and of their sums, as `items.py` has all others."""
+
+from typing import Final
+
+from tollgate.stores.aws.items import AnyItem
+
+
+class ActivityItem(AnyItem):
+    """Core table: the usage of a key, a model and a provider on a closed day."""
+
+    COST: Final = "c"  # N: nano-dollars
+    REQUESTS: Final = "n"  # N: number of generations
+    FAILED: Final = "x"  # N: number of failed generations
+    KEY_LABEL: Final = "kl"  # S: the key's name
+    LABELS: Final = "lb"  # M of S: the key's labels
+    CALLER_LABELS: Final = "cb"  # M of S: labels that callers stated (optional)
+    USAGE: Final = {
+        "ti": "uncached_input_tokens",
+        "tr": "cache_read_input_tokens",
+        "t5": "cache_write_5m_input_tokens",
+        "t1": "cache_write_1h_input_tokens",
+        "to": "output_tokens",
+        "tz": "reasoning_tokens",
+        "ai": "audio_input_tokens",
+        "ao": "audio_output_tokens",
+        "ar": "cache_read_audio_input_tokens",
+        "im": "images",
+        "ws": "web_searches",
+        "su": "search_units",
+        "ii": "image_input_tokens",
+        "io": "image_output_tokens",
+        "as": "audio_seconds",
+        "ch": "characters",
+        "tu": "text_units",
+    }
+    """Fields of `Usage` by stored name (N); an attribute is absent if no provider reported it."""
+
+
+class ClosedDayItem(AnyItem):
+    """Core table: a closed day, whose activity is complete."""
+
+    COST: Final = "c"  # N: nano-dollars of all generations of the day
+    REQUESTS: Final = "n"  # N: number of generations
+    EXPORTED: Final = "xp"  # N: 1 once the day's export is written (optional)
+
+
+class GenerationItem(AnyItem):
+    """Generations table: a record; the other attributes repeat parts of BLOB for filters."""
+
+    OUTCOME: Final = "st"  # S: an Outcome
+    COST: Final = "c"  # N: nano-dollars
+    KEY: Final = "k"  # S: id of the key
+    MODEL: Final = "m"  # S: slug of the model that served (optional)
+    PROVIDER: Final = "p"  # S: provider that served (optional)
+    BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed

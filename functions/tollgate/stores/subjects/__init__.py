@@ -1,0 +1,1 @@
+"""Erasures and legal holds of end users, members and workspaces."""
