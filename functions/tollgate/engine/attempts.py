@@ -84,7 +84,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
         lifecycle = context.plan.attempts[self.depth].lifecycle
         forms = context.media.forms
         return ServedBy(
-            generation_id=context.meter.generation_id,
+            generation_id=context.meter.hold.id,
             created_s=context.meter.created_s,
             model=self.target.model,
             provider=self.target.provider,
