@@ -1,4 +1,4 @@
-// The one line that each client for Node prints: the model's last words, or the status of a refusal.
+// The line that each client for Node prints: by scenario, the last words or the status of a refusal.
 export const prompt = "Write one.txt.";
 export const commandTool = {
   name: "exec_command",
@@ -7,12 +7,12 @@ export const commandTool = {
 };
 
 export async function report(ask) {
-  const [format, scenario] = process.argv.slice(2);
-  try {
-    console.log(JSON.stringify({ said: await ask[format](scenario) }));
-  } catch (refused) {
-    const status = refused.status ?? refused.statusCode;
-    const told = `${refused.name}: ${refused.message}`.slice(0, 300);
-    console.log(JSON.stringify({ refused: status ?? told }));
-  }
+  const [format, ...scenarios] = process.argv.slice(2);
+  const shown = {};
+  for (const scenario of scenarios)
+    shown[scenario] = await ask[format](scenario).catch(
+      (refused) =>
+        refused.status ?? refused.statusCode ?? `${refused.name}: ${refused.message}`.slice(0, 300),
+    );
+  console.log(JSON.stringify(shown));
 }

@@ -1,4 +1,4 @@
-"""The one line that each Python client prints: the model's last words, or the status of a refusal."""
+"""The line that each Python client prints: by scenario, the last words or the status of a refusal."""
 
 import json
 import sys
@@ -13,10 +13,13 @@ PROMPT = "Write one.txt."
 
 
 def report(ask: Callable[[str, str], str]) -> None:
-    """Ask in the format and the scenario of the command line."""
-    try:
-        shown = {"said": ask(*sys.argv[1:])}
-    except Exception as refused:
-        status = getattr(refused, "status_code", None)
-        shown = {"refused": status or f"{type(refused).__name__}: {refused}"[:300]}
+    """Ask in the format that the command line names, once for each of its scenarios."""
+    format_, *scenarios = sys.argv[1:]
+    shown = {}
+    for scenario in scenarios:
+        try:
+            shown[scenario] = ask(format_, scenario)
+        except Exception as refused:
+            status = getattr(refused, "status_code", None)
+            shown[scenario] = status or f"{type(refused).__name__}: {refused}"[:300]
     print(json.dumps(shown))
