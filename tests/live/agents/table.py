@@ -119,7 +119,9 @@ def main() -> None:
     last = load(TABLE.read_text()) if TABLE.exists() else []
     now = read_report(options.report.read_text())
     if changed := list(differences(last, now)):
-        print("| client | format | scenario | last table | now |", "|---|---|---|---|---|", sep="\n")
+        print(
+            "| client | format | scenario | last table | now |", "|---|---|---|---|---|", sep="\n"
+        )
         print(*changed, "", *moved_versions(last, now), sep="\n")
     if options.write:
         TABLE.write_text(dump(now, datetime.now(UTC).date().isoformat()))

@@ -16,7 +16,9 @@ from time import monotonic
 
 # What programs ask a terminal at their start, and a plain terminal's answers.
 _ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?6c"}
-_CONTROL = re.compile(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[\[(?>=][0-9;?<>=]*[ -/]*[@-~]|\x1b.")
+_CONTROL = re.compile(
+    rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[\[(?>=][0-9;?<>=]*[ -/]*[@-~]|\x1b."
+)
 _ROWS, _COLUMNS = 50, 160
 
 
@@ -30,6 +32,7 @@ class Terminal:
 
     @property
     def shown(self) -> str:
+        """Return what was written, without control sequences and spaces."""
         # Programs move the cursor over a space instead of writing it.
         plain = _CONTROL.sub(b"", self._written).decode(errors="replace")
         return "".join(plain.split())

@@ -1,4 +1,4 @@
-"""The line that each Python client prints: by scenario, the last words or the status of a refusal."""
+"""The line that each Python client prints: last words or the status of a refusal, by scenario."""
 
 import json
 import sys
