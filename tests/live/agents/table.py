@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 TABLE: Final = Path(__file__).with_name("table.json")
 _SEEN_MAX: Final = 200
@@ -39,7 +39,7 @@ class Cell:
 def read_report(text: str) -> list[Cell]:
     """Return the cells of a report; a skipped test has no cell, since nothing was seen."""
     cells = []
-    for case in ElementTree.fromstring(text).iter("testcase"):
+    for case in ET.fromstring(text).iter("testcase"):
         told = {each.get("name"): each.get("value", "") for each in case.iter("property")}
         if "client" not in told or case.find("skipped") is not None:
             continue
