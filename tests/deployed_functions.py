@@ -26,6 +26,7 @@ CHAT_ROUTES = [
     "POST /v1/rerank",
     "POST /v1/v2/rerank",
     "POST /v1/moderations",
+    "POST /v1/decisions",
     "POST /v1/images/generations",
     "POST /v1/images/edits",
     "POST /v1/audio/speech",

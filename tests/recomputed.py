@@ -14,8 +14,6 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import Price, PriceSchedule
 
 _MILLION: Final = 1_000_000
-# Lines of tokens stand in a bill at a rate of nothing too.
-_TOKENS: Final = frozenset({"input", "input_image", "output", "output_image"})
 # By unit: the item of its line, the rate of `Price`, and the pieces that one rate buys.
 UNITS: Final[Mapping[str, tuple[str, str, int]]] = {
     "images": ("image", "image", 1),
@@ -32,8 +30,16 @@ PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "image_input": ("input_image", "input"),
     "image_output": ("output_image", "output"),
 }
+# By class of cached tokens of a prompt: the item of its line, and its rate, or else that of input.
+CACHED: Final[Mapping[str, tuple[str, str]]] = {
+    "cache_read_input_tokens": ("cache_read", "cache_read"),
+    "cache_write_5m_input_tokens": ("cache_write_5m", "cache_write"),
+}
 # Items of tokens, which have a line at a rate of zero too.
-_TOKENS: Final = {"input", "output", *(item for item, _ in PARTS.values())}
+_TOKENS: Final = {
+    *("input", "output"),
+    *(item for item, _ in (*PARTS.values(), *CACHED.values())),
+}
 
 
 def recompute_lines(usage: Usage, price: Price) -> dict[str, int]:
@@ -48,6 +54,10 @@ def recompute_lines(usage: Usage, price: Price) -> dict[str, int]:
         lines[item] = (taken, rate, _MILLION)
     for item, tokens in left.items():
         lines[item] = (tokens, getattr(price, item), _MILLION)
+    for tokens_class, (item, rate) in CACHED.items():
+        stated = getattr(price, rate)
+        cached = getattr(usage, tokens_class) or 0
+        lines[item] = (cached, price.input if stated is None else stated, _MILLION)
     for unit, (item, rate, pieces) in UNITS.items():
         lines[item] = (getattr(usage, unit) or 0, getattr(price, rate), pieces)
     return {

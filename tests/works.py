@@ -23,6 +23,7 @@ from tests.unit.routing.catalogs import provider
 from tests.upstream.vectors import listed
 from tollgate.core.work.kinds import WorkKind
 from tollgate.ingress.formats import (
+    DECISIONS,
     EMBEDDINGS,
     IMAGE_GENERATIONS,
     MODERATIONS,
@@ -117,6 +118,26 @@ CASES: Final[Mapping[str, WorkCase]] = {
             offer={"guardrail": {"id": "gr1", "version": "1"}},
         ),
         row=_BEDROCK,
+    ),
+    "decisions by the input": WorkCase(
+        kind="decision",
+        path=DECISIONS.path,
+        body={"input": "Hurry!", "questions": [{"type": "predicate", "instructions": "Urgent"}]},
+        answers=(
+            [
+                frame(
+                    {
+                        "answers": [{"type": "predicate", "name": None, "probability": 0.9}],
+                        "usage": {
+                            "input_tokens": 90,
+                            "input_tokens_details": {"cached_tokens": 30, "cache_write_tokens": 20},
+                        },
+                    }
+                )
+            ],
+        ),
+        cost_nano_usd=40 * 100 + 30 * 10 + 20 * 125,
+        model=_model("decision", {"input": "0.1", "cache_read": "0.01", "cache_write": "0.125"}),
     ),
     "pictures by size": WorkCase(
         kind="image",

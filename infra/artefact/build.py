@@ -22,6 +22,11 @@ SIGN_IN_FILE: Final = "sign-in.json"
 
 # Packages that only providers with this `auth` need; they add 4 MB (zipped).
 _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"})}
+# Packages that only `tollgate serve` needs: API Gateway refuses bodies in zstd, which the module
+# `compression` of Python 3.14 or `backports` decodes.
+_BY_SERVERS: Final = frozenset({"backports", "compression"})
+# Encryption in the process adds 5 MB (zipped). Functions without it leave encryption to KMS.
+_BY_ENCRYPTION: Final = frozenset({"cryptography"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Function:
     """True if the function calls providers, and so needs the packages for their `auth`."""
     serves_openapi: bool = False
     """True if the function serves /openapi.json, which the build writes."""
+    encrypts: bool = False
+    """True if the function encrypts in its process, and so needs the package for that."""
     signs_people_in: bool = False
     """True if the function reads the sign-in file, if the repository has one."""
 
@@ -46,6 +53,7 @@ FUNCTIONS: Final = {
         "chat",
         ("stream_bootstrap",),
         calls_providers=True,
+        encrypts=True,
     ),
     "ApiFunction": Function(
         "api",
@@ -55,7 +63,7 @@ FUNCTIONS: Final = {
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),
-    "LoginFunction": Function("sign_in", signs_people_in=True),
+    "LoginFunction": Function("sign_in", encrypts=True, signs_people_in=True),
 }
 
 
@@ -66,7 +74,11 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
     closure = find_closure(source, [function.module])
-    unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
+    unused = _BY_SERVERS | _unused(
+        compiled.routing if function.calls_providers else Routing(version=1)
+    )
+    if not function.encrypts:
+        unused |= _BY_ENCRYPTION
     needed = [each for each in closure.elsewhere if each.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
     _copy(source, [each.relative_to(source) for each in closure.files], output)

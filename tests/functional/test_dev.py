@@ -1,6 +1,6 @@
 """`tollgate dev`: starts, serves, keeps its state, and leaves nothing behind.
 
-Keeps C7, C33, C41, C44, C50, C66, C81.
+Keeps C7, C33, C41, C44, C50, C66, C80, C81.
 """
 
 import json
@@ -55,6 +55,19 @@ def get(url: str, key: str) -> dict[str, object]:
     with urlopen(Request(url, headers={"authorization": f"Bearer {key}"})) as reply:
         content: dict[str, object] = json.load(reply, parse_float=Decimal)
         return content
+
+
+def test_c80_a_websocket_is_refused_so_that_codex_goes_over_to_http(server: LocalServer) -> None:
+    headers = {
+        "connection": "upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "authorization": f"Bearer {server.key}",
+        "openai-beta": "responses_websockets=2026-02-06",
+    }
+    reply = httpx2.get(f"{server.base_url}/responses", headers=headers)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (426, "websocket_not_served")
 
 
 def test_c7_c81_the_sdk_completes_prompts_streamed_and_whole(

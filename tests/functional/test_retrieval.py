@@ -1,4 +1,4 @@
-"""A round of retrieval against `tollgate dev` by the official SDKs: embed, rerank, judge, answer.
+"""A round of retrieval against `tollgate dev` by the official SDKs: embed, rerank, judge, decide.
 
 Keeps C7, C81.
 """
@@ -86,6 +86,31 @@ def test_c7_c81_python_has_texts_and_pictures_judged(client: openai.OpenAI) -> N
         ],
     )
     assert [it.flagged for it in together.results] == [True]
+
+
+def test_c7_c81_python_has_questions_decided(client: openai.OpenAI) -> None:
+    made = client.decisions.create(
+        model="test/decide",
+        input=[{"role": "user", "content": [{"type": "input_text", "text": "Refund my order!"}]}],
+        questions=[
+            {"type": "predicate", "name": "money", "instructions": "refund wanted"},
+            {
+                "type": "choice",
+                "instructions": "?",
+                "choices": [{"value": "cat"}, {"value": "refund"}],
+            },
+            {
+                "type": "score",
+                "instructions": "?",
+                "levels": [{"label": "cat"}, {"label": "order"}],
+            },
+        ],
+    )
+    predicate, choice, score = made.answers
+    assert predicate.to_dict() == {"type": "predicate", "name": "money", "probability": 0.5}
+    assert choice.to_dict()["choice"] == "refund"
+    assert score.to_dict()["score"] == 1.0
+    assert (made.model, made.usage.input_tokens) == ("test/decide", 7)
 
 
 def test_c7_c81_node_embeds_ranks_and_answers(server: LocalServer) -> None:

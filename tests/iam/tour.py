@@ -44,6 +44,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.core.routing.publication import Signature, publish_to_all
 from tollgate.ingress.formats import (
+    DECISIONS,
     EMBEDDINGS,
     IMAGE_GENERATIONS,
     MESSAGES,
@@ -70,6 +71,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "embedding": (EMBEDDINGS.path, {"input": "Hello"}),
     "rerank": (RERANK.path, {"query": "Hello", "documents": ["Hello"]}),
     "moderation": (MODERATIONS.path, {"input": "Hello"}),
+    "decision": (DECISIONS.path, dict(DECISIONS.example)),
     "image": (IMAGE_GENERATIONS.path, {"prompt": "Hello"}),
     "speech": (SPEECH.path, {"input": "Hello", "voice": "alloy"}),
     "transcription": (TRANSCRIPTIONS.path, {"file": b64encode(wav(9)).decode()}),

@@ -72,6 +72,7 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
     "DeletedResponseItem": "marks of deleted responses",
+    "SealKeyItem": "the key that seals",
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",

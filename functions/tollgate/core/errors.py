@@ -40,6 +40,7 @@ class ErrorCode(StrEnum):
     MODEL_NOT_FOUND = "model_not_found"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    WEBSOCKET_NOT_SERVED = "websocket_not_served"
     INVALID_API_KEY = "invalid_api_key"
     PERMISSION_DENIED = "permission_denied"
     MODEL_NOT_ALLOWED = "model_not_allowed"

@@ -44,6 +44,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.FILE_TOO_LARGE: 413,
     ErrorCode.UNSUPPORTED_ENCODING: 415,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
+    ErrorCode.WEBSOCKET_NOT_SERVED: 426,
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
     ErrorCode.INTERNAL_ERROR: 500,

@@ -99,6 +99,7 @@ _CHAT_EXAMPLE: Final[Mapping[str, JsonValue]] = {
     "max_tokens": 100,
 }
 _PICTURE_EXAMPLE: Final = {"model": "test/image", "prompt": "A red bridge in fog"}
+_QUESTION_EXAMPLE: Final[JsonValue] = {"type": "predicate", "instructions": "It is urgent."}
 _SOUND_EXAMPLE: Final = {"model": "test/transcribe", "url": "https://files.example/meeting.mp3"}
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
@@ -264,6 +265,20 @@ MODERATIONS: Final = IngressFormat(
     operation_id="create_moderation",
     example={"model": "test/moderate", "input": "Say hello."},
 )
+DECISIONS: Final = IngressFormat(
+    name="decisions",
+    path="/v1/decisions",
+    make=DottedName("tollgate.ingress.work.decisions.format:Decisions"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.work.decisions.models:DecisionBody"),
+        reply=DottedName("tollgate.ingress.work.decisions.models:DecisionReply"),
+    ),
+    tag="decisions",
+    summary="Create Decision",
+    description="Answer typed questions with probabilities, in OpenAI's format; billed to the key.",
+    operation_id="create_decision",
+    example={"model": "test/decide", "input": "Hurry up!", "questions": [_QUESTION_EXAMPLE]},
+)
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
     path="/v1/images/generations",
@@ -361,6 +376,7 @@ FORMATS: Final = (
     EMBEDDINGS,
     RERANK,
     MODERATIONS,
+    DECISIONS,
     IMAGE_GENERATIONS,
     IMAGE_EDITS,
     SPEECH,

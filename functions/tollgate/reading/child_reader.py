@@ -1,7 +1,7 @@
 """Reads each document in a new process on this machine.
 
 Reusing a process would save about 100 ms. But a document that took over the process could then read
-or change the next caller's document (decision 157).
+or change the next caller's document (decision 223).
 """
 
 import asyncio

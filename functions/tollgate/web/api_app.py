@@ -20,13 +20,13 @@ from tollgate.ingress.validation import field_error
 from tollgate.web.http.cors import WebLimits, cors
 from tollgate.web.http.error_boundary import ErrorBoundary
 from tollgate.web.http.paths import (
-    METERED_METHODS,
     OPENAPI,
     SCIM,
     STREAMING_PATHS,
     CanonicalPath,
     HeadAsGet,
     no_route,
+    refuse_method,
     wrong_function,
 )
 from tollgate.web.http.request_id import RequestIds, request_id_of
@@ -124,6 +124,9 @@ def _render_errors(app: FastAPI) -> None:
                 refusal: GatewayError = no_route(method, path)
             case 404 | 405 if method == "POST" and request.scope["path"] in STREAMING_PATHS:
                 refusal = wrong_function(path)
+            case 404 | 405 if request.scope["path"] in STREAMING_PATHS:
+                # API Gateway sends POST to the streaming function, and other methods to this one.
+                refusal = refuse_method(request.scope)
             case 404 | 405:
                 refusal = MethodNotAllowed(
                     f"{method} {path} is not served.", _methods_at(app, request)
@@ -141,9 +144,6 @@ def _is_of_anthropic(request: Request) -> bool:
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
     """Return the methods that a path accepts, including those that middleware handles."""
-    if request.scope["path"] in STREAMING_PATHS:
-        # API Gateway sends POST to the streaming function, and other methods to this function.
-        return METERED_METHODS
     served = {"OPTIONS"}
     for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
         scope = {**request.scope, "method": method}

@@ -28,7 +28,13 @@ def codex() -> str:
 
 
 def config(
-    home: Path, base_url: str, key: str, *, name: str = "Tollgate", limit: int = 150_000
+    home: Path,
+    base_url: str,
+    key: str,
+    *,
+    name: str = "Tollgate",
+    limit: int = 150_000,
+    websockets: bool = False,
 ) -> None:
     """Write Codex's settings, as docs/coding-agents.md shows them.
 
@@ -47,6 +53,7 @@ model_auto_compact_token_limit = {limit}
 name = "{name}"
 base_url = "{base_url}"
 wire_api = "responses"
+supports_websockets = {json.dumps(websockets)}
 
 [model_providers.tollgate.auth]
 command = "cat"
@@ -113,6 +120,19 @@ async def test_c80_codex_finishes_its_task(row: Row, tmp_path: Path) -> None:
     bodies: list[Any] = [received.json for received in upstream.received]
     assert len(bodies) == 3
     assert row.sealed(bodies[1])
+
+
+async def test_c80_codex_goes_over_to_http_when_its_websocket_is_refused(tmp_path: Path) -> None:
+    program = codex()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    async with serving(VLLM, tmp_path) as (upstream, server):
+        upstream.enqueue(*VLLM.turns())
+        config(tmp_path / "home", server.base_url, server.key, websockets=True)
+        status, printed = await work(program, folder, tmp_path / "home")
+    assert (status, DONE in printed) == (0, True), printed
+    assert printed.count("failed to connect to Responses WebSocket") == 1
+    assert "Reconnecting" not in printed
 
 
 def limited_key(server: LocalServer) -> str:

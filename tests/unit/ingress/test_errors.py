@@ -53,6 +53,7 @@ CONTRACT = {
     "service_unavailable": (503, "server_error"),
     "unsupported_encoding": (415, "invalid_request_error"),
     "method_not_allowed": (405, "invalid_request_error"),
+    "websocket_not_served": (426, "invalid_request_error"),
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.routing.test_routing_yaml import FILE
 from tollgate.core.content import Text
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.decision import DecisionRequest
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.core.work.images import ImageRequest
 from tollgate.core.work.kinds import WorkKind
@@ -32,6 +33,9 @@ def requested(slug: str, **fields: Any) -> InputWork:
             return EmbeddingRequest(model=slug, texts=("a", "b"), **fields)
         case "rerank":
             return RerankRequest(model=slug, query="q", documents=("a", "b"), **fields)
+        case "decision":
+            asked = ({"type": "predicate", "instructions": "a"},)
+            return DecisionRequest(model=slug, evidence="b", questions=asked, **fields)
         case "image":
             return ImageRequest(model=slug, prompt="a cat", **fields)
         case "speech":
@@ -134,7 +138,7 @@ def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
         "embedding"
     ]
     assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
-    assert providers["moderation"] == {"openai"}
+    assert providers["moderation"] == providers["decision"] == {"openai"}
     assert providers["image"] == {"bedrock-oregon", "google", "openai", "xai"}
     assert providers["speech"] == {"google", "groq", "openai"}
     assert providers["transcription"] == {"groq", "openai"}

@@ -5,6 +5,7 @@ The package needs no network. The conversion reports units that a routing file c
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib.metadata import version
@@ -108,9 +109,13 @@ def find_published_price(
 def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
     """Return a published price as routing file sections; raise Unpublished without token rates."""
     base, later = _from(day, model)
-    rates = _plain(base)
     known = _known_rates(kind)
-    rates = {name: rate for name, rate in rates.items() if name in known}
+    kept = _without_others(base, known)
+    kept_later = [
+        replace(conditional, prices=_without_others(conditional.prices, known))
+        for conditional in later
+    ]
+    rates = _plain(kept)
     if not _PIECES.isdisjoint(rates):
         rates = {"input": Decimal(0), **rates}
     missing = ({"input", "output"} if kind == "chat" else {"input"}) - rates.keys()
@@ -125,7 +130,7 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
         upstream=model.id,
         context=model.context_window,
         price=PriceSection.model_validate({**rates, "source": SOURCE, "checked": day}),
-        overrides=tuple(_overrides(base, later)),
+        overrides=tuple(_overrides(kept, kept_later)),
         unstatable=tuple(sorted(units - _RATES.keys())),
     )
 
@@ -134,8 +139,14 @@ def _known_rates(kind: WorkKind) -> Set[str]:
     """Return the rates that a kind of work can have; other published rates are ignored."""
     if kind == "chat":
         return frozenset(_RATES.values()) - _PIECES
-    # Published prices for cache reads are used only for chat.
-    return WORK_KINDS[kind].rates - {"cache_read"}
+    rates = WORK_KINDS[kind].rates
+    # A published rate for cache reads is that of chat, unless the kind pays for cache writes, too.
+    return rates if "cache_write" in rates else rates - {"cache_read"}
+
+
+def _without_others(price: ModelPrice, known: Set[str]) -> ModelPrice:
+    units = _units(price).items()
+    return ModelPrice(**{unit: amount for unit, amount in units if _RATES.get(unit) in known})
 
 
 def _publisher(row: ProviderSection) -> Provider:

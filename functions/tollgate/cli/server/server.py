@@ -35,6 +35,8 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             RequestGuard(app, listener, ids),
             http="h11",
+            # A library for WebSockets, if one is installed, would answer handshakes itself.
+            ws="none",
             h11_max_incomplete_event_size=listener.limits.head_bytes_max,
             # The listener closes idle connections earlier than uvicorn would. It also closes
             # connections whose request head arrives slowly, which uvicorn never does.

@@ -1,3 +1,3 @@
-"""Work on inputs, with a module for each kind: embeddings, images, moderation, ranking and
-sound.
+"""Work on inputs, with a module for each kind: embeddings, images, moderation, decisions, ranking
+and sound.
 """

@@ -6,7 +6,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 # A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
-WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
+WorkKind = Literal[
+    "chat", "embedding", "rerank", "moderation", "decision", "image", "speech", "transcription"
+]
 
 # The keys that prices of all kinds may have: two rates, their source, and the date of a check.
 _COMMON: Final = frozenset({"input", "request", "source", "checked"})
@@ -61,6 +63,13 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         makes="moderation",
         rates=_COMMON | {"image", "text_units"},
         is_judged_by_guardrail=True,
+    ),
+    "decision": KindOfWork(
+        route="/decisions",
+        field_of_input="input",
+        makes="decisions",
+        parameters=frozenset({"prompt_cache_key", "prompt_cache_options", "safety_identifier"}),
+        rates=_COMMON | {"cache_read", "cache_write"},
     ),
     "image": KindOfWork(
         route="/images/generations",

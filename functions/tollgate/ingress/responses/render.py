@@ -32,7 +32,7 @@ from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
 from tollgate.ingress.responses.repeated import used_fields
-from tollgate.ingress.shared.accounts import ReplyAccounts
+from tollgate.ingress.shared.accounts import ReplyAccounts, write_usage
 
 # OpenAI's service tiers, which clients validate. Other tiers have the standard price.
 _SERVICE_TIERS: Final = frozenset(
@@ -50,7 +50,7 @@ class ResponseRenderer:
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, write_usage)
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._requested_tier = call.request.service_tier
@@ -161,17 +161,3 @@ class ResponseRenderer:
 
 def _tier(tier: str | None, default: str) -> str:
     return tier if tier in _SERVICE_TIERS else default
-
-
-def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
-    usage = record.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {
-            "cached_tokens": usage.cache_read_input_tokens or 0,
-            "cache_write_tokens": usage.cache_write_input_tokens,
-        },
-        "output_tokens": usage.output_tokens or 0,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": usage.total_tokens,
-    }

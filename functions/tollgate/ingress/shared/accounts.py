@@ -56,6 +56,21 @@ class ReplyAccounts(Struct, frozen=True):
         )
 
 
+def write_usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    """Return the usage object of OpenAI's newer formats, such as Responses."""
+    usage = record.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_input_tokens or 0,
+            "cache_write_tokens": usage.cache_write_input_tokens,
+        },
+        "output_tokens": usage.output_tokens or 0,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": usage.total_tokens,
+    }
+
+
 class CompletionFrames(ABC):
     """The base class of the renderers of chat completions and legacy completions."""
 

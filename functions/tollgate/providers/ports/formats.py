@@ -37,6 +37,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "embedding": DottedName("tollgate.providers.codecs.openai_embeddings.codec:CODEC"),
             "rerank": DottedName("tollgate.providers.codecs.rerank.codec:JINA_CODEC"),
             "moderation": DottedName("tollgate.providers.codecs.openai_moderations.codec:CODEC"),
+            "decision": DottedName("tollgate.providers.codecs.openai_decisions.codec:CODEC"),
             "image": DottedName("tollgate.providers.codecs.openai_images.codec:CODEC"),
         },
         stream_codecs={

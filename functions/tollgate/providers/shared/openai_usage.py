@@ -51,6 +51,24 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     )
 
 
+def responses_usage_of(raw: JsonValue) -> Usage:
+    """Return the tokens of each class; Responses includes cached tokens in the input."""
+    report = Counts(raw)
+    details = report.inside("input_tokens_details")
+    cache_read = details.count("cached_tokens")
+    cache_write = details.count("cache_write_tokens")
+    uncached = report.count("input_tokens")
+    if uncached is not None:
+        uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
+    return Usage(
+        uncached_input_tokens=uncached,
+        cache_read_input_tokens=cache_read,
+        cache_write_5m_input_tokens=cache_write,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("reasoning_tokens"),
+    )
+
+
 def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
     """Return the number of reasoning tokens that are counted only in the total."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")

@@ -36,6 +36,17 @@ def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
         raise malformed_error(target.provider, "an answer of unknown form") from invalid
 
 
+def check_text(piece: bytes, target: Target) -> None:
+    """Raise UpstreamError for bytes that are not UTF-8: the caller's parser would fail.
+
+    `parse_body` does not check the fields that it skips.
+    """
+    try:
+        piece.decode()
+    except UnicodeDecodeError as invalid:
+        raise malformed_error(target.provider, "an answer that is not UTF-8") from invalid
+
+
 def split_inputs(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
     """Return the work in batches, each within the endpoint's limit of inputs."""
     return work.split(target.dialect.embeddings.inputs_max)

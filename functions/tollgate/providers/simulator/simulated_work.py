@@ -1,7 +1,7 @@
 """The kinds of work other than chat that the simulator answers, by the path of a request.
 
-Vectors depend on the words of a text, documents are ranked by the words that they share with the
-query, images are stripes, speech is a tone, and transcripts depend on the recording's bytes.
+Vectors depend on the words of a text, documents are ranked and questions decided by shared words,
+images are stripes, speech is a tone, and transcripts depend on the recording's bytes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.providers.ports.base import WireRequest
+from tollgate.providers.simulator.simulated_decisions import answer_questions
 from tollgate.providers.simulator.simulated_pictures import answer_with_pictures
 from tollgate.providers.simulator.simulated_results import embed, moderate, rank_documents
 from tollgate.providers.simulator.simulated_sound import speak
@@ -47,6 +48,9 @@ SIMULATED_WORK: Final[Mapping[str, SimulatedWork]] = {
     ),
     "/moderations": SimulatedWork(
         models=frozenset({"moderate"}), answer=_in_one_piece(moderate), streams=False
+    ),
+    "/decisions": SimulatedWork(
+        models=frozenset({"decide"}), answer=_in_one_piece(answer_questions), streams=False
     ),
     "/images/generations": SimulatedWork(
         models=frozenset({"image", "image-tokens"}), answer=answer_with_pictures

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.errors import AccessError, MethodNotAllowed
+from tollgate.core.errors import AccessError
 from tollgate.core.ids import IdSource
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
@@ -29,7 +29,7 @@ from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory, SealKeys
 from tollgate.web.access import METERED, authenticate, note_refusal
 from tollgate.web.http.cors import WebLimits
-from tollgate.web.http.paths import METERED_METHODS
+from tollgate.web.http.paths import refuse_method
 from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
@@ -113,9 +113,7 @@ class Entrance:
         }
         tracing.begin(headers.get("traceparent"), self.services.ids)
         if scope["method"] != "POST":
-            raise MethodNotAllowed(
-                f"{scope['method']} is not served here; use POST.", METERED_METHODS
-            )
+            raise refuse_method(scope)
         keys = self.services.keys
         try:
             principal = await authenticate(keys, headers, METERED.roles, source=source_of(scope))

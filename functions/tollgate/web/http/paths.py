@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tollgate.core.errors import RequestError, not_found
+from tollgate.core.errors import ErrorCode, MethodNotAllowed, RequestError, not_found
 from tollgate.ingress.formats import FORMATS
 
 OPENAPI: Final = "/v1/openapi.json"
@@ -20,6 +20,7 @@ COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each
 # serves all other paths.
 STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
+_HANDSHAKE: Final = b"sec-websocket-key"
 _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
 
@@ -32,6 +33,20 @@ _INSTEAD: Final[Mapping[str, str]] = {
 _SLASHES: Final = re.compile("/{2,}")
 # Some clients add the version to a base URL that already contains it.
 _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
+
+
+def refuse_method(scope: Scope) -> RequestError:
+    """Return the refusal of a method other than POST on a path of the streaming function.
+
+    A WebSocket handshake has a status of its own: Codex goes over to HTTP at once after 426, and
+    repeats the handshake after any other status (github.com/openai/codex/issues/43353, 2026-09-07).
+    Its key shows a handshake, because proxies remove the header `upgrade`.
+    """
+    if any(name == _HANDSHAKE for name, _ in scope["headers"]):
+        return RequestError(
+            ErrorCode.WEBSOCKET_NOT_SERVED, "WebSockets are not served; use POST over HTTP."
+        )
+    return MethodNotAllowed(f"{scope['method']} is not served here; use POST.", METERED_METHODS)
 
 
 class CanonicalPath:

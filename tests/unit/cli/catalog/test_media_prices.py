@@ -116,3 +116,11 @@ def test_c81_genai_prices_has_rates_by_the_piece(
         name: rate for name, rate in published.price.price.__rich_repr__() if rate is not None
     }
     assert {name: rate for name, rate in stated.items() if rate or name == "input"} == rates
+
+
+def test_c81_genai_prices_has_the_rates_of_decisions_without_those_of_answers() -> None:
+    published = find_published_price(OPENAI, "gpt-6-luna", TODAY, kind="decision")
+    [over] = published.overrides
+    rates = {"input", "cache_read", "cache_write"}
+    assert rates < published.price.model_fields_set
+    assert (published.price.output, over.price.model_fields_set) == (0, rates)

@@ -12,9 +12,8 @@ from tollgate.core.usage import COUNT_MAX, Usage
 from tollgate.providers.codecs.anthropic.decode import usage_of as usage_of_messages
 from tollgate.providers.codecs.bedrock.decode import usage_of as usage_of_converse
 from tollgate.providers.codecs.gemini.usage import usage_of as usage_of_gemini
-from tollgate.providers.codecs.openai_responses.decode import usage_of as usage_of_responses
 from tollgate.providers.shared.counts import REST_MAX, count_of, rest_of_total, split
-from tollgate.providers.shared.openai_usage import openai_usage_of
+from tollgate.providers.shared.openai_usage import openai_usage_of, responses_usage_of
 
 NO_COUNTS = [None, -1, -(10**6), 1.5, True, False, "many", "-3", "", [], {}, 10**30, float("inf")]
 PROMPT_AND_OUTPUT = Usage(uncached_input_tokens=10, output_tokens=5)
@@ -62,9 +61,9 @@ CONVERSE = {"inputTokens": 10, "outputTokens": 5}
         (openai_usage_of, CHAT, "cached_tokens"),
         (openai_usage_of, CHAT, "total_tokens"),
         (openai_usage_of, CHAT, "completion_tokens_details.reasoning_tokens"),
-        (usage_of_responses, RESPONSES, "input_tokens_details.cached_tokens"),
-        (usage_of_responses, RESPONSES, "input_tokens_details.cache_write_tokens"),
-        (usage_of_responses, RESPONSES, "output_tokens_details.reasoning_tokens"),
+        (responses_usage_of, RESPONSES, "input_tokens_details.cached_tokens"),
+        (responses_usage_of, RESPONSES, "input_tokens_details.cache_write_tokens"),
+        (responses_usage_of, RESPONSES, "output_tokens_details.reasoning_tokens"),
         (usage_of_gemini, GEMINI, "cachedContentTokenCount"),
         (usage_of_gemini, GEMINI, "toolUsePromptTokenCount"),
         (usage_of_gemini, GEMINI, "thoughtsTokenCount"),
@@ -97,7 +96,7 @@ def test_c65_no_cached_part_is_larger_than_its_prompt() -> None:
     lie = 10**9
     chat = openai_usage_of({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": lie}})
     details = {"cached_tokens": 4, "cache_write_tokens": lie}
-    responses = usage_of_responses({"input_tokens": 10, "input_tokens_details": details})
+    responses = responses_usage_of({"input_tokens": 10, "input_tokens_details": details})
     gemini = usage_of_gemini({"promptTokenCount": 10, "cachedContentTokenCount": lie})
     written = {"ephemeral_1h_input_tokens": lie}
     messages = usage_of_messages({"cache_creation_input_tokens": 10, "cache_creation": written})

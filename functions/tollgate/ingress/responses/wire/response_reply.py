@@ -13,7 +13,9 @@ from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     ErrorEnvelope,
     ErrorObject,
+    InputTokensDetails,
     LimitObject,
+    OutputTokensDetails,
     PartialAccounts,
 )
 
@@ -177,19 +179,6 @@ OutputItemModel = Annotated[
     | OutputCompaction,
     Field(discriminator="type"),
 ]
-
-
-class InputTokensDetails(Answer):
-    """Parts of the input; a part that the provider does not report is 0."""
-
-    cached_tokens: int
-    cache_write_tokens: int
-
-
-class OutputTokensDetails(Answer):
-    """Parts of the output; a part that the provider does not report is 0."""
-
-    reasoning_tokens: int
 
 
 class ResponseUsage(Answer):

@@ -32,6 +32,19 @@ class CompletionTokensDetails(Answer):
     audio_tokens: int
 
 
+class InputTokensDetails(Answer):
+    """Parts of the input; a part that the provider does not report is 0."""
+
+    cached_tokens: int
+    cache_write_tokens: int
+
+
+class OutputTokensDetails(Answer):
+    """Parts of the output; a part that the provider does not report is 0."""
+
+    reasoning_tokens: int
+
+
 class Usage(Answer):
     """Usage and cost."""
 

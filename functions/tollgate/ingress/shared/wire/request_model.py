@@ -33,11 +33,16 @@ class CacheControl(Wire):
 String = Annotated[str, Tag("<string>")]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
 
-_SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<object>"}
+_SHAPES: Final[Mapping[type, str]] = {
+    str: "<string>",
+    bool: "<boolean>",
+    list: "<array>",
+    dict: "<object>",
+}
 
 
 def shape(value: object) -> str | None:
-    """Return which member of a union a value is: a string, an array or an object; else None."""
+    """Return which member of a union a value is by its type; None for a number and null."""
     return _SHAPES.get(type(value))
 
 
@@ -68,7 +73,7 @@ def by_field(field: str, *names: str) -> Any:
 
 
 def by_shape(members: str) -> Any:
-    """Return a discriminator that selects the union member by type: string, array or object.
+    """Return a discriminator that selects the union member by type.
 
     `members` lists the accepted types for the error message, such as "a string or an object".
     """

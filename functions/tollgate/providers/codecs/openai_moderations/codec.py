@@ -19,7 +19,7 @@ from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.openai_writing import url_of
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import parse_body
+from tollgate.providers.shared.vectors import check_text, parse_body
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 
@@ -67,7 +67,7 @@ def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
         raise malformed_error(target.provider, f"{len(pieces)} judgements")
     for piece in pieces:
         parse_body(piece, _Judgement, target)
-        _check_text(piece, target)
+        check_text(piece, target)
     return WorkResult(
         pieces=pieces,
         usage=Usage(output_tokens=0),
@@ -84,14 +84,6 @@ def _part(part: Text | Image) -> JsonValue:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     return {"type": "image_url", "image_url": {"url": url_of(part.source)}}
-
-
-def _check_text(piece: bytes, target: Target) -> None:
-    # The parser does not check skipped fields, and invalid UTF-8 would break the caller's parser.
-    try:
-        piece.decode()
-    except UnicodeDecodeError as invalid:
-        raise malformed_error(target.provider, "a judgement that is not UTF-8") from invalid
 
 
 CODEC: Final = BatchCodec(

@@ -17,7 +17,6 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
-from tollgate.core.usage import Usage
 from tollgate.providers.codecs.openai_responses.notes import citation, log_probs
 from tollgate.providers.codecs.openai_responses.wire import (
     BETWEEN_SUMMARIES,
@@ -28,8 +27,8 @@ from tollgate.providers.codecs.openai_responses.wire import (
     Response,
 )
 from tollgate.providers.ports.base import Frame
-from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_usage import responses_usage_of
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
@@ -318,7 +317,7 @@ class ResponsesDecoder:
         return event.item
 
     def _usage_reported(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
-        usage = usage_of(raw)
+        usage = responses_usage_of(raw)
         if self._searched:
             # OpenAI's usage report does not include searches.
             usage = replace(usage, web_searches=len(self._searched))
@@ -340,21 +339,3 @@ def _notes(
     for annotation in annotations:
         if (cited := citation(annotation)) is not None:
             yield cited
-
-
-def usage_of(raw: JsonValue) -> Usage:
-    """Return the tokens of each class; Responses includes cached tokens in the input."""
-    report = Counts(raw)
-    details = report.inside("input_tokens_details")
-    cache_read = details.count("cached_tokens")
-    cache_write = details.count("cache_write_tokens")
-    uncached = report.count("input_tokens")
-    if uncached is not None:
-        uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
-    return Usage(
-        uncached_input_tokens=uncached,
-        cache_read_input_tokens=cache_read,
-        cache_write_5m_input_tokens=cache_write,
-        output_tokens=report.count("output_tokens"),
-        reasoning_tokens=report.inside("output_tokens_details").count("reasoning_tokens"),
-    )

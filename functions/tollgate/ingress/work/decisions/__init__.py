@@ -1,0 +1,1 @@
+"""The client format of OpenAI's decisions API."""

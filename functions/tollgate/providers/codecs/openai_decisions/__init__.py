@@ -1,0 +1,1 @@
+"""Decisions in OpenAI's format."""
