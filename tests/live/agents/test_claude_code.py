@@ -312,7 +312,11 @@ async def test_c80_its_list_of_models_is_the_gateways(desk: Desk) -> None:
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="",
     )
     kept = json.loads((desk.home / ".claude/cache/gateway-models.json").read_text())
-    assert kept["models"] == [{"id": "claude-with-gemini", "display_name": "gemini"}]
+    # Of all models it keeps those whose id has its vendor's name.
+    assert kept["models"] == [
+        {"id": "acme/claude", "display_name": "claude"},
+        {"id": "claude-with-gemini", "display_name": "gemini"},
+    ]
 
 
 async def test_c66_a_session_is_a_label_of_its_records(desk: Desk) -> None:

@@ -18,12 +18,13 @@ const settings = {
   ...(process.env.STORE === "false" ? { providerOptions: { openai: { store: false } } } : {}),
 };
 const messages = [{ role: "user", content: "Write one.txt." }];
+// Before version 7, `response.messages` had the messages of every step.
 const said = [];
 let error = null;
 try {
   const first = await generateText({ ...settings, messages });
   said.push(first.text);
-  messages.push(...first.response.messages, { role: "user", content: "And now?" });
+  messages.push(...(first.responseMessages ?? first.response.messages), { role: "user", content: "And now?" });
   const second = streamText({
     ...settings,
     messages,
@@ -33,7 +34,7 @@ try {
   for await (const delta of second.textStream) text += delta;
   if (error === null) {
     said.push(text);
-    messages.push(...(await second.response).messages, { role: "user", content: "And then?" });
+    messages.push(...((await second.responseMessages) ?? (await second.response).messages), { role: "user", content: "And then?" });
     said.push((await generateText({ ...settings, messages })).text);
   }
 } catch (failure) {
