@@ -18,13 +18,14 @@ const settings = {
   ...(process.env.STORE === "false" ? { providerOptions: { openai: { store: false } } } : {}),
 };
 const messages = [{ role: "user", content: "Write one.txt." }];
-// Before version 7, `response.messages` had the messages of every step.
 const said = [];
 let error = null;
 try {
   const first = await generateText({ ...settings, messages });
   said.push(first.text);
-  messages.push(...(first.responseMessages ?? first.response.messages), { role: "user", content: "And now?" });
+  // Before version 7, `response.messages` had the messages of every step.
+  const told = first.responseMessages ?? first.response.messages;
+  messages.push(...told, { role: "user", content: "And now?" });
   const second = streamText({
     ...settings,
     messages,
