@@ -11,9 +11,9 @@ export PYTHON PYTHON313 TARGET SAM_CLI_TELEMETRY=0
 unexport PYTHONDONTWRITEBYTECODE
 
 environments := infra/environments
+install := $(environments)/install
 # Only wheels are installed, because an sdist would run its own code during installation.
-pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
-locked := $(pip) --require-hashes --only-binary :all: --requirement
+locked := --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
 # Tests of one file share fixtures, so they stay in one process. Tests with processes and stores spend
 # much of their time waiting, so three run on two cores; the longest start first.
@@ -155,13 +155,13 @@ clean: ## Delete the environments, the caches and the local state in .dev
 
 .venv/run.stamp: .venv/made-from pyproject.toml
 	@echo "tollgate: installing what the local server needs"
-	@.venv/bin/python $(locked) $(environments)/run.txt
-	@.venv/bin/python $(pip) --no-build-isolation --editable .
+	@$(install) .venv $(locked) $(environments)/run.txt
+	@$(install) .venv --no-build-isolation --editable .
 	@touch $@
 
 .venv/dev.stamp: .venv/run.stamp
 	@echo "tollgate: installing what development needs"
-	@.venv/bin/python $(locked) $(environments)/dev.txt
+	@$(install) .venv $(locked) $(environments)/dev.txt
 	@touch $@
 
 .tools/functions/made-from: always
@@ -169,8 +169,8 @@ clean: ## Delete the environments, the caches and the local state in .dev
 
 .tools/functions/stamp: .tools/functions/made-from
 	@echo "tollgate: installing what a function carries, and pytest"
-	@.tools/functions/bin/python $(locked) functions/requirements.txt
-	@.tools/functions/bin/python $(locked) $(environments)/functions-tests.txt
+	@$(install) .tools/functions $(locked) functions/requirements.txt
+	@$(install) .tools/functions $(locked) $(environments)/functions-tests.txt
 	@touch $@
 
 # Tests with the Node SDKs are skipped if npm is missing or cannot reach its registry.
@@ -188,5 +188,5 @@ clean: ## Delete the environments, the caches and the local state in .dev
 
 .tools/%/stamp: .tools/%/made-from
 	@echo "tollgate: installing $*"
-	@.tools/$*/bin/python $(locked) $(environments)/$*.txt
+	@$(install) .tools/$* $(locked) $(environments)/$*.txt
 	@touch $@

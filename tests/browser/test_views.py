@@ -2,7 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import anthropic
+import openai
 import pytest
 from playwright.sync_api import Route
 
@@ -35,6 +38,8 @@ PHONE = {"width": 390, "height": 844}
 LOADED_MAX = 12
 LOADED_BYTES_MAX = 45_000
 SCREENSHOT_BYTES_MAX = 150_000
+SDKS = ("openai", "anthropic")
+HELLO = [{"role": "user", "content": "Hello"}]
 
 
 def address(view: str, seeded: dict[str, str]) -> str:
@@ -98,9 +103,17 @@ def test_the_pages_that_need_no_key_are_accessible_and_small(
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_the_landing_page_has_the_base_url_of_its_own_address(visitor: Visitor) -> None:
+def test_the_landing_page_has_the_base_urls_with_which_the_sdks_work(visitor: Visitor) -> None:
+    server = visitor.server
+    asked: Any = {"model": "test/echo", "messages": HELLO, "max_tokens": 9}
     visitor.page.goto(f"{visitor.host}/")
-    visitor.page.get_by_text(visitor.server.base_url, exact=True).wait_for()
+    visitor.page.get_by_text(f"export TOLLGATE_URL={server.base_url}", exact=True).wait_for()
+    shown = {name: visitor.page.locator(f"#{name} code").inner_text() for name in SDKS}
+    assert shown["anthropic"] == visitor.host
+    with openai.OpenAI(base_url=shown["openai"], api_key=server.key) as client:
+        assert client.chat.completions.create(**asked).choices
+    with anthropic.Anthropic(base_url=shown["anthropic"], api_key=server.key) as client:
+        assert client.messages.create(**asked).content
     visitor.page.get_by_role("link", name="Console").click()
     visitor.page.get_by_role("heading", name="Sign in").wait_for()
     assert visitor.page.url == f"{visitor.host}/console/"

@@ -24,7 +24,8 @@ from tollgate.core.webhooks import Webhook, WebhookSettings
 from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.items import WebhookItem
-from tollgate.stores.aws.tables import all_rows, webhook_partition
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import webhook_partition
 from tollgate.stores.webhooks.local_secrets import LocalSecrets
 from tollgate.stores.webhooks.rows import WEBHOOK_ROWS
 from tollgate.stores.webhooks.sealing import (

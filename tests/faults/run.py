@@ -44,13 +44,8 @@ from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, Period
 from tollgate.core.records.activity import DAY_S, GenerationFilter
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.tables import (
-    Tables,
-    all_rows,
-    get_items,
-    key_state_key,
-    level_state_key,
-)
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import Tables, get_items, key_state_key, level_state_key
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.ports.administration import CreatedKey, NewKey
 from tollgate.stores.ports.credit import CreditEntry

@@ -4,8 +4,10 @@ Keeps C61, C90, C91.
 """
 
 import json
+import shlex
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import openai
 
@@ -93,3 +95,37 @@ def test_c91_the_operator_adds_a_first_owner_and_nobody_else_does(server: LocalS
     assert "owner" in demoted.stderr
     rows = printed(server, "members", "ls", *there).splitlines()
     assert [row.split("\t")[:2] for row in rows[1:]] == [["eva", "owner"]]
+
+
+def test_the_script_of_an_import_creates_teams_members_and_keys(
+    server: LocalServer, tmp_path: Path
+) -> None:
+    exports = {
+        "teams": [{"team_id": "Red", "max_budget": 500, "budget_duration": "30d"}],
+        "users": [{"user_id": "eve@acme.example", "teams": ["Red"], "user_role": "internal_user"}],
+        "keys": [
+            {
+                "key_alias": "- nightly",
+                "team_id": "Red",
+                "user_id": "eve@acme.example",
+                "max_budget": 2.5,
+                "budget_duration": "1d",
+                "rpm_limit": 30,
+                "models": ["test/echo"],
+                "expires": "2099-01-01T00:00:00Z",
+            }
+        ],
+    }
+    options: list[str] = []
+    for name, rows in exports.items():
+        (tmp_path / name).write_text(json.dumps(rows))
+        options += [f"--{name}", str(tmp_path / name)]
+    for line in printed(server, "import", "litellm-keys", *options).splitlines():
+        if line.startswith("tollgate "):
+            printed(server, *shlex.split(line)[1:])
+    [key] = json.loads(printed(server, "keys", "ls", "--team", "red", "--json"))
+    assert (key["name"], key["member_id"]) == ("- nightly", "eve@acme.example")
+    assert (key["models"], key["requests_per_minute"]) == (["test/echo"], 30)
+    assert key["expires_at"].startswith("2099-01-01T00:00:00")
+    shown = json.loads(printed(server, "teams", "show", "red", "--json"))
+    assert shown["limits"] == {"month": 500.0}

@@ -248,7 +248,7 @@ WIRES = (
             chat.sse({"type": "keepalive", "sequence_number": 7}, "keepalive"),
             responses.event("in_progress"),
         ],
-        unknown=responses.event("novelty.delta", delta="x"),
+        unknown=responses.event("web_search_call.searching", item_id="ws_1"),
         overloaded=chat.sse({"type": "error", "code": "slow_down", "message": SECRET_WORDS}),
         rate_limited=_refused(429, _LIMITED, retry_after="7"),
     ),

@@ -96,6 +96,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     """The free-text input of a tool without `parameters`; None for JSON arguments."""
     strict: bool | None = None
     cache: CacheMark | None = None
+    native: JsonObject | None = None
+    """Unknown fields, for providers of the client's own format."""
 
 
 class ToolChoice(Struct, frozen=True, kw_only=True):
@@ -239,6 +241,8 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     """Additional fields of the caller's tools, by the name of the tool."""
     unknown: JsonObject = field(default_factory=dict)
     """Fields of the body that the gateway does not know, as in `core.unknown_fields`."""
+    within: Mapping[str, JsonObject] = field(default_factory=dict)
+    """Unknown fields of objects in the body, by the path of the object; sent only with it."""
     unknown_names: tuple[str, ...] = ()
     """The names of all unknown fields, also of messages and their parts, as shown to the caller."""
 

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.json import encode as encode_json
 from msgspec.structs import replace
+from pydantic_core import to_json
 
 from tollgate.core.buffer_budget import take
 from tollgate.core.content import (
@@ -147,10 +148,14 @@ def buffered_size(event: Grouped) -> int:
             return sum(map(len, pieces)) + _PIECE_BYTES * len(pieces)
         case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
             return len(base64)
+        case PartStart(part=Reasoning(provenance=Provenance(data=str(data)))):
+            return _OBJECT_BYTES + _OBJECTS_PER_BYTE * len(data)
         case PartStart():
             return _OBJECT_BYTES
         case PartNote(note=note):
             return _OBJECTS_PER_BYTE * len(encode_json(note))
+        case UnknownFields(fields=fields):
+            return _OBJECTS_PER_BYTE * len(to_json(fields))
         case PartEnd(provenance=Provenance() as provenance):
             return len(encode_json(provenance))
         case _:

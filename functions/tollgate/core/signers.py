@@ -14,6 +14,9 @@ OPENAI: Final = "openai-responses-v1"
 ANTHROPIC_BLOCKS: Final = "anthropic-blocks-v1"
 # The field of such a block with its deltas of unknown kind, which only a stream can show.
 UNKNOWN_DELTAS: Final = "tollgate_deltas"
+# The signer of output items, as JSON text, of types that the gateway does not know; only OpenAI's
+# Responses format accepts such items.
+OPENAI_ITEMS: Final = "openai-items-v1"
 # The signer for Bedrock's models other than Claude.
 BEDROCK: Final = "amazon-bedrock-v1"
 

@@ -40,7 +40,7 @@ from tollgate.core.events import (
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
-from tollgate.core.work.base import InputWork
+from tollgate.core.work.base import InputWork, Work
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.engine.choices import Encoded, encode_attempt
@@ -84,7 +84,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
         lifecycle = context.plan.attempts[self.depth].lifecycle
         forms = context.media.forms
         return ServedBy(
-            generation_id=context.meter.generation_id,
+            generation_id=context.meter.hold.id,
             created_s=context.meter.created_s,
             model=self.target.model,
             provider=self.target.provider,
@@ -169,11 +169,14 @@ async def _require_parameters(context: AttemptContext) -> Plan:
     """
     if not context.media.request.preferences.require_parameters:
         return context.plan
+    # Fields that nobody knows are no parameters.
+    unknown = {*_unknown_names(context.media.request)}
     fitting: list[Attempt] = []
     refusals: list[RequestError] = []
     for attempt in context.plan.attempts:
         try:
-            left_out = (await _encode(context, attempt)).unsupported
+            encoded = await _encode(context, attempt)
+            left_out = tuple(name for name in encoded.unsupported if name not in unknown)
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
@@ -188,6 +191,11 @@ async def _require_parameters(context: AttemptContext) -> Plan:
     if not fitting:
         raise refusals[0]
     return replace(context.plan, attempts=tuple(fitting))
+
+
+def _unknown_names(work: Work) -> tuple[str, ...]:
+    native = work.native if isinstance(work, GenerationRequest) else None
+    return native.unknown_names if native is not None else ()
 
 
 def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:

@@ -255,11 +255,6 @@ class Meter:
         return self._hold
 
     @property
-    def generation_id(self) -> str:
-        """Id of the current hold."""
-        return self._hold.id
-
-    @property
     def created_s(self) -> int:
         """Unix time in seconds at which the generation was admitted."""
         return self._created_s
@@ -333,9 +328,8 @@ class Meter:
         return (*self._adapted, *new)
 
     def _withheld_calls(self) -> int:
-        if not self._call.parsed.request.wants_single_call:
-            return 0
-        return self._calls.total() - len(self._calls)
+        single = self._call.parsed.request.wants_single_call
+        return self._calls.total() - len(self._calls) if single else 0
 
     def _bill(self, measured: Iterable[list[Usage]]) -> tuple[BillLine, ...]:
         """Return the bill lines round by round, each round followed by its fees."""
@@ -345,9 +339,7 @@ class Meter:
             if fees := [fee for caused_by, fee in self._fees if caused_by == place]:
                 round_lines = (*round_lines, *bill_fees(fees))
             several = len(self._rounds) > 1
-            lines += (
-                (replace(line, round=place + 1) for line in round_lines) if several else round_lines
-            )
+            lines += (replace(line, round=place + 1) if several else line for line in round_lines)
         return tuple(lines)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
@@ -389,9 +381,7 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message without the prompt's words, cut to the length that the record
-        has left.
-        """
+        """Return a provider's message without the prompt's words, cut to the room in the record."""
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return self.withhold(words)[:room]

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
+from typing_extensions import override
 
 from tollgate.core.content import FileReference, MediaUrl, Provenance
 
@@ -107,6 +108,11 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     """Metadata that a client sends about itself; providers do not get the metadata."""
 
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """The names of the fields without effect if no provider gets the request."""
+        return self.ignored
+
 
 class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """A parsed request for a chat generation, with the options that its renderer reads."""
@@ -126,6 +132,12 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """The declared names of tools in namespaces; the keys are the flat names that are sent to
     providers.
     """
+
+    @property
+    @override
+    def unsent(self) -> tuple[str, ...]:
+        native = self.request.native
+        return (*self.ignored, *(native.unknown_names if native is not None else ()))
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):

@@ -39,6 +39,8 @@ ORGANISATIONS: Final[Mapping[str, str]] = {
     "zai-org": "z-ai",
 }
 _FINE_TUNED: Final = "ft:"
+# Author of the models that `tollgate dev` finds on its machine.
+LOCAL_AUTHOR: Final = "local"
 # Prefixes within the ids of one provider: regions, kinds of deployment, folders, and routes of
 # LiteLLM.
 _QUALIFIER: Final = re.compile(
@@ -115,7 +117,8 @@ def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
 
     Names are derived from the slug, with and without its author, and from each endpoint's
     `upstream`, with and without the folders before it. A name that a file states outranks these.
-    Among models of one author, a slug outranks the `upstream` of another model.
+    Among models of one author, a slug outranks the `upstream` of another model. Other authors'
+    models outrank those of the author `local`, which must not make a catalog's names ambiguous.
     """
     own: dict[str, set[str]] = {}
     derived: dict[str, set[str]] = {}
@@ -136,8 +139,12 @@ def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
             derived[key] = slugs
         else:
             derived[key] = slugs | others
-    found = {**derived, **stated}
+    found = {**{key: _outranking(slugs) for key, slugs in derived.items()}, **stated}
     return NameIndex({key: tuple(sorted(slugs)) for key, slugs in found.items()}, replaced)
+
+
+def _outranking(slugs: set[str]) -> set[str]:
+    return {slug for slug in slugs if _author(slug) != LOCAL_AUTHOR} or slugs
 
 
 def _author(slug: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.clocks import FixedClock
 from tollgate.cli.server.reload import Reloaded, RoutingSource
+from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 
 MAIN = """\
@@ -89,6 +90,17 @@ async def test_a_file_with_errors_is_told_and_the_last_good_one_served_on(
     assert 'routing.yaml:4:23: error[R004] codec must be "openai_chat"' in told
     assert 'did you mean "openai_chat"?' in told
     assert told.count("stays in use.") == 3
+
+
+def test_what_development_allows_is_not_among_the_errors(folder: Path) -> None:
+    local = MAIN + "  ours: { codec: openai_chat, transport: http_sse, base_url: BASE }\n"
+    main, one = folder / "routing.yaml", folder / "routing.d" / "one.yaml"
+    main.write_text(local.replace("BASE", "http://localhost:11434/v1"))
+    assert RoutingSource(main).read().models
+    one.write_text(MODEL.replace("NAME", "one").replace("source: made up, ", ""))
+    with pytest.raises(InvalidRouting, match="R005") as invalid:
+        RoutingSource(main).read()
+    assert [problem.code for problem in invalid.value.problems] == ["R005"]
 
 
 async def test_a_file_that_comes_or_goes_where_a_glob_looks_is_seen(folder: Path) -> None:

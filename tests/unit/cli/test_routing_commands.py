@@ -41,6 +41,46 @@ def test_check_says_in_one_line_what_a_good_file_holds() -> None:
     ) in result.output.splitlines()[-1]
 
 
+DATED = """\
+version: 1
+providers:
+  simulator: { codec: openai_chat, transport: simulator }
+models:
+  acme/old:
+    name: Old
+    context: 1000
+    max_output: 100
+    retires: 2020-01-01
+    endpoints:
+      - provider: simulator
+        upstream: echo
+        price: { input: 1, output: 2, source: made up, checked: 2019-01-01 }
+aliases:
+  old: { to: acme/old, sunset: 2020-01-01 }
+"""
+
+
+def test_check_counts_what_only_the_calendar_warns_of_and_lists_it_on_demand(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "routing.yaml"
+    file.write_text(DATED)
+    (line,) = run("check", file).output.splitlines()
+    assert "3 warnings (3 of near or past days, which --warnings lists); catalog " in line
+    codes = ["R072", "R071", "R070"]
+    listed = run("check", "--warnings", file).output
+    assert re.findall(r"warning\[(R\d+)\]", listed) == codes
+    assert listed.splitlines()[-1].endswith(line.partition("catalog")[2])
+    annotated = run("check", "--format", "github", file).output
+    assert re.findall(r"title=(R\d+)", annotated) == codes
+    found = json.loads(run("check", "--format", "json", file).output)["problems"]
+    assert [problem["code"] for problem in found] == codes
+
+
+def test_check_of_the_shipped_file_prints_one_line() -> None:
+    assert len(run("check", FILE).output.splitlines()) == 1
+
+
 def test_check_looks_for_routing_yaml_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert run("check").output.splitlines()[-1].startswith("routing.yaml is fine")

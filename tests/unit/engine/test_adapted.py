@@ -18,8 +18,8 @@ from tollgate.engine.gateway import StreamTiming
 from tollgate.engine.generate import generate
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.")
-# `novelty` is known to nobody, `top_k` is refused by both rows, and neither takes reasoning back.
-NAMED = ["novelty", "top_k", "messages[].reasoning"]
+# `top_k` is refused by both rows, `novelty` is known to nobody, and neither takes reasoning back.
+NAMED = ["top_k", "novelty", "messages[].reasoning"]
 ASKED: dict[str, Any] = {
     "novelty": 1,
     "top_k": 5,

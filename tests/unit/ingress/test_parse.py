@@ -273,7 +273,7 @@ def test_an_error_never_quotes_a_prompt() -> None:
     assert "prompt" not in str(error.__cause__)
 
 
-def test_c20_unknown_fields_are_ignored_and_named() -> None:
+def test_c22_unknown_fields_are_named() -> None:
     call = understood(
         verbosity="low",
         stream_options={"include_usage": True, "include_obfuscation": False},
@@ -284,7 +284,9 @@ def test_c20_unknown_fields_are_ignored_and_named() -> None:
         tools=[WEATHER | {"eager": True}],
         absent=None,
     )
-    assert call.ignored == (
+    assert call.ignored == ()
+    assert call.request.native is not None
+    assert call.request.native.unknown_names == (
         "verbosity",
         "stream_options.include_obfuscation",
         "messages[].content[].shade",
@@ -292,13 +294,15 @@ def test_c20_unknown_fields_are_ignored_and_named() -> None:
     )
 
 
-def test_c20_names_of_ignored_fields_are_fit_for_a_header() -> None:
+def test_c22_names_of_unknown_fields_are_fit_for_a_header() -> None:
     fields: dict[str, Any] = {f"field_{n}": 1 for n in range(100)}
-    ignored = understood(**{"a\r\nset-cookie: x": 1, "é" * 100: 1, **fields}).ignored
-    assert ignored[0] == "a__set-cookie:_x"
-    assert ignored[1] == "_" * 64
-    assert len(ignored) == 33
-    assert ignored[-1] == "..."
+    native = understood(**{"a\r\nset-cookie: x": 1, "é" * 100: 1, **fields}).request.native
+    assert native is not None
+    names = native.unknown_names
+    assert names[0] == "a__set-cookie:_x"
+    assert names[1] == "_" * 64
+    assert len(names) == 33
+    assert names[-1] == "..."
 
 
 def test_who_asks_and_how_it_is_told_is_understood() -> None:

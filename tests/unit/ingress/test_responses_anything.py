@@ -12,22 +12,10 @@ from hypothesis import strategies as st
 from tests.unit.ingress.responses_samples import FORMAT
 from tests.unit.ingress.test_parse_anything import REFUSALS, json_values
 from tollgate.core.errors import RequestError
-from tollgate.ingress.responses.wire.input_items import LEFT_OUT
+from tollgate.core.response_items import ITEM_KINDS
 from tollgate.ingress.responses.wire.response_request import ResponsesRequest
 
-TYPES = (
-    "message",
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "reasoning",
-    "additional_tools",
-    "item_reference",
-    "mcp_call",
-    "web_search_call",
-    *sorted(LEFT_OUT),
-)
+TYPES = ("zz_item", *ITEM_KINDS)
 texts = st.just("call_1") | json_values
 parts = st.fixed_dictionaries(
     {"type": st.sampled_from(["input_text", "refusal", "input_image", "input_file"])},

@@ -15,6 +15,7 @@ from openai.types import AudioModel, EmbeddingModel, ImageModel, ModerationModel
 from openai.types.audio.speech_model import SpeechModel
 from openai.types.shared import AllModels
 
+from tests.unit.routing.catalogs import catalog, endpoint, model, provider
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 
@@ -92,3 +93,17 @@ def test_c21_litellms_names_lead_to_the_models_that_they_name() -> None:
 )
 def test_c21_the_names_that_people_type_resolve(name: str, slug: str) -> None:
     assert shipped().target(name) == slug
+
+
+def test_c21_a_model_of_this_machine_takes_no_name_of_another_model() -> None:
+    models = {
+        "openai/gpt-oss-20b": model(endpoint("near", "openai/gpt-oss-20b-maas")),
+        "local/gpt-oss-20b": model(endpoint("near", "openai/gpt-oss-20b")),
+        "local/llama3.2": model(endpoint("near", "llama3.2:latest")),
+    }
+    known = catalog(providers={"near": provider()}, models=models, aliases={}, routes={})
+    for name in ("gpt-oss-20b", "openai/gpt-oss-20b", "gpt-oss-20b-maas"):
+        assert known.target(name) == "openai/gpt-oss-20b"
+    for name in ("llama3.2", "llama3.2:latest"):
+        assert known.target(name) == "local/llama3.2"
+    assert known.target("local/gpt-oss-20b") == "local/gpt-oss-20b"

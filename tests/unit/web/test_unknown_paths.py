@@ -24,7 +24,16 @@ async def test_c41_an_unknown_path_is_404_in_the_envelope(method: str, path: str
 async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
     reply = await (await api())("POST", f"{prefix}/chat/completions", content={})
     assert (reply.status, reply.error["code"]) == (404, "not_found")
-    assert "has the version twice" in reply.error["message"]
+    message = "the path has the version twice: remove /v1 from the client's base URL."
+    assert reply.error["message"].endswith(message)
+
+
+@pytest.mark.parametrize("prefix", ["", "/api"])
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages", "/messages/count_tokens"])
+async def test_c41_a_path_without_a_version_says_where_to_add_it(prefix: str, path: str) -> None:
+    reply = await (await api())("POST", f"{prefix}{path}", content={})
+    assert (reply.status, reply.error["code"]) == (404, "not_found")
+    assert reply.error["message"] == f"There is no POST {path}; add /v1 to the client's base URL."
 
 
 # Anthropic's clients add the version to their base URL.

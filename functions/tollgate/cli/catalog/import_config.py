@@ -1,21 +1,30 @@
 """`tollgate import`: convert the configuration of another gateway to a routing file."""
 
-from datetime import date
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from shlex import join
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import click
 import yaml
 from typing_extensions import override
 
-from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
+from tollgate.cli.catalog.litellm_config import ImportNote, NotALitellmConfig, read_litellm_config
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
+from tollgate.cli.catalog.litellm_people import NotAnExport, PeopleImport, read_export
+from tollgate.cli.catalog.litellm_replay import ReplayedName, replay_names
+from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.routing.model_entry import yaml_dollars
-from tollgate.routing.file.load import inspect, load
+from tollgate.core.clock import SystemClock
+from tollgate.routing.file.compile import compile_routing
+from tollgate.routing.file.load import Inspection, inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 
 _LINE: Final = 110
@@ -30,16 +39,37 @@ def import_commands() -> None:
 @click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
 @routing_option("--base", "Routing file to take providers, limits and prices from.")
 @click.option(
+    "--price-map",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="litellm wheel with limits and prices of models that the base file lacks. "
+    "`python -m pip download --no-deps litellm` fetches a wheel.",
+)
+@click.option(
+    "--address",
+    "addresses",
+    multiple=True,
+    metavar="NAME=URL",
+    help="Address that CONFIG has as os.environ/NAME; may be repeated.",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to write, which must not exist; by default, the result is printed.",
 )
-def litellm(config: Path, base: Path, output: Path | None) -> None:
-    """Convert CONFIG of LiteLLM's proxy, and list the settings without a counterpart.
+def litellm(
+    config: Path,
+    *,
+    base: Path,
+    price_map: Path | None,
+    addresses: tuple[str, ...],
+    output: Path | None,
+) -> None:
+    """Convert CONFIG of LiteLLM's proxy, and show what serves each of its names before and after.
 
     Models, aliases, weights and retries are copied, fallbacks become routes, and budgets for keys
-    become tiers. Limits and prices come from the base file, from genai-prices or from CONFIG. Keys
+    become tiers. Limits and prices come from the base file, from the price map, from genai-prices
+    or from CONFIG. Settings without a counterpart are listed; red lines may change an answer. Keys
     written in CONFIG are not copied.
     """
     today = utc_today()
@@ -47,24 +77,111 @@ def litellm(config: Path, base: Path, output: Path | None) -> None:
         raise click.ClickException(f"{output.as_posix()} exists already.")
     try:
         read = read_litellm_config(config)
-        placement = Placement(load(base, variables=Settings().variables), today)
-    except (NotALitellmConfig, InvalidRouting) as unusable:
+        placement = Placement(
+            load(base, variables=Settings().variables),
+            today,
+            price_map=read_price_map(price_map) if price_map else None,
+            addresses=dict(_address(text) for text in addresses),
+        )
+    except (NotALitellmConfig, NotAPriceMap, InvalidRouting) as unusable:
         raise click.ClickException(str(unusable)) from unusable
     imported = import_litellm(read, placement)
     text = render_routing(imported, config)
     if output is None:
         click.echo(text)
+        with TemporaryDirectory() as folder:
+            inspection = _written(Path(folder) / "routing.yaml", text)
     else:
-        output.write_text(text, encoding="utf-8")
-        for problem in inspect(output, dev=False, variables=Settings().variables).problems:
+        inspection = _written(output, text)
+        for problem in inspection.problems:
             click.echo(render_text(problem), err=True)
-    for where, note in imported.notes:
-        click.echo(f"{where}: {note}", err=True)
+    _show_notes(imported.notes)
     counts = {
         name: len(imported.sections.get(name, ())) for name in ("models", "aliases", "routes")
     }
     found = ", ".join(f"{count} {name}" for name, count in counts.items())
     click.echo(f"{config.as_posix()}: {found}; {len(imported.notes)} notes", err=True)
+    if inspection.routing is None:
+        click.secho("No replay: the file has errors.", err=True, fg="red")
+        return
+    catalog = Catalog.from_json(compile_routing(inspection.routing).content)
+    _show_replay(list(replay_names(catalog, imported.sources, SystemClock().now_s())))
+
+
+def _exports(option: str, description: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        option,
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help=f"{description} May be repeated, such as for each page.",
+    )
+
+
+@import_commands.command("litellm-keys")
+@_exports("--teams", "Answer of /team/list, or LiteLLM_TeamTable as CSV.")
+@_exports("--users", "Answer of /user/list, or LiteLLM_UserTable as CSV.")
+@_exports("--keys", "Answer of /key/list?return_full_object=true, or its table as CSV.")
+def litellm_keys(teams: tuple[Path, ...], users: tuple[Path, ...], keys: tuple[Path, ...]) -> None:
+    """Print a shell script that creates LiteLLM's teams, users and virtual keys here.
+
+    Budgets, rates, models and expiry are copied. Each key gets a new secret, which the script
+    prints, because LiteLLM stores only hashes. Spending so far is not copied.
+    """
+    people = PeopleImport(datetime.fromtimestamp(SystemClock().now_s(), UTC))
+    try:
+        commands = [
+            command
+            for paths, convert in (
+                (teams, people.teams),
+                (users, people.members),
+                (keys, people.keys),
+            )
+            for command in convert([row for path in paths for row in read_export(path)])
+        ]
+    except NotAnExport as unusable:
+        raise click.ClickException(str(unusable)) from unusable
+    click.echo("#!/bin/sh\n# Set TOLLGATE_URL and TOLLGATE_KEY, review, and run.\nset -eu")
+    for command in commands:
+        click.echo(join(command))
+    _show_notes(people.notes)
+    click.echo(f"{len(commands)} commands; {len(people.notes)} notes", err=True)
+
+
+def _show_notes(notes: Sequence[ImportNote]) -> None:
+    for note in notes:
+        click.secho(f"{note.where}: {note.text}", err=True, fg="red" if note.is_loss else None)
+
+
+def _address(text: str) -> tuple[str, str]:
+    name, separator, url = text.partition("=")
+    if not separator:
+        raise click.UsageError(f"--address {text}: write NAME=URL.")
+    return name, url
+
+
+def _written(path: Path, text: str) -> Inspection:
+    path.write_text(text, encoding="utf-8")
+    # An address on this machine is an error in production, but no reason not to replay.
+    return inspect(path, dev=True, variables=Settings().variables)
+
+
+def _show_replay(replayed: Sequence[ReplayedName]) -> None:
+    """Print what serves each name before and after; changes are red."""
+    for served in replayed:
+        mark, color = ("!", "red") if served.changed else ("=", None)
+        lines = [
+            f"{mark} {served.name}: {', '.join(served.shapes)}",
+            f"    before  {served.before}",
+        ]
+        lines.append(f"    after   {served.after}")
+        if served.changed:
+            lines.append(f"    because {served.changed}")
+        click.secho("\n".join(lines), err=True, fg=color)
+    changed = sum(len(served.shapes) for served in replayed if served.changed)
+    names = len({served.name for served in replayed})
+    total = sum(len(served.shapes) for served in replayed)
+    text = f"Replayed requests: {total}, by {names} names of chat models. Served otherwise: "
+    click.secho(f"{text}{changed}.", err=True, fg="red" if changed else None)
 
 
 def render_routing(imported: ImportedRouting, config: Path) -> str:

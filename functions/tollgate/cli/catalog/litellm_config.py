@@ -25,6 +25,15 @@ class NotALitellmConfig(ValueError):
     """Raised for a file that is not a LiteLLM proxy config."""
 
 
+class ImportNote(Struct, frozen=True, kw_only=True):
+    """A setting that was not converted as it stands, with the reason."""
+
+    where: str
+    text: str
+    is_loss: bool = False
+    """True if requests that the source serves may be served otherwise, or not at all."""
+
+
 class Deployment(Struct, frozen=True, kw_only=True):
     """An entry in `model_list`."""
 
@@ -49,6 +58,12 @@ class Deployment(Struct, frozen=True, kw_only=True):
         if isinstance(value, str) and value.startswith(_ENVIRONMENT):
             return value.removeprefix(_ENVIRONMENT)
         return None
+
+    def note(self, text: str, *, is_loss: bool = False) -> ImportNote:
+        """Return a note on this deployment."""
+        return ImportNote(
+            where=f"model_list {self.name} ({self.model})", text=text, is_loss=is_loss
+        )
 
     def fact(self, key: str) -> Any:
         """Return a value from the parameters or from `model_info`."""

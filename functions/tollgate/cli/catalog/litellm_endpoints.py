@@ -1,22 +1,35 @@
 """Conversion of a LiteLLM deployment to an endpoint with a provider, a price and limits."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, Final
 
-from msgspec import Struct
-from pydantic import ValidationError
+from msgspec import Raw, Struct
+from pydantic_core import to_json
 
-from tollgate.cli.catalog.litellm_config import Deployment
-from tollgate.cli.catalog.price_map import map_prefix
+from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
+from tollgate.cli.catalog.litellm_limits import DeploymentFacts, limit_unknown, widen_known
+from tollgate.cli.catalog.litellm_servers import (
+    PlainSection,
+    ProviderOf,
+    Unplaced,
+    is_at,
+    note_key,
+    place_region,
+    place_server,
+    slug_of,
+)
+from tollgate.cli.catalog.price_map import CAPABILITIES, MODALITIES, PriceMap
 from tollgate.cli.routing.published_prices import Unpublished, find_published_price
+from tollgate.routing.litellm_names import litellm_names
+from tollgate.routing.planning.named_models import NamedModels
+from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.routing_file import Routing
-from tollgate.routing.schema import ProviderSection
+from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSection
 
-PlainSection: TypeAlias = dict[str, Any]
 _MILLION: Final = Decimal(1_000_000)
 # Prefixes of self-hosted servers, whose tokens cost nothing.
 _OWN_SERVERS: Final = frozenset(
@@ -25,13 +38,14 @@ _OWN_SERVERS: Final = frozenset(
 # Prefixes of servers with OpenAI's format.
 _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
-_CONTEXT_ASSUMED: Final = 8192
-_OUTPUT_ASSUMED: Final = 4096
+# Settings of an endpoint that hold for another id of the same model at the same provider.
+_OF_ALIKE: Final = frozenset({"dialect", "guardrail", "max_output", "timeouts"})
 # Parameters that need no note, because the import reads them or the provider's section has them.
 _READ: Final = frozenset(
     {
         "api_base",
         "api_key",
+        "aws_region_name",
         "base_url",
         "custom_llm_provider",
         "input_cost_per_token",
@@ -39,20 +53,21 @@ _READ: Final = frozenset(
         "max_output_tokens",
         "mode",
         "model",
+        "order",
         "output_cost_per_token",
         "rpm",
-        "supports_function_calling",
-        "supports_reasoning",
-        "supports_vision",
         "tpm",
         "weight",
+        *CAPABILITIES,
+        *MODALITIES,
     }
 )
-_ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning": "reasoning"}
 
 
-class Unplaced(ValueError):
-    """Raised for a deployment that cannot be converted; the message gives the reason."""
+# Parameters that change neither the answer nor the place where a model runs.
+_HARMLESS: Final = frozenset(
+    {"api_version", "max_parallel_requests", "max_retries", "stream_timeout", "timeout"}
+)
 
 
 class PlacedEndpoint(Struct, kw_only=True):
@@ -63,8 +78,8 @@ class PlacedEndpoint(Struct, kw_only=True):
     endpoint: PlainSection
     model: PlainSection
     known_as: str | None
-    """Slug of the model that has this endpoint in the base file; None if there is no such model."""
-    notes: list[str]
+    """Slug of the same model in the base file; None if there is no such model."""
+    notes: list[ImportNote]
 
     @property
     def kind(self) -> str:
@@ -73,59 +88,101 @@ class PlacedEndpoint(Struct, kw_only=True):
 
 
 class Placement:
-    """A converter of deployments that takes providers, models and prices from a base file."""
+    """A converter of deployments that takes providers, models and prices from a base file.
 
-    def __init__(self, base: Routing, today: date) -> None:
+    `addresses` are the addresses of servers by the environment variables that have them.
+    """
+
+    def __init__(
+        self,
+        base: Routing,
+        today: date,
+        *,
+        price_map: PriceMap | None = None,
+        addresses: Mapping[str, str],
+    ) -> None:
         self._base = base
         self._today = today
+        self._map = price_map
+        self._addresses = addresses
         self._rows = {
             slug: section.model_dump(mode="python", by_alias=True, exclude_unset=True)
             for slug, section in base.providers.items()
         }
+        self._names = NamedModels(
+            {slug: Raw(to_json(_names_of(model))) for slug, model in base.models.items()},
+            {slug: section.row(slug) for slug, section in base.providers.items()},
+        )
 
     def place(self, deployment: Deployment) -> PlacedEndpoint:
         """Return the endpoint for a deployment; raise Unplaced if the deployment has none."""
         prefix, upstream = self._split(deployment.model)
-        provider, row, notes = self._row(deployment, prefix, upstream)
-        notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
-        base_offer = self._known(provider, upstream) if provider in self._rows else None
-        if base_offer is not None:
-            slug, endpoint, model = base_offer
-            return PlacedEndpoint(
-                provider=provider,
-                row=row,
-                endpoint=endpoint,
-                model=model,
-                known_as=slug,
-                notes=notes,
-            )
+        slug = self._model_of(deployment, upstream)
+        row = self._row(deployment, prefix, upstream, slug)
+        notes = [*row.notes, *self._unread(deployment)]
+        exact = self._offer(row.base, lambda each: each.upstream == upstream)
+        if exact is not None:
+            slug = exact[0]
+            if deployment.fact("input_cost_per_token") is not None:
+                note = "its price is that of the base file, not that of the config"
+                notes.append(deployment.note(note))
+        kind = "chat" if slug is None else self._base.models[slug].kind
         mode = deployment.fact("mode") or "chat"
-        if mode not in ("chat", "responses", "completion"):
+        if slug is None and mode not in ("chat", "responses", "completion"):
             raise Unplaced(
                 f"mode {mode} is unknown: only chat models and models in the base file are imported"
             )
-        price, context = self._price(deployment, prefix, row, upstream)
-        model = dict(self._limits(deployment, upstream, context, notes))
-        endpoint = {"provider": provider, "upstream": upstream, **price}
+        context = None
+        alike = exact or self._offer(row.base, lambda _: True, slug)
+        if exact is not None:
+            endpoint = {**exact[1], "provider": row.slug}
+        else:
+            price, context = self._price(deployment, prefix, upstream, row=row, slug=slug)
+            kept = {key: alike[1][key] for key in _OF_ALIKE & alike[1].keys()} if alike else {}
+            endpoint = {"provider": row.slug, "upstream": upstream, **price, **kept}
+        if alike is None and kind not in ("chat", "embedding"):
+            raise Unplaced(f"models of kind {kind} need a provider with their dialect: add one")
+        facts = DeploymentFacts(deployment, next(self._entries(deployment, upstream), {}))
+        codec = row.section["codec"]
+        if slug is not None:
+            model = self._base.models[slug].model_dump(
+                mode="python", by_alias=True, exclude_unset=True, exclude={"endpoints"}
+            )
+            if alike is None and kind == "chat":
+                model |= widen_known(model, facts, codec)
+        else:
+            model = dict(
+                limit_unknown(deployment, facts, context=context, codec=codec, notes=notes)
+            )
         return PlacedEndpoint(
-            provider=provider, row=row, endpoint=endpoint, model=model, known_as=None, notes=notes
+            provider=row.slug,
+            row=row.section,
+            endpoint=endpoint,
+            model=model,
+            known_as=slug,
+            notes=notes,
         )
 
-    def list_models_of(self, wildcard: str) -> list[str]:
-        """Return the models in the base file that match a wildcard such as `anthropic/*`."""
-        prefix = wildcard.removesuffix("*").rstrip("/")
+    def list_models_of(self, wildcard: str) -> list[tuple[str, str]]:
+        """Return what a wildcard such as `anthropic/*` matches in the base file: slugs of models,
+        and their names at the provider.
+        """
+        prefix = wildcard.partition("/")[0]
         return [
-            slug
+            (slug, endpoint.upstream)
             for slug, model in self._base.models.items()
-            if any(
-                map_prefix(self._base.providers[each.provider]) == prefix
-                for each in model.endpoints
-            )
+            for endpoint in model.endpoints
+            if prefix in self._prefixes(endpoint.provider)
         ]
+
+    def means(self, name: str, slug: str) -> bool:
+        """Return True if a model of the base file answers to a name that no file states."""
+        return self._names.find(name).slugs == (slug,)
 
     def _prefixes(self, provider: str) -> set[str]:
         """Return the prefixes that LiteLLM may use for a provider."""
-        return {provider, map_prefix(self._base.providers[provider])} - {""}
+        row = self._base.providers[provider]
+        return {provider, *litellm_names(row.base_url, row.transport)}
 
     def _split(self, model: str) -> tuple[str, str]:
         prefix, slash, upstream = model.partition("/")
@@ -134,53 +191,108 @@ class Placement:
         prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without a prefix; here, the base file must state the
-        # provider.
-        for section in self._base.models.values():
-            for endpoint in section.endpoints:
-                if endpoint.upstream == model:
-                    return endpoint.provider, model
+        # LiteLLM knows the provider of a name without a prefix: as the price map says, else the
+        # vendor of the model, else the only provider with this name.
+        if not slash and self._map and (entry := self._map.entries.get(model)):
+            return str(entry.get("litellm_provider")), model
+        known = () if slash else self._names.find(model).slugs
+        found = [
+            (slug, endpoint)
+            for slug, section in self._base.models.items()
+            for endpoint in section.endpoints
+            if endpoint.upstream == model or known == (slug,)
+        ]
+        for slug, endpoint in found:
+            if endpoint.provider == slug.partition("/")[0]:
+                return endpoint.provider, model
+        for _, endpoint in found:
+            if endpoint.upstream == model:
+                return endpoint.provider, model
         if slash:
             raise Unplaced(_no_row(prefix))
         raise Unplaced(f"no provider in the base file has {model}: write it as provider/model")
 
+    def _model_of(self, deployment: Deployment, upstream: str) -> str | None:
+        """Return the model of the base file that a deployment runs, by any of its names."""
+        for name in (deployment.facts.get("base_model"), deployment.model, upstream):
+            slugs = self._names.find(name).slugs if isinstance(name, str) else ()
+            if len(slugs) == 1:
+                return slugs[0]
+        return None
+
+    def _unread(self, deployment: Deployment) -> Iterator[ImportNote]:
+        """Yield a note for each parameter without a counterpart."""
+        for key in deployment.params:
+            if key not in _READ:
+                is_loss = key not in _HARMLESS
+                yield deployment.note(f"its {key} has no counterpart", is_loss=is_loss)
+
     def _row(
-        self, deployment: Deployment, prefix: str, upstream: str
-    ) -> tuple[str, PlainSection, list[str]]:
+        self, deployment: Deployment, prefix: str, upstream: str, model: str | None
+    ) -> ProviderOf:
+        """Return the provider for a deployment, which serves the model already if possible."""
         address = deployment.params.get("api_base") or deployment.params.get("base_url")
-        if deployment.variable("api_base"):
-            raise Unplaced("api_base is in the environment: write the address into the config")
+        variable = deployment.variable("api_base") or deployment.variable("base_url")
+        if variable is not None:
+            address = self._addresses.get(variable)
+            if address is None:
+                raise Unplaced(f"its address is in the environment: --address {variable}=https://…")
         if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
-            return _own_row(deployment, prefix, str(address or ""))
+            return place_server(deployment, prefix, str(address or ""))
         if prefix in _OWN_SERVERS:
             raise Unplaced("api_base is missing: write the address of the server")
         found = [slug for slug in self._base.providers if prefix in self._prefixes(slug)]
-        if prefix == "bedrock":
-            found = [slug for slug, row in self._base.providers.items() if row.region]
+        region = deployment.params.get("aws_region_name")
+        found.sort(key=lambda each: self._rows[each].get("region") != region)
         if not found:
             raise Unplaced(_no_row(prefix))
-        slug = next((each for each in found if self._known(each, upstream)), found[0])
-        row = dict(self._rows[slug])
-        key = dict(row.get("key") or {})
-        variable = deployment.variable("api_key")
-        notes = _key_notes(deployment, key.get("env"))
-        if variable and key and variable != key.get("env"):
-            return f"{slug}-{_slug(variable)}", row | {"key": {"env": variable}}, notes
-        return slug, row, notes
 
-    def _known(self, provider: str, upstream: str) -> tuple[str, PlainSection, PlainSection] | None:
-        for slug, section in self._base.models.items():
+        def serves(slug: str) -> tuple[bool, bool]:
+            exact = self._offer(slug, lambda each: each.upstream == upstream)
+            return exact is None, self._offer(slug, lambda _: True, model) is None
+
+        slug = min(found, key=serves)
+        section = dict(self._rows[slug])
+        key = dict(section.get("key") or {})
+        variable = deployment.variable("api_key")
+        notes = tuple(note_key(deployment, key.get("env")))
+        own_slug = slug
+        if address and not is_at(section, str(address)):
+            raise Unplaced(f"api_base is not the address of {slug}: add a provider")
+        if variable and key and variable != key.get("env"):
+            own_slug = f"{slug}-{slug_of(variable)}"
+            section |= {"key": {"env": variable}}
+        if region is not None and section.get("region") not in (None, region):
+            own_slug, section = place_region(slug, section, region)
+        return ProviderOf(slug=own_slug, section=section, base=slug, notes=notes)
+
+    def _offer(
+        self, provider: str | None, fits: Callable[[EndpointSection], bool], slug: str | None = ""
+    ) -> tuple[str, PlainSection] | None:
+        """Return the first endpoint at a provider that fits, of one model or, with "", of any."""
+        for each in self._base.models if slug == "" else filter(None, [slug]):
+            section = self._base.models[each]
             for endpoint in section.endpoints:
-                if (endpoint.provider, endpoint.upstream) == (provider, upstream):
-                    plain = section.model_dump(mode="python", by_alias=True, exclude_unset=True)
-                    index = section.endpoints.index(endpoint)
-                    offer = dict(plain.pop("endpoints")[index])
-                    offer.pop("weight", None)
-                    return slug, offer, plain
+                if endpoint.provider == provider and fits(endpoint):
+                    plain = endpoint.model_dump(mode="python", by_alias=True, exclude_unset=True)
+                    plain.pop("weight", None)
+                    return each, plain
         return None
 
+    def _entries(self, deployment: Deployment, upstream: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the entries of the price map under the names of a deployment."""
+        for name in _map_names(deployment, upstream):
+            if self._map and (entry := self._map.entries.get(name)):
+                yield entry
+
     def _price(
-        self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
+        self,
+        deployment: Deployment,
+        prefix: str,
+        upstream: str,
+        *,
+        row: ProviderOf,
+        slug: str | None,
     ) -> tuple[PlainSection, int | None]:
         """Return the price; and if genai-prices publishes both, the context size."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
@@ -188,58 +300,49 @@ class Placement:
             source = {"source": "the config of LiteLLM", "checked": self._today}
             paid = [_per_million(rate) for rate in rates]
             return {"price": {"input": paid[0], "output": paid[1], **source}}, None
-        base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
-        section = ProviderSection.model_validate(row)
-        for name in (upstream, base):
-            try:
-                found = find_published_price(section, name, self._today)
-            except Unpublished:
-                continue
-            price = found.price.model_dump(by_alias=True, exclude_none=True)
-            overrides = [
-                each.model_dump(by_alias=True, exclude_none=True) for each in found.overrides
-            ]
-            return {"price": price} | ({"overrides": overrides} if overrides else {}), found.context
         if prefix in _OWN_SERVERS:
             zero = {"input": Decimal(0), "output": Decimal(0)}
-            free = {**zero, "source": "our own machines", "checked": self._today}
-            return {"price": free}, None
+            return {"price": {**zero, "source": "our own machines", "checked": self._today}}, None
+        names = _map_names(deployment, upstream)
+        kind = "chat" if slug is None else self._base.models[slug].kind
+        mapped = self._map.find_named(names, kind) if self._map else None
+        if self._map and mapped:
+            source = {"source": f"litellm {self._map.version}", "checked": self._today}
+            sections = [each.section for each in mapped.overrides]
+            price: PlainSection = {"price": {**mapped.rates, **source}}
+            return price | _with_overrides(sections), mapped.context
+        section = ProviderSection.model_validate(row.section)
+        for name in (upstream, names[0].rpartition("/")[2]):
+            with suppress(Unpublished):
+                found = find_published_price(section, name, self._today, kind=kind)
+                price = {"price": found.price.model_dump(by_alias=True, exclude_none=True)}
+                return price | _with_overrides(found.overrides), found.context
+        for provider in (row.base, *self._base.providers):
+            at_all = provider == row.base or prefix in self._prefixes(str(provider))
+            if at_all and (same := self._offer(provider, lambda _: True, slug)) is not None:
+                kept = ("price", "overrides")
+                return {key: same[1][key] for key in kept if key in same[1]}, None
         raise Unplaced(
-            "no price is published: state input_cost_per_token and output_cost_per_token"
+            "no price is published: state input_cost_per_token and output_cost_per_token, or "
+            "base_model in model_info"
         )
 
-    def _limits(
-        self, deployment: Deployment, upstream: str, published: int | None, notes: list[str]
-    ) -> Iterator[tuple[str, Any]]:
-        base = str(deployment.facts.get("base_model") or upstream).rpartition("/")[2]
-        base_model = next(
-            (
-                section
-                for section in self._base.models.values()
-                if any(each.upstream.rpartition("/")[2] == base for each in section.endpoints)
-            ),
-            None,
-        )
-        context = deployment.fact("max_input_tokens") or (
-            base_model.context if base_model else published
-        )
-        output = deployment.fact("max_output_tokens") or (
-            base_model.max_output if base_model else None
-        )
-        limits: dict[str, int] = {}
-        for name, tokens, assumed in (
-            ("context", context, _CONTEXT_ASSUMED),
-            ("max_output", output, _OUTPUT_ASSUMED),
-        ):
-            limits[name] = tokens if isinstance(tokens, int) and tokens > 0 else assumed
-            if limits[name] != tokens:
-                notes.append(f"its {name} is unknown: {assumed} assumed")
-        yield "context", max(limits.values())
-        yield "max_output", limits["max_output"]
-        vision = ["text", "image"] if deployment.fact("supports_vision") else ["text"]
-        yield "input", list(base_model.input) if base_model else vision
-        stated = [name for key, name in _ABILITIES.items() if deployment.fact(key)]
-        yield "supports", list(base_model.supports) if base_model else stated
+
+def _names_of(model: ModelSection) -> Mapping[str, Any]:
+    """Return the parts of a model from which its names follow."""
+    endpoints = [{"provider": each.provider, "upstream": each.upstream} for each in model.endpoints]
+    return {"names": model.names, "replaces": model.replaces, "endpoints": endpoints}
+
+
+def _map_names(deployment: Deployment, upstream: str) -> tuple[str, ...]:
+    """Return the names under which LiteLLM looks for the price of a deployment, best first."""
+    base = deployment.facts.get("base_model")
+    return (*((base,) if isinstance(base, str) else ()), deployment.model, upstream)
+
+
+def _with_overrides(sections: Iterable[OverrideSection]) -> PlainSection:
+    plain = [each.model_dump(by_alias=True, exclude_none=True) for each in sections]
+    return {"overrides": plain} if plain else {}
 
 
 def _per_million(rate: Any) -> Decimal:
@@ -253,53 +356,5 @@ def _per_million(rate: Any) -> Decimal:
     return paid.normalize()
 
 
-def _own_row(
-    deployment: Deployment, prefix: str, address: str
-) -> tuple[str, PlainSection, list[str]]:
-    """Return a new provider section for the server address in the config."""
-    try:
-        parts = urlsplit(address if "://" in address else f"https://{address}")
-    except ValueError as malformed:
-        raise Unplaced("api_base is not an address") from malformed
-    if not parts.hostname:
-        raise Unplaced("api_base is missing: write the address of the server")
-    path = parts.path.rstrip("/")
-    if prefix in ("azure", "azure_ai"):
-        path = "/openai/v1"
-    elif prefix in ("ollama", "ollama_chat"):
-        path = "/v1"
-    row: PlainSection = {
-        "codec": "openai_chat",
-        "transport": "http_sse",
-        "base_url": f"{parts.scheme}://{parts.netloc}{path}",
-    }
-    if parts.scheme == "http":
-        row["private"] = True
-    if prefix.startswith("azure"):
-        row["auth"] = "api-key"
-    if variable := deployment.variable("api_key"):
-        row["key"] = {"env": variable}
-    try:
-        ProviderSection.model_validate(row)
-    except ValidationError as refused:
-        # The message leaves out the user information in the URL, which may contain a password.
-        shown = f"{parts.scheme}://{parts.hostname}{path}"
-        raise Unplaced(f"api_base cannot be the address of a provider: {shown}") from refused
-    slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
-    return slug, row, _key_notes(deployment, None)
-
-
 def _no_row(prefix: str) -> str:
     return f"the base file has no provider {prefix}: add it, see docs/adding-a-provider.md"
-
-
-def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
-    literal = deployment.params.get("api_key")
-    if not isinstance(literal, str) or deployment.variable("api_key"):
-        return []
-    where = f"in {variable}" if variable else "as key: { env: ... }"
-    return [f"the key in the config was not copied: set it {where}"]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]

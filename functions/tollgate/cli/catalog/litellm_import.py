@@ -1,85 +1,60 @@
 """Conversion of a LiteLLM proxy config to a routing file, with notes on unconverted settings."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
-from itertools import pairwise
-from math import inf
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, count, pairwise
+from typing import Any, Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.cli.catalog.litellm_config import (
     FALLBACK_KINDS,
     Deployment,
+    ImportNote,
     LitellmConfig,
     as_mapping,
     name_list,
 )
-from tollgate.cli.catalog.litellm_endpoints import PlacedEndpoint, Placement, PlainSection, Unplaced
+from tollgate.cli.catalog.litellm_endpoints import PlacedEndpoint, Placement
+from tollgate.cli.catalog.litellm_servers import PlainSection, Unplaced
+from tollgate.cli.catalog.litellm_settings import convert_defaults, convert_tiers, list_unused
 from tollgate.routing.chains import NEXT_ON_DEFAULT
 
 _WHOLE: Final = 100
-_RETRIES_MAX: Final = 2
-_SECONDS_MAX: Final = 900
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _CHAIN_ERRORS: Final = tuple(
     name for name in NEXT_ON_DEFAULT if name not in ("context_length_exceeded", "content_filter")
 )
-# LiteLLM's sections of budgets for keys, with the name of the tier that each section becomes.
-_TIERS: Final = {
-    "default_key_generate_params": "default",
-    "upperbound_key_generate_params": "upper-bound",
-    "default_internal_user_params": "internal-user",
-}
-_PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo": "month"}
-# Settings that need no note, because the import reads them or the gateway always behaves that way.
-_KEPT: Final = frozenset(
-    {
-        "litellm_settings.drop_params",
-        "litellm_settings.modify_params",
-        "litellm_settings.num_retries",
-        "litellm_settings.request_timeout",
-        "litellm_settings.telemetry",
-        "router_settings.allowed_fails",
-        "router_settings.cooldown_time",
-        "router_settings.enable_pre_call_checks",
-        "router_settings.model_group_alias",
-        "router_settings.num_retries",
-        "router_settings.timeout",
-        *(
-            f"{part}.{kind}"
-            for part in ("litellm_settings", "router_settings")
-            for kind in FALLBACK_KINDS
-        ),
-        *(f"{part}.default_fallbacks" for part in ("litellm_settings", "router_settings")),
-        *(f"litellm_settings.{name}" for name in _TIERS),
-    }
-)
-_ADVICE: Final[Mapping[str, str]] = {
-    "general_settings.master_key": "use `tollgate first-key` and `tollgate keys create`",
-    "general_settings.database_url": "keys and money are in DynamoDB; no other database is needed",
-    "guardrails": "use `guardrail` in a route for Bedrock's guardrails; others have no counterpart",
-    "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
-    "litellm_settings.callbacks": "spans go to a collector by OTLP, and metrics are log lines",
-    "litellm_settings.failure_callback": "spans go to a collector by OTLP, and metrics are log "
-    "lines",
-    "litellm_settings.max_budget": "`tollgate workspaces update` sets the budget of a workspace",
-    "litellm_settings.success_callback": "spans go to a collector by OTLP, and metrics are log "
-    "lines",
-    "router_settings.redis_host": "cooldowns and limits are shared through DynamoDB",
-    "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
-    "a request may sort them by `provider.sort`",
-}
+_ANY: Final = "*"
+
+# Models of a step in a route, with their weights in percent.
+_Step: TypeAlias = dict[str, int]
 
 
-class ImportedRouting(Struct, kw_only=True):
-    """The sections of a routing file, and notes: each a setting, and the reason why it was not
-    converted.
-    """
+class SourceOffer(Struct, frozen=True, kw_only=True):
+    """A deployment of the source, and the endpoint that it became, if any."""
+
+    model: str
+    endpoint: str | None
+    """`provider/upstream` in the result."""
+
+
+class SourceName(Struct, kw_only=True):
+    """A name that callers of the source request, with its deployments and fallbacks."""
+
+    name: str
+    kind: str
+    offers: tuple[SourceOffer, ...]
+    fallbacks: tuple[str, ...] = ()
+
+
+class ImportedRouting(Struct, frozen=True, kw_only=True):
+    """The sections of a routing file, notes, and the names that the source serves."""
 
     sections: dict[str, Any]
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    notes: tuple[ImportNote, ...]
+    sources: tuple[SourceName, ...]
 
 
 def import_litellm(config: LitellmConfig, placement: Placement) -> ImportedRouting:
@@ -93,28 +68,39 @@ class _Import:
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
         self._placement = placement
-        self._notes: list[tuple[str, str]] = []
+        self._notes: list[ImportNote] = []
         self._providers: dict[str, PlainSection] = {}
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
-        # Slugs by LiteLLM's model names.
-        self._slugs: dict[str, str] = {}
+        self._sources: dict[str, SourceName] = {}
+        # All names that callers may request, and the steps of a chain by imported name.
+        self._names: set[str] = set()
+        self._steps: dict[str, list[_Step]] = {}
 
     def run(self) -> ImportedRouting:
         groups: dict[str, list[Deployment]] = {}
         for deployment in self._config.deployments:
             groups.setdefault(deployment.name, []).append(deployment)
         chained = {name for name, _ in self._chains()}
-        for name, group in groups.items():
-            self._group(name, group, is_chained=name in chained)
+        wild = [name for name, group in groups.items() if _is_wild(name, group)]
+        expanded = {name: self._expand(name, groups[name], known=groups.keys()) for name in wild}
+        self._names = {*groups, *(each for added in expanded.values() for each in added)}
+        for name in groups:
+            if name in wild:
+                continue
+            self._group(name, groups[name], is_chained=name in chained)
+        for name in groups:
+            if name in wild:
+                self._wildcard(name, expanded[name], chained=chained)
         self._fallbacks()
         self._group_aliases()
-        tiers = dict(self._tiers())
-        self._unused()
+        tiers = dict(convert_tiers(self._config, self._steps, self._notes))
+        defaults = dict(convert_defaults(self._config, self._notes))
+        self._notes += list_unused(self._config)
         sections: dict[str, Any] = {
             "version": 1,
-            "defaults": dict(self._defaults()),
+            "defaults": defaults,
             "providers": self._providers,
             "models": dict(self._named_once()),
             "aliases": self._aliases,
@@ -122,7 +108,11 @@ class _Import:
             "key_tiers": tiers,
         }
         filled = {name: section for name, section in sections.items() if section}
-        return ImportedRouting(sections=filled, notes=self._notes)
+        sources = tuple(self._sources.values())
+        return ImportedRouting(sections=filled, notes=tuple(self._notes), sources=sources)
+
+    def _note(self, where: str, text: str, *, is_loss: bool = False) -> None:
+        self._notes.append(ImportNote(where=where, text=text, is_loss=is_loss))
 
     def _named_once(self) -> Iterator[tuple[str, PlainSection]]:
         """Yield the models; a name is left out where an alias, a route or a model before has it."""
@@ -140,71 +130,147 @@ class _Import:
                 | names,
             )
 
-    def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
-        """Add one model for all deployments of a name, and the name as the model's alias."""
+    def _group(
+        self, name: str, group: Sequence[Deployment], *, is_chained: bool, is_listed: bool = True
+    ) -> None:
+        """Add a model for each model that a name's deployments run, and the name for all of them.
+
+        A name with several models becomes a route that draws one by weight.
+        """
         where = f"model_list {name}"
-        if "*" in name or any("*" in each.model for each in group):
-            models = self._placement.list_models_of(group[0].model)
-            advice = f"name the models, such as {models[0]}" if models else "name the models"
-            self._notes.append((where, f"wildcards are not supported: {advice}"))
-            return
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
+        offers: list[SourceOffer] = []
         for deployment in group:
-            try:
-                found = self._placement.place(deployment)
-            except Unplaced as reason:
-                self._notes.append((f"{where} ({deployment.model})", str(reason)))
+            found = self._place(deployment, placed[0][1].kind if placed else None)
+            endpoint = None if found is None else _endpoint_id(found)
+            offers.append(SourceOffer(model=deployment.model, endpoint=endpoint))
+            if found is None:
                 continue
-            self._notes += [(f"{where} ({deployment.model})", note) for note in found.notes]
-            offers = [(each.endpoint["provider"], each.endpoint["upstream"]) for _, each in placed]
-            if (found.endpoint["provider"], found.endpoint["upstream"]) in offers:
-                note = "appears twice with the same endpoint; the second was left out"
-                self._notes.append((f"{where} ({deployment.model})", note))
-                continue
-            if placed and found.kind != placed[0][1].kind:
-                note = f"has the kind {found.kind}, unlike the first deployment with this name"
-                self._notes.append((f"{where} ({deployment.model})", note))
-                continue
-            self._providers.setdefault(found.provider, found.row)
-            found.endpoint = found.endpoint | {"provider": found.provider}
+            if any(_endpoint_id(each) == endpoint for _, each in placed):
+                note = "appears twice with the same endpoint; their shares were added"
+                self._notes.append(deployment.note(note))
             placed.append((deployment, found))
-        if placed:
-            self._add(name, placed, is_chained=is_chained)
+        if is_listed:
+            mode = str(group[0].fact("mode") or "chat")
+            kind = placed[0][1].kind if placed else mode
+            self._sources[name] = SourceName(name=name, kind=kind, offers=tuple(offers))
+        if not placed:
+            return
+        orders = [each.params.get("order") for each, _ in placed]
+        is_ordered = all(isinstance(each, int) for each in orders)
+        if is_ordered:
+            placed.sort(key=lambda each: int(each[0].params["order"]))
+        elif any(each is not None for each in orders):
+            self._note(where, "only some of its deployments have an order: all are drawn")
+        shares = _percents([deployment.share for deployment, _ in placed])
+        by_model: dict[str | None, dict[str, tuple[PlacedEndpoint, int]]] = {}
+        for (_, each), share in zip(placed, shares, strict=True):
+            members = by_model.setdefault(each.known_as, {})
+            _, before = members.get(_endpoint_id(each), (each, 0))
+            members[_endpoint_id(each)] = each, before + share
+        weights: _Step = {}
+        many = len(by_model) > 1
+        for known_as, members in by_model.items():
+            pairs = list(members.values())
+            slug = self._add(
+                name, known_as, pairs, is_chained=is_chained or many, is_ordered=is_ordered
+            )
+            weights[slug] = sum(share for _, share in pairs)
+        self._steps[name] = [{slug: _WHOLE} for slug in weights] if is_ordered else [weights]
+        if many:
+            self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), "drawn by weight")
+        elif not is_chained:
+            [slug] = weights
+            if name != slug and (is_listed or not self._placement.means(name, slug)):
+                self._name(name, slug)
+
+    def _place(self, deployment: Deployment, kind: str | None) -> PlacedEndpoint | None:
+        """Return the endpoint of a deployment, and add its provider; None without an endpoint."""
+        try:
+            found = self._placement.place(deployment)
+        except Unplaced as reason:
+            self._notes.append(deployment.note(str(reason), is_loss=True))
+            return None
+        self._notes += found.notes
+        if kind not in (None, found.kind):
+            note = f"has the kind {found.kind}, unlike the first deployment with this name"
+            self._notes.append(deployment.note(note, is_loss=True))
+            return None
+        # Two servers whose slugs would be the same are two providers.
+        slugs = chain([found.provider], (f"{found.provider}-{each}" for each in count(2)))
+        slug = next(each for each in slugs if self._providers.get(each, found.row) == found.row)
+        self._providers[slug] = found.row
+        found.endpoint = {**found.endpoint, "provider": slug}
+        return found
+
+    def _expand(
+        self, name: str, group: Sequence[Deployment], *, known: Set[str]
+    ) -> dict[str, list[Deployment]]:
+        """Return deployments for each model of the base file that a wildcard matches, by name."""
+        added: dict[str, list[Deployment]] = {}
+        for deployment in group:
+            if name.count(_ANY) != 1 or not deployment.model.endswith(f"/{_ANY}"):
+                note = "only provider/* under a name with one * is imported: name the models"
+                self._notes.append(deployment.note(note, is_loss=True))
+                continue
+            for _, upstream in self._placement.list_models_of(deployment.model):
+                its_name = name.replace(_ANY, upstream)
+                if its_name not in known:
+                    model = deployment.model.replace(_ANY, upstream)
+                    each = replace(deployment, name=its_name, model=model)
+                    added.setdefault(its_name, []).append(each)
+        return added
+
+    def _wildcard(
+        self, name: str, added: Mapping[str, Sequence[Deployment]], *, chained: Set[str]
+    ) -> None:
+        """Add the models that a wildcard matches."""
+        where = f"model_list {name}"
+        before = len(self._notes)
+        for its_name, deployments in added.items():
+            is_chained = its_name in chained
+            self._group(its_name, deployments, is_chained=is_chained, is_listed=is_chained)
+        # Most notes are the same for each of the models.
+        found = dict.fromkeys((each.text, each.is_loss) for each in self._notes[before:])
+        self._notes[before:] = [
+            ImportNote(where=where, text=text, is_loss=is_loss) for text, is_loss in found
+        ]
+        imported = sum(its_name in self._steps for its_name in added)
+        note = f"{imported} models of the base file have such names; other names are refused"
+        self._note(where, f"{note}: add models to the base file, then import again", is_loss=True)
 
     def _add(
         self,
         name: str,
-        placed: Sequence[tuple[Deployment, PlacedEndpoint]],
+        known_as: str | None,
+        members: Sequence[tuple[PlacedEndpoint, int]],
         *,
         is_chained: bool,
-    ) -> None:
-        endpoints = [each.endpoint for _, each in placed]
-        if len(placed) > 1:
-            shares = _percents([deployment.share for deployment, _ in placed])
+        is_ordered: bool,
+    ) -> str:
+        """Add a model with these endpoints and shares; return its slug."""
+        endpoints = [each.endpoint for each, _ in members]
+        if len(members) > 1 and not is_ordered:
+            shares = _percents([share for _, share in members])
             endpoints = [
                 each | {"weight": share} for each, share in zip(endpoints, shares, strict=True)
             ]
-        first = placed[0][1]
-        limits: PlainSection = {
-            key: min(each.model[key] for _, each in placed)
-            for key in ("context", "max_output")
-            if key in first.model
-        }
-        for endpoint in endpoints:
-            if endpoint.get("max_output", 0) > limits.get("max_output", inf):
-                endpoint.pop("max_output")
-        model = {"name": name, **first.model, **limits, "endpoints": endpoints}
+        model = {"name": name, **members[0][0].model}
+        # Its endpoints may differ: the model can do what any of them can.
+        sections = [each.model for each, _ in members]
+        for key in ("context", "max_output"):
+            if key in model:
+                model[key] = max(each[key] for each in sections)
+        for key, least in (("input", ("text",)), ("supports", ())):
+            if any(key in each for each in sections):
+                lists = [each.get(key, least) for each in sections]
+                model[key] = list(dict.fromkeys(one for each in lists for one in each))
+        model["endpoints"] = endpoints
         model.pop("after_retirement", None)
         model.pop("successor", None)
-        lists_of = ("input", "supports") if first.kind == "chat" else ("input",)
-        for key in lists_of:
-            lists = [each.model.get(key, ["text"] if key == "input" else []) for _, each in placed]
-            model[key] = [each for each in lists[0] if all(each in other for other in lists)]
-        slug = self._slug(name, first.known_as, model, is_chained=is_chained)
+        slug = self._slug(name, known_as, model, is_chained=is_chained)
         self._models[slug] = model
-        self._slugs[name] = slug
-        if name != slug and not is_chained:
-            self._name(name, slug)
+        return slug
 
     def _slug(
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
@@ -212,8 +278,10 @@ class _Import:
         """Return an unused slug, or the slug of an identical model."""
         new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
         for slug in (known_as, new_slug):
-            same = slug is not None and self._models.get(slug, model) == model
-            if slug is not None and same and not (is_chained and slug == name):
+            if slug is None or self._models.get(slug, model) != model:
+                continue
+            # The slug may be a name that stands for other endpoints.
+            if slug not in self._names or (slug == name and not is_chained):
                 return slug
         used = sum(each.startswith(new_slug) for each in self._models)
         return f"{new_slug}-{used + 1}"
@@ -221,111 +289,103 @@ class _Import:
     def _name(self, name: str, target: str) -> None:
         if _NAME.fullmatch(name) is None:
             note = "a name may have only letters, digits and . _ : / -"
-            self._notes.append((f"model_list {name}", note))
+            self._note(f"model_list {name}", note, is_loss=True)
         else:
             self._aliases[name] = {"to": target}
 
+    def _add_route(self, name: str, steps: Sequence[_Step], errors: set[str], says: str) -> None:
+        if _NAME.fullmatch(name) is None:
+            note = "a name may have only letters, digits and . _ : / -"
+            self._note(f"model_list {name}", note, is_loss=True)
+            return
+        self._routes[name] = {
+            "description": f"{name}, {says}",
+            "try": [next(iter(step)) if len(step) == 1 else step for step in steps],
+            "next_on": [error for error in NEXT_ON_DEFAULT if error in errors],
+        }
+
     def _chains(self) -> Iterator[tuple[str, tuple[tuple[str, ...], Sequence[str]]]]:
         """Yield each model name that has fallbacks, with the errors that lead to the fallbacks."""
+        names = tuple(dict.fromkeys(each.name for each in self._config.deployments))
         for kind, errors in FALLBACK_KINDS.items():
             for name, fallbacks in self._config.fallbacks(kind):
-                yield name, (errors, fallbacks)
+                # LiteLLM's "*" stands for each name without fallbacks of the kind.
+                stated = {each for each, _ in self._config.fallbacks(kind)}
+                for each in [it for it in names if it not in stated] if name == _ANY else [name]:
+                    yield each, (errors, fallbacks)
         default = name_list(self._config.setting("default_fallbacks"))
-        if default:
-            for deployment in self._config.deployments:
-                if deployment.name not in default:
-                    yield deployment.name, ((), default)
+        for name in names if default else ():
+            if name not in default and _ANY not in name:
+                yield name, ((), default)
 
     def _fallbacks(self) -> None:
-        """Add a route for each name that has fallbacks: first its own model, then the fallbacks."""
+        """Add a route for each name that has fallbacks: first its own models, then the others."""
         chains: dict[str, tuple[set[str], dict[str, None]]] = {}
         for name, (errors, fallbacks) in self._chains():
             causes, models = chains.setdefault(name, (set(), {}))
             causes.update(errors or _CHAIN_ERRORS)
-            models.update(dict.fromkeys(fallbacks))
+            models.update(dict.fromkeys(each for each in fallbacks if each != name))
         for name, (causes, after) in chains.items():
-            missing = [each for each in (name, *after) if each not in self._slugs]
-            for each in missing:
-                self._notes.append((f"fallbacks of {name}", f"{each} was not imported"))
-            tried = dict.fromkeys(
-                self._slugs[each] for each in (name, *after) if each in self._slugs
-            )
-            for slug in list(tried)[1:]:
-                if self._kind(slug) != self._kind(next(iter(tried))):
-                    del tried[slug]
-                    self._notes.append((f"fallbacks of {name}", f"{slug} has another kind of work"))
-            if name in self._slugs and _NAME.fullmatch(name):
-                self._routes[name] = {
-                    "description": f"{name}, and its fallbacks",
-                    "try": list(tried),
-                    "next_on": [error for error in NEXT_ON_DEFAULT if error in causes],
-                }
+            where = f"fallbacks of {name}"
+            for each in (name, *after):
+                if each not in self._steps:
+                    self._note(where, f"{each} was not imported", is_loss=True)
+            if name not in self._steps:
+                continue
+            own = self._steps[name]
+            slugs = [slug for step in own for slug in step]
+            offers = [offer for slug in slugs for offer in self._models[slug]["endpoints"]]
+            if len(offers) > 1 and not causes.issuperset(_CHAIN_ERRORS):
+                causes.update(_CHAIN_ERRORS)
+                note = "its fallbacks are also tried after errors of the provider"
+                self._note(where, note, is_loss=True)
+            self._sources[name].fallbacks = tuple(after)
+            steps = list(self._without_repeats(where, [own, *map(self._steps.get, after)]))
+            self._add_route(name, steps, causes, "and its fallbacks")
+
+    def _without_repeats(self, where: str, chains: Sequence[list[_Step] | None]) -> Iterator[_Step]:
+        """Yield the steps of chains without models that an earlier step tries."""
+        tried: set[str] = set()
+        kind = ""
+        for step in (step for steps in chains for step in steps or ()):
+            kind = kind or self._kind(next(iter(step)))
+            for slug in step:
+                if self._kind(slug) != kind:
+                    self._note(where, f"{slug} has another kind of work", is_loss=True)
+            kept = {
+                slug: share
+                for slug, share in step.items()
+                if slug not in tried and self._kind(slug) == kind
+            }
+            tried.update(kept)
+            if kept:
+                shares = _percents([float(share) for share in kept.values()])
+                yield dict(zip(kept, shares, strict=True))
 
     def _kind(self, slug: str) -> str:
         return str(self._models[slug].get("kind", "chat"))
 
     def _group_aliases(self) -> None:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():
+            where = f"model_group_alias {name}"
             model = as_mapping(target).get("model", target)
             if not isinstance(model, str):
-                self._notes.append((f"model_group_alias {name}", "no model is named"))
-            elif model in self._slugs:
-                self._name(str(name), model if model in self._routes else self._slugs[model])
+                self._note(where, "no model is named", is_loss=True)
+            elif model in self._steps:
+                [first, *_] = self._steps[model]
+                self._name(str(name), model if model in self._routes else next(iter(first)))
+                if model in self._sources:
+                    self._sources[str(name)] = replace(self._sources[model], name=str(name))
             else:
-                self._notes.append((f"model_group_alias {name}", f"{model} was not imported"))
+                self._note(where, f"{model} was not imported", is_loss=True)
 
-    def _defaults(self) -> Iterator[tuple[str, PlainSection]]:
-        retries = self._config.setting("num_retries")
-        if isinstance(retries, int):
-            yield "retry", {"retries_max": max(0, min(retries, _RETRIES_MAX))}
-            if retries > _RETRIES_MAX:
-                note = f"{_RETRIES_MAX} is the maximum; then the next endpoint is tried"
-                self._notes.append(("num_retries", note))
-        total = self._config.setting("request_timeout", "timeout")
-        if isinstance(total, int | float) and 0 < total < inf:
-            yield "timeouts", {"non_streamed_total_s": min(total, _SECONDS_MAX)}
-        cooldown = {
-            name: value
-            for name, value in (
-                ("after_failures", self._config.setting("allowed_fails")),
-                ("rest_s", self._config.setting("cooldown_time")),
-            )
-            if isinstance(value, int) and value > 0
-        }
-        if cooldown:
-            yield "cooldown", cooldown
 
-    def _tiers(self) -> Iterator[tuple[str, PlainSection]]:
-        for section, tier in _TIERS.items():
-            parameters = as_mapping(self._config.setting(section))
-            limits: PlainSection = {}
-            models = [name for name in name_list(parameters.get("models")) if name in self._slugs]
-            if models:
-                limits["models"] = models
-            rpm = parameters.get("rpm_limit")
-            if isinstance(rpm, int) and rpm > 0:
-                limits["rpm"] = rpm
-            budget = parameters.get("max_budget")
-            if isinstance(budget, int | float) and 0 <= budget < inf:
-                lasts = str(parameters.get("budget_duration") or "")
-                period = _PERIODS.get(lasts, "month" if lasts else "total")
-                limits["budget"] = {"usd": Decimal(str(budget)), "per": period}
-                if lasts and lasts not in _PERIODS:
-                    note = f"a budget of {lasts} became a monthly budget"
-                    self._notes.append((f"litellm_settings.{section}", note))
-            if limits:
-                yield tier, limits
+def _is_wild(name: str, group: Sequence[Deployment]) -> bool:
+    return any(_ANY in each for each in (name, *(deployment.model for deployment in group)))
 
-    def _unused(self) -> None:
-        """Add a note for each setting that was not converted."""
-        for section, content in self._config.sections.items():
-            if section == "model_list":
-                continue
-            inside = as_mapping(content)
-            names = [f"{section}.{name}" for name in inside] if section.endswith("settings") else []
-            for name in names or [section]:
-                if name not in _KEPT:
-                    self._notes.append((name, _ADVICE.get(name, "it has no counterpart")))
+
+def _endpoint_id(found: PlacedEndpoint) -> str:
+    return f"{found.endpoint['provider']}/{found.endpoint['upstream']}"
 
 
 def _percents(shares: Sequence[float]) -> list[int]:

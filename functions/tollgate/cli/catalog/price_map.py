@@ -7,7 +7,7 @@ they depend on a context size that requests to the gateway do not state.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from hashlib import sha256
@@ -74,13 +74,13 @@ _SEARCH: Final = "input_cost_per_query"
 # automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
 _TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
-_CAPABILITIES: Final[Mapping[str, Capability]] = {
+CAPABILITIES: Final[Mapping[str, Capability]] = {
     "supports_function_calling": "tools",
     "supports_response_schema": "structured_output",
     "supports_reasoning": "reasoning",
     "supports_prompt_caching": "prompt_cache",
 }
-_MODALITIES: Final[Mapping[str, Modality]] = {
+MODALITIES: Final[Mapping[str, Modality]] = {
     "supports_vision": "image",
     "supports_audio_input": "audio",
     "supports_video_input": "video",
@@ -112,6 +112,21 @@ class PriceMap(Struct, frozen=True, kw_only=True):
                     return _facts(name, entry)
                 is_kind = entry.get("mode") == _MODES.get(kind, kind)
                 return _facts_of_inputs(name, entry, kind) if is_kind else None
+        return None
+
+    def find_named(self, names: Iterable[str], kind: WorkKind) -> PublishedFacts | None:
+        """Return the facts under the first of LiteLLM's names that the map has a price for."""
+        for name in names:
+            entry = self.entries.get(name)
+            if entry is None:
+                continue
+            if kind == "chat":
+                facts = _facts(name, entry)
+            else:
+                is_kind = entry.get("mode") == _MODES.get(kind, kind)
+                facts = _facts_of_inputs(name, entry, kind) if is_kind else None
+            if facts is not None:
+                return facts
         return None
 
 
@@ -153,8 +168,8 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
         overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        input=("text", *(name_here for key, name_here in _MODALITIES.items() if entry.get(key))),
-        supports=tuple(name_here for key, name_here in _CAPABILITIES.items() if entry.get(key)),
+        input=("text", *(name_here for key, name_here in MODALITIES.items() if entry.get(key))),
+        supports=tuple(name_here for key, name_here in CAPABILITIES.items() if entry.get(key)),
         retires=_day(entry.get("deprecation_date")),
     )
 

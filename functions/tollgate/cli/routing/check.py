@@ -1,6 +1,6 @@
 """`tollgate check` and `tollgate compile`: problems in a routing file, and its compiled form."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -34,13 +34,23 @@ from tollgate.settings import Settings
     type=click.Path(path_type=Path, dir_okay=False),
     help="Template that lists which host may get which secret; ignored if missing.",
 )
-def check(file: Path, style: str, template: Path) -> None:
+@click.option(
+    "--warnings",
+    "every",
+    is_flag=True,
+    help="List in text also the warnings that come as days pass: old prices, models near their "
+    "end. Other formats list every warning.",
+)
+def check(file: Path, style: str, template: Path, *, every: bool) -> None:
     """Check FILE and its includes, also those for development; exit with 1 if there are errors."""
     today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
     )
-    click.echo(_STYLES[style](file, inspection))
+    if style == "text" and not every:
+        click.echo(_as_short_text(file, inspection))
+    else:
+        click.echo(_STYLES[style](file, inspection))
     if inspection.errors:
         raise SystemExit(1)
 
@@ -82,12 +92,25 @@ def compile_valid(file: Path, *, dev: bool = False) -> CompiledCatalog:
 
 
 def _as_text(file: Path, inspection: Inspection) -> str:
+    return _in_lines(file, inspection, inspection.problems)
+
+
+def _as_short_text(file: Path, inspection: Inspection) -> str:
+    """Return the text without the warnings that a file gets as days pass, except their number."""
+    now = tuple(problem for problem in inspection.problems if not problem.comes_with_time)
+    return _in_lines(file, inspection, now)
+
+
+def _in_lines(file: Path, inspection: Inspection, shown: Sequence[Problem]) -> str:
     errors = len(inspection.errors)
-    warnings = len(inspection.problems) - errors
-    found = [_as_line(problem) for problem in inspection.problems]
+    warnings = _count(len(inspection.problems) - errors, "warning")
+    if hidden := len(inspection.problems) - len(shown):
+        warnings += f" ({hidden} of near or past days, which --warnings lists)"
+    found = [_as_line(problem) for problem in shown]
     if inspection.production is None:
-        return "\n".join([*found, f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"])
-    return "\n".join([*found, _summary(file, inspection.production, warnings)])
+        return "\n".join([*found, f"{_count(errors, 'error')}, {warnings}"])
+    noted = f", {warnings}" if inspection.problems else ""
+    return "\n".join([*found, _summary(file, inspection.production, noted)])
 
 
 def _as_line(problem: Problem) -> str:
@@ -95,7 +118,7 @@ def _as_line(problem: Problem) -> str:
     return click.style(shown, fg="red", bold=True) if problem.endangers_secret else shown
 
 
-def _summary(file: Path, routing: Routing, warnings: int) -> str:
+def _summary(file: Path, routing: Routing, noted: str) -> str:
     """Return a one-line summary of the catalog for production."""
     counts = ", ".join(
         _count(len(entries), kind)
@@ -106,10 +129,8 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
             ("route", routing.routes),
         )
     )
-    noted = f", {_count(warnings, 'warning')}" if warnings else ""
-    return (
-        f"{file.as_posix()} is fine: {counts}{noted}; catalog {compile_routing(routing).sha[:12]}"
-    )
+    sha = compile_routing(routing).sha[:12]
+    return f"{file.as_posix()} is fine: {counts}{noted}; catalog {sha}"
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:

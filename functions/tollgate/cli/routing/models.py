@@ -175,7 +175,8 @@ def _write(file: Path, content: str, today: date) -> None:
     finally:
         written.unlink(missing_ok=True)
     for problem in problems:
-        click.echo(render_text(problem))
+        if not problem.comes_with_time:
+            click.echo(render_text(problem))
     change = unified_diff(
         before.splitlines(), content.splitlines(), file.as_posix(), file.as_posix(), lineterm=""
     )

@@ -12,9 +12,10 @@ from typing import Final
 
 import click
 
-from tollgate.cli.options import routing_option
+from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
+from tollgate.cli.server.local_models import LocalModels, describe_local_models
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
@@ -44,7 +45,6 @@ _START_S: Final = 20.0
 _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
-# More lines would push the example request off the screen.
 _EXPORTS_MAX: Final = 9
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
@@ -73,7 +73,7 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    source = RoutingSource(routing)
+    source = RoutingSource(routing, LocalModels(port, utc_today()).added_to)
     try:
         catalog = source.read()
     except InvalidRouting as invalid:
@@ -131,10 +131,11 @@ async def _serve(
             asyncio.create_task(_keep_up(settings, stores, clock)),
         )
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
+        providers += describe_local_models(catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
             if ready_file is not None:
-                _write_ready_file(ready_file, _base_url(listener), keys)
+                _write_ready_file(ready_file, f"{_host(listener)}/api/v1", keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)
             await serving
         for task in background:
@@ -183,7 +184,7 @@ def _announce(
             model=_EXAMPLE if _EXAMPLE in catalog.models else min(catalog.models, default=_EXAMPLE),
             sha=catalog.sha[:7],
             state=store.state,
-            base_url=_base_url(listener),
+            host=_host(listener),
             key=keys.inference,
             management_key=keys.management,
             providers=providers,
@@ -207,8 +208,8 @@ def _write_ready_file(ready_file: Path, base_url: str, keys: LocalKeys) -> None:
     written.replace(ready_file)
 
 
-def _base_url(listener: GuardedListener) -> str:
-    return f"http://localhost:{listener.getsockname()[1]}/api/v1"
+def _host(listener: GuardedListener) -> str:
+    return f"http://localhost:{listener.getsockname()[1]}"
 
 
 def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
@@ -250,20 +251,28 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
     return "\n".join(lines)
 
 
+# The text to copy comes last, so that a screen of 24 lines shows it. Anthropic's SDKs and Claude
+# Code add /v1 to their base URL.
 _WELCOME: Final = """\
 Tollgate serves {models} models (catalog {sha}); its state is in {state}/.
 
-  base URL        {base_url}
+{providers}
+
+  console         {host}/console
+  OpenAI's SDKs   {host}/api/v1
+  Anthropic's     {host}/api
   inference key   {key}
   management key  {management_key}
 
-{providers}
-
-  curl -N {base_url}/chat/completions \\
+  curl -N {host}/api/v1/chat/completions \\
     -H 'authorization: Bearer {key}' \\
     -H 'content-type: application/json' \\
     -d '{{"model": "{model}", "stream": true,
          "messages": [{{"role": "user", "content": "Hello!"}}]}}'
+
+The command in another terminal, for instance `tollgate spend`:
+  export TOLLGATE_URL={host}/api/v1
+  export TOLLGATE_KEY={management_key}
 
 Ctrl-C stops it.
 """

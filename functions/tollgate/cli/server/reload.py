@@ -14,12 +14,17 @@ from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting, render_text
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
 _EVERY_S: Final = 0.5
 
 Made = TypeVar("Made")
 _Stamps = dict[Path, tuple[int, int] | None]
+
+
+def _unchanged(routing: Routing) -> Routing:
+    return routing
 
 
 class Reloaded(Generic[Made]):
@@ -42,10 +47,14 @@ class Reloaded(Generic[Made]):
 
 
 class RoutingSource:
-    """A routing file on disk, with all files that it includes, even those for development."""
+    """A routing file on disk, with all files that it includes, even those for development.
 
-    def __init__(self, path: Path) -> None:
+    `complete` adds to each routing what no file states.
+    """
+
+    def __init__(self, path: Path, complete: Callable[[Routing], Routing] = _unchanged) -> None:
         self._path = path
+        self._complete = complete
         self._globs: tuple[str, ...] = ()
         self._stamps: _Stamps = {}
 
@@ -57,8 +66,8 @@ class RoutingSource:
         self._globs = inspection.globs
         self._stamps = {file: before.get(file, _stamp(file)) for file in inspection.files}
         if inspection.routing is None:
-            raise InvalidRouting(inspection.errors)
-        return Catalog.from_json(compile_routing(inspection.routing).content)
+            raise InvalidRouting(inspection.errors_in_dev)
+        return Catalog.from_json(compile_routing(self._complete(inspection.routing)).content)
 
     def has_changed(self) -> bool:
         """Return whether a file, or the set of included files, has changed since `read`."""

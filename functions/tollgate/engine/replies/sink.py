@@ -325,7 +325,7 @@ def refused_headers(
     return {
         **request_headers(refusal.request_id or request_id),
         **ingress.limit_headers(refusal.rate_limit, refusal.token_limit, request_id=request_id),
-        **adapted_header(parsed.ignored if parsed else ()),
+        **adapted_header(parsed.unsent if parsed else ()),
     }
 
 

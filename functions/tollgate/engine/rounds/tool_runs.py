@@ -141,7 +141,7 @@ class ToolRuns:
             # routing.yaml requires this tool, so its failure ends the request.
             raise
         except Exception as unexpected_error:
-            context.gateway.journal.unexpected_error(unexpected_error, context.meter.generation_id)
+            context.gateway.journal.unexpected_error(unexpected_error, context.meter.hold.id)
             return _refuse("unavailable", "The tool failed.")
 
 

@@ -5,8 +5,9 @@ from decimal import Decimal
 
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.parse import parse
-from tollgate.ingress.chat_completions.render import ChatRenderer
+from tollgate.ingress.chat_completions.render import ChatRenderer, unknown_of_completion
 from tollgate.ingress.shared.openai_format import OpenAIFormat
+from tollgate.ingress.shared.unknown_frames import UnknownFrames
 
 
 class ChatCompletions(OpenAIFormat):
@@ -17,10 +18,11 @@ class ChatCompletions(OpenAIFormat):
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ChatRenderer:
-        return ChatRenderer(
+    ) -> UnknownFrames:
+        renderer = ChatRenderer(
             call,
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),
             credits_per_usd=credits_per_usd,
         )
+        return UnknownFrames(renderer, "openai_chat", unknown_of_completion)

@@ -26,6 +26,7 @@ from tollgate.ingress.shared.media import (
     parse_file_id,
     parse_inline,
 )
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 _PCM16: Final = "audio/pcm"
 
@@ -36,7 +37,8 @@ def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
         count.add(path)
     match part:
         case wire.TextPart():
-            return Text(text=part.text, cache=parse_cache_mark(part.cache_control))
+            mark = parse_cache_mark(part.cache_control)
+            return Text(text=part.text, cache=mark, native=unknown_of(part))
         case wire.ImagePart():
             return _image(part, f"{path}.image_url.url")
         case wire.AudioPart():
@@ -64,6 +66,7 @@ def _image(part: wire.ImagePart, path: str) -> Image:
         source=parse_image(part.image_url.url, path),
         detail=part.image_url.detail,
         cache=parse_cache_mark(part.cache_control),
+        native=unknown_of(part),
     )
 
 

@@ -22,6 +22,7 @@ from tollgate.ingress.chat_completions.thoughts import (
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.shared.media import MediaCount, field_refusal, parse_cache_mark
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
@@ -44,7 +45,10 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Iterator[Me
     match message:
         case wire.SystemMessage() | wire.DeveloperMessage():
             yield SystemMessage(
-                content=_texts(message.content), role=message.role, name=message.name
+                content=_texts(message.content),
+                role=message.role,
+                name=message.name,
+                native=unknown_of(message),
             )
         case wire.UserMessage():
             yield UserMessage(
@@ -55,6 +59,7 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Iterator[Me
                     for n, part in enumerate(message.content)
                 ),
                 name=message.name,
+                native=unknown_of(message),
             )
         case wire.AssistantMessage():
             yield from _answer(message, path, count)
@@ -67,15 +72,19 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Iterator[Me
 def _texts(content: str | list[parts.TextPart]) -> tuple[Text, ...]:
     if isinstance(content, str):
         return (Text(text=content),)
-    return tuple(
-        Text(text=part.text, cache=parse_cache_mark(part.cache_control)) for part in content
-    )
+    return tuple(map(_text, content))
+
+
+def _text(part: parts.TextPart) -> Text:
+    mark = parse_cache_mark(part.cache_control)
+    return Text(text=part.text, cache=mark, native=unknown_of(part))
 
 
 def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMessage:
     if not isinstance(message.content, list):
         text = Text(text=message.content or "")
-        return ToolMessage(call_id=message.tool_call_id, content=(text,))
+        native = unknown_of(message)
+        return ToolMessage(call_id=message.tool_call_id, content=(text,), native=native)
     contents = []
     for n, part in enumerate(message.content):
         part_path = f"{path}.content[{n}]"
@@ -85,7 +94,9 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
                 part_path, "must not be audio: a tool returns text, images and documents"
             )
         contents.append(content)
-    return ToolMessage(call_id=message.tool_call_id, content=tuple(contents))
+    return ToolMessage(
+        call_id=message.tool_call_id, content=tuple(contents), native=unknown_of(message)
+    )
 
 
 def _answer(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
@@ -103,7 +114,7 @@ def _answer(message: wire.AssistantMessage, path: str, count: MediaCount) -> Ite
         raise field_refusal(
             f"{path}.content", "is required in an assistant message without tool_calls"
         )
-    yield AssistantMessage(content=content, name=message.name)
+    yield AssistantMessage(content=content, name=message.name, native=unknown_of(message))
 
 
 def _made_images(
@@ -128,7 +139,7 @@ def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
         for part in content or ():
             match part:
                 case parts.TextPart():
-                    yield Text(text=part.text, cache=parse_cache_mark(part.cache_control))
+                    yield _text(part)
                 case parts.RefusalPart():
                     yield Refusal(text=part.refusal)
                 case _:
@@ -148,6 +159,7 @@ def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
                     name=called.name,
                     arguments=called.arguments,
                     provenance=provenance,
+                    native=unknown_of(call),
                 )
             case wire.CustomToolCall(custom=custom):
                 yield ToolCall(

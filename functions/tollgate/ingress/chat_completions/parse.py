@@ -1,6 +1,5 @@
 """Parsing of chat completion requests from bytes to a `GenerationRequest`."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -12,7 +11,6 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.file_annotations import parse_known_files
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
-    is_bare,
     parse_log_probs,
     parse_output_format,
     parse_reasoning,
@@ -20,18 +18,14 @@ from tollgate.ingress.chat_completions.options import (
 from tollgate.ingress.chat_completions.tools import (
     narrow_tools,
     parse_tool,
-    unknown_tool_fields,
 )
-from tollgate.ingress.chat_completions.wire import messages as message_models
-from tollgate.ingress.chat_completions.wire import parts
+from tollgate.ingress.chat_completions.unknown import parse_unknown
 from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.shared.fields import (
-    extra_fields,
     parse_guided,
     parse_preferences,
     parse_sampling,
     printable_names,
-    unknown_preferences,
 )
 from tollgate.ingress.validation import validate_body
 
@@ -50,6 +44,7 @@ def parse(body: bytes) -> ParsedCall:
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
     known_files, known_bytes = parse_known_files(chat.messages)
+    native, ignored = parse_unknown(chat)
     request = GenerationRequest(
         model=chat.model,
         messages=parse_messages(chat.messages),
@@ -68,6 +63,7 @@ def parse(body: bytes) -> ParsedCall:
         documents=switched_on.documents,
         output=frozenset(chat.modalities or ("text",)),
         guided=parse_guided(chat),
+        native=native,
         prompt_cache_key=chat.prompt_cache_key,
         service_tier=chat.service_tier,
         user=chat.user,
@@ -81,7 +77,7 @@ def parse(body: bytes) -> ParsedCall:
         stream=bool(chat.stream),
         usage_on=chat.usage_on,
         episode_id=chat.episode_id,
-        ignored=printable_names((*_unknown(chat), *switched_on.unread)),
+        ignored=printable_names((*ignored, *switched_on.unread)),
     )
 
 
@@ -109,47 +105,3 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
 
 def _smaller(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _unknown(chat: wire.ChatFields) -> Iterator[str]:
-    yield from extra_fields(chat)
-    yield from extra_fields(chat.stream_options, "stream_options.")
-    yield from unknown_preferences(chat)
-    yield from _unknown_options(chat)
-    for message in chat.messages:
-        yield from extra_fields(message, "messages[].")
-        if isinstance(message.content, list):
-            for part in message.content:
-                yield from extra_fields(part, "messages[].content[].")
-                yield from _unknown_source(part)
-        if isinstance(message, message_models.AssistantMessage):
-            for call in message.tool_calls or ():
-                yield from extra_fields(call, "messages[].tool_calls[].")
-                yield from extra_fields(
-                    call.extra_content, "messages[].tool_calls[].extra_content."
-                )
-            for detail in message.reasoning_details or ():
-                yield from extra_fields(detail, "messages[].reasoning_details[].")
-    for tool in chat.tools or ():
-        yield from unknown_tool_fields(tool)
-
-
-def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
-    yield from extra_fields(chat.reasoning, "reasoning.")
-    yield from extra_fields(chat.response_format, "response_format.")
-    if isinstance(chat.response_format, wire.JsonSchemaFormat):
-        schema = chat.response_format.json_schema
-        if schema is not None and not is_bare(schema):
-            yield from extra_fields(schema, "response_format.json_schema.")
-
-
-def _unknown_source(part: parts.Part) -> Iterator[str]:
-    match part:
-        case parts.ImagePart():
-            yield from extra_fields(part.image_url, "messages[].content[].image_url.")
-        case parts.AudioPart():
-            yield from extra_fields(part.input_audio, "messages[].content[].input_audio.")
-        case parts.NestedFilePart():
-            yield from extra_fields(part.file, "messages[].content[].file.")
-        case _:
-            pass

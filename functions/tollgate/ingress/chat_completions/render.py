@@ -5,7 +5,7 @@ accounts), and `[DONE]`. In a failed stream, an error frame replaces the finish 
 accounts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -25,7 +25,7 @@ from tollgate.core.events import (
     UnknownFields,
     UsageReported,
 )
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
@@ -35,6 +35,9 @@ from tollgate.ingress.shared.accounts import CompletionFrames
 
 # OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
+
+# Unknown fields of further calls are left out of a whole reply.
+_CALLS_MAX: Final = 512
 
 
 class ChatRenderer(CompletionFrames):
@@ -115,3 +118,41 @@ class ChatRenderer(CompletionFrames):
             envelope["service_tier"] = started.service_tier
         envelope["episode_id"] = self._episode_id
         return envelope
+
+
+def unknown_of_completion(unknown: Sequence[Sequence[UnknownFields]]) -> Iterator[JsonObject]:
+    """Yield the places of the chunks' unknown fields in a whole completion."""
+    choices: list[JsonValue] = []
+    for events in unknown:
+        choice: dict[str, JsonValue] = {}
+        message: dict[str, JsonValue] = {}
+        calls: dict[int, JsonValue] = {}
+        for event in events:
+            yield _without(event.fields, "choices")
+            for piece in _objects(event.fields.get("choices")):
+                choice |= _without(piece, "delta")
+                delta = piece.get("delta")
+                if isinstance(delta, dict):
+                    message |= _without(delta, "tool_calls")
+                    calls |= _by_index(delta.get("tool_calls"))
+        if calls:
+            message["tool_calls"] = [calls.get(index, {}) for index in range(max(calls) + 1)]
+        choices.append(choice | {"message": message})
+    yield {"choices": choices}
+
+
+def _by_index(pieces: JsonValue) -> Iterator[tuple[int, JsonValue]]:
+    for piece in _objects(pieces):
+        index = piece.get("index")
+        if isinstance(index, int) and 0 <= index < _CALLS_MAX:
+            yield index, _without(piece, "index")
+
+
+def _objects(values: JsonValue) -> Iterator[dict[str, JsonValue]]:
+    for value in values if isinstance(values, list) else ():
+        if isinstance(value, dict):
+            yield value
+
+
+def _without(fields: JsonObject, name: str) -> dict[str, JsonValue]:
+    return {other: value for other, value in fields.items() if other != name}

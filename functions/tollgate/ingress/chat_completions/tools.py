@@ -1,14 +1,14 @@
 """Parsing of the tools and the tool choice in a chat completion request."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import assert_never
 
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.chat_completions.wire import tools as wire
-from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.wire.request_fields import AnyText
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 
 def parse_tool(tool: wire.ToolDefinition) -> Tool:
@@ -22,6 +22,7 @@ def parse_tool(tool: wire.ToolDefinition) -> Tool:
                 parameters=function.parameters or {},
                 strict=function.strict,
                 cache=cache,
+                native=unknown_of(tool),
             )
         case wire.CustomTool(custom=custom):
             text = _text_input(custom)
@@ -97,15 +98,3 @@ def _chosen(
             f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool in `tools`"
         )
     return name
-
-
-def unknown_tool_fields(tool: wire.ToolDefinition) -> Iterator[str]:
-    """Yield the names of fields without effect in a tool."""
-    yield from extra_fields(tool, "tools[].")
-    match tool:
-        case wire.FunctionTool(function=function):
-            yield from extra_fields(function, "tools[].function.")
-        case wire.CustomTool(custom=custom):
-            yield from extra_fields(custom, "tools[].custom.")
-        case _:
-            assert_never(tool)

@@ -8,7 +8,7 @@ from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.messages.errors import anthropic_limit_headers, anthropic_reply
 from tollgate.ingress.messages.parse import parse_request
 from tollgate.ingress.messages.render import MessageRenderer, unknown_of_message
-from tollgate.ingress.messages.unknown_frames import UnknownFrames
+from tollgate.ingress.shared.unknown_frames import UnknownFrames
 
 
 class Messages:

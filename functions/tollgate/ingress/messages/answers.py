@@ -14,10 +14,10 @@ from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.messages.run_blocks import OWN_ID
 from tollgate.ingress.messages.wire import blocks
-from tollgate.ingress.messages.wire.blocks import unknown_of
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 _TOOLS: Final[Mapping[object, ServerToolId]] = {
     "web_search": "web_search",

@@ -16,19 +16,21 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.core.server_tools import ServerTool
-from tollgate.core.unknown_fields import unknown_tree
+from tollgate.core.unknown_fields import refers_to_stored, unknown_tree
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
-from tollgate.ingress.messages.held_fields import HELD
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
 from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
 from tollgate.ingress.shared.fields import (
+    UnknownNames,
     extra_fields,
+    name_unknown,
     parse_preferences,
     printable_names,
     unknown_preferences,
 )
+from tollgate.ingress.shared.held_fields import HELD_OF_MESSAGES
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
@@ -36,6 +38,7 @@ from tollgate.ingress.shared.server_tool_options import (
     require_each_once,
     require_one_reading,
 )
+from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.validation import validate_body
 
 _WIRE_FORMAT: Final = "anthropic"
@@ -55,7 +58,7 @@ _TOOL_FIELDS: Final = {
     "strict",
     "type",
 }
-_NOT_FORWARDED: Final = HELD | {"provider", "messages"}
+_NOT_FORWARDED: Final = HELD_OF_MESSAGES | {"provider", "messages"}
 # The blocks whose unknown fields providers get. Others become text, or reasoning as it was signed.
 _CARRIERS: Final = (
     blocks.DocumentBlock,
@@ -71,27 +74,32 @@ _BLOCK: Final = "messages[].content[]."
 def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
     params = validate_body(wire.MessagesRequest, body, _HINTS)
-    request = _request(params, params.max_tokens, headers, size_bytes=len(body))
+    unknown = name_unknown(_carriers(params), _NOT_FORWARDED)
+    request = _request(params, unknown, params.max_tokens, headers, size_bytes=len(body))
     return ParsedCall(
-        request=request, stream=bool(params.stream), ignored=printable_names(_ignored(params))
+        request=request,
+        stream=bool(params.stream),
+        ignored=printable_names(_ignored(params, unknown)),
     )
 
 
 def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
     """Parse a token-counting request; raise RequestError with the field at fault."""
     params = validate_body(wire.CountTokensRequest, body, _HINTS)
-    return _request(params, params.max_tokens, headers, size_bytes=len(body))
+    unknown = name_unknown(_carriers(params), _NOT_FORWARDED)
+    return _request(params, unknown, params.max_tokens, headers, size_bytes=len(body))
 
 
 def _request(
     params: wire.PromptFields,
+    unknown: UnknownNames,
     output_tokens_max: int | None,
     headers: Mapping[str, str],
     *,
     size_bytes: int,
 ) -> GenerationRequest:
     tools = tuple(_tool(tool) for tool in params.tools or () if isinstance(tool, wire.CustomTool))
-    native = _native(params, headers)
+    native = _native(params, unknown, headers)
     server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
     return GenerationRequest(
@@ -209,7 +217,9 @@ def _service_tier(params: wire.PromptFields) -> str | None:
     return "default" if params.service_tier == "standard_only" else params.service_tier
 
 
-def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
+def _native(
+    params: wire.PromptFields, unknown: UnknownNames, headers: Mapping[str, str]
+) -> NativeOptions | None:
     """Return the options that only Anthropic's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.context_management is not None:
@@ -226,11 +236,9 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
     tool_fields = {
         tool.name: own_fields
         for tool in params.tools or ()
-        if isinstance(tool, wire.CustomTool)
-        and (own_fields := tool.model_dump(exclude=_TOOL_FIELDS, exclude_none=True))
+        if isinstance(tool, wire.CustomTool) and (own_fields := _own_fields(tool))
     }
-    names = printable_names(_forwardable(params))
-    if not (fields or betas or tools or tool_fields or names):
+    if not (fields or betas or tools or tool_fields or unknown.forwarded):
         return None
     return NativeOptions(
         wire_format=_WIRE_FORMAT,
@@ -239,13 +247,23 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
         tools=tools,
         tool_fields=tool_fields,
         unknown=unknown_tree(params, _NOT_FORWARDED),
-        unknown_names=names,
+        unknown_names=unknown.forwarded,
     )
 
 
-def _ignored(params: wire.PromptFields) -> Iterator[str]:
+def _own_fields(tool: wire.CustomTool) -> dict[str, Any]:
+    """Return the fields of a tool that only Anthropic's format has."""
+    unknown = tool.model_extra or {}
+    return {
+        name: value
+        for name, value in tool.model_dump(exclude=_TOOL_FIELDS, exclude_none=True).items()
+        if name not in unknown or not refers_to_stored(name, value)
+    }
+
+
+def _ignored(params: wire.PromptFields, unknown: UnknownNames) -> Iterator[str]:
     """Yield the names of fields that no provider gets."""
-    yield from (name for name in extra_fields(params) if name in _NOT_FORWARDED)
+    yield from unknown.kept
     yield from unknown_preferences(params)
     for tool in params.tools or ():
         if isinstance(tool, ServerToolType):
@@ -258,21 +276,21 @@ def _ignored(params: wire.PromptFields) -> Iterator[str]:
                 yield from extra_fields(block, _BLOCK)
 
 
-def _forwardable(params: wire.PromptFields) -> Iterator[str]:
-    """Yield the names of unknown fields that providers of Anthropic's format get."""
-    yield from (name for name in extra_fields(params) if name not in _NOT_FORWARDED)
-    yield from extra_fields(params.metadata, "metadata.")
-    yield from extra_fields(params.output_config, "output_config.")
-    yield from extra_fields(params.thinking, "thinking.")
-    yield from extra_fields(params.tool_choice, "tool_choice.")
-    for tool in params.tools or ():
-        if isinstance(tool, wire.CustomTool):
-            yield from extra_fields(tool, "tools[].")
+def _carriers(params: wire.PromptFields) -> Iterator[tuple[Wire | None, str]]:
+    """Yield the models whose unknown fields providers of Anthropic's format get, with paths."""
+    yield params, ""
+    yield params.metadata, "metadata."
+    yield params.output_config, "output_config."
+    yield params.thinking, "thinking."
+    yield params.tool_choice, "tool_choice."
+    yield from (
+        (tool, "tools[].") for tool in params.tools or () if isinstance(tool, wire.CustomTool)
+    )
     for message in params.messages:
-        yield from extra_fields(message, "messages[].")
+        yield message, "messages[]."
         for block in () if isinstance(message.content, str) else message.content:
             if isinstance(block, _CARRIERS) and not isinstance(block, blocks.OwnBlock):
-                yield from extra_fields(block, _BLOCK)
+                yield block, _BLOCK
 
 
 def _server_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:

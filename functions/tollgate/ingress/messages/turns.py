@@ -26,7 +26,6 @@ from tollgate.core.request import (
 from tollgate.ingress.messages.answers import AnswerRounds
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
-from tollgate.ingress.messages.wire.blocks import unknown_of
 from tollgate.ingress.shared.media import (
     WORDS,
     MediaCount,
@@ -36,6 +35,7 @@ from tollgate.ingress.shared.media import (
     parse_file_id,
     parse_inline,
 )
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 _Media = blocks.ImageBlock | blocks.DocumentBlock
 _TEXT_TYPE: Final = "text/plain"

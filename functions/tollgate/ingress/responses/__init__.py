@@ -5,11 +5,12 @@ from decimal import Decimal
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
-from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.base import ErrorReply, ParsedCall, Renderer, Routed, ServedBy
 from tollgate.ingress.responses.errors import responses_reply
 from tollgate.ingress.responses.parse import parse_response_request
-from tollgate.ingress.responses.render import ResponseRenderer
+from tollgate.ingress.responses.render import ResponseRenderer, unknown_of_response
 from tollgate.ingress.shared.openai_format import OpenAIFormat
+from tollgate.ingress.shared.unknown_frames import UnknownFrames
 
 
 class Responses(OpenAIFormat):
@@ -21,10 +22,9 @@ class Responses(OpenAIFormat):
 
     parse = staticmethod(parse_response_request)
 
-    def renderer(
-        self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ResponseRenderer:
-        return ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
+    def renderer(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
+        renderer = ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
+        return UnknownFrames(renderer, "openai_responses", unknown_of_response, renderer.pass_on)
 
     @override
     def error(

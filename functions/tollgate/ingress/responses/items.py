@@ -29,6 +29,7 @@ from tollgate.core.request import (
 )
 from tollgate.core.signers import OPENAI
 from tollgate.ingress.responses.tools import ToolNames
+from tollgate.ingress.responses.unknown import fields_of_text, own_item
 from tollgate.ingress.responses.wire import input_items as wire
 from tollgate.ingress.shared.media import (
     DATA_URL,
@@ -41,6 +42,7 @@ from tollgate.ingress.shared.media import (
 )
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, unpack_run
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 _BETWEEN_SUMMARIES: Final = "\n\n"
 
@@ -94,6 +96,8 @@ class _Conversation:
                 self._say(_thoughts(item))
             case wire.SearchItem() | wire.ToolRunItem():
                 self._run(item)
+            case wire.OtherItem():
+                self._say(own_item(item))
             case wire.AddedToolsItem() | wire.ItemReference() | wire.LeftOutItem():
                 pass
             case wire.CompactionItem() | wire.CompactionTrigger():
@@ -133,14 +137,14 @@ class _Conversation:
     def _add_message(self, item: wire.MessageItem, path: str) -> None:
         match item.role:
             case "assistant":
-                self._say(_said(item.content, f"{path}.content"))
+                self._say(_said(item, f"{path}.content"))
                 return
             case "user":
                 content = tuple(self._content(item.content, f"{path}.content"))
-                message: Message = UserMessage(content=content)
+                message: Message = UserMessage(content=content, native=unknown_of(item))
             case "system" | "developer":
                 texts = tuple(_texts(item.content, f"{path}.content"))
-                message = SystemMessage(role=item.role, content=texts)
+                message = SystemMessage(role=item.role, content=texts, native=unknown_of(item))
             case _:
                 assert_never(item.role)
         self._end_answer()
@@ -162,6 +166,7 @@ class _Conversation:
                 arguments=arguments,
                 is_text=is_text,
                 provenance=self._proofs.get(item.call_id),
+                native=unknown_of(item),
             )
         )
 
@@ -174,7 +179,8 @@ class _Conversation:
         self._open_calls.remove(item.call_id)
         self._end_answer()
         content = tuple(self._content(item.output, f"{path}.output"))
-        self._messages.append(ToolMessage(call_id=item.call_id, content=content))
+        native = unknown_of(item)
+        self._messages.append(ToolMessage(call_id=item.call_id, content=content, native=native))
 
     def _content(self, content: str | list[wire.InputPart], path: str) -> Iterator[ResultContent]:
         if isinstance(content, str):
@@ -184,7 +190,7 @@ class _Conversation:
             part_path = f"{path}[{number}]"
             match part:
                 case wire.InputText(text=text):
-                    yield Text(text=text)
+                    yield Text(text=text, native=unknown_of(part))
                 case wire.InputImage():
                     self._count.add(part_path)
                     yield _image(part, part_path)
@@ -207,7 +213,8 @@ def read_run(item: wire.SearchItem | wire.ToolRunItem) -> FinishedRun | None:
     )
 
 
-def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Refusal]:
+def _said(item: wire.MessageItem, path: str) -> Iterator[Text | Refusal]:
+    content = item.content
     if isinstance(content, str):
         content = [wire.InputText(type="output_text", text=content)]
     for number, part in enumerate(content):
@@ -215,7 +222,7 @@ def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Ref
             case wire.InputText(text=text):
                 # Clients send back empty texts, which providers refuse.
                 if text:
-                    yield Text(text=text)
+                    yield Text(text=text, native=fields_of_text(item, part))
             case wire.InputRefusal(refusal=words):
                 yield Refusal(text=words)
             case wire.InputImage() | wire.InputFile():
@@ -233,22 +240,23 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
     for number, part in enumerate(content):
         if not isinstance(part, wire.InputText):
             raise field_refusal(f"{path}[{number}].type", "must be 'input_text' in instructions")
-        yield Text(text=part.text)
+        yield Text(text=part.text, native=unknown_of(part))
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
     # Only OpenAI knows the detail `original`; `high` is the highest detail that all formats know.
     detail = "high" if part.detail == "original" else part.detail
+    native = unknown_of(part)
     if part.file_id is not None:
         if part.image_url is not None:
             raise field_refusal(path, "must have exactly one of image_url and file_id")
-        return Image(source=parse_file_id(part.file_id, path), detail=detail)
+        return Image(source=parse_file_id(part.file_id, path), detail=detail, native=native)
     if part.image_url is None:
         raise field_refusal(f"{path}.image_url", "is required")
     source = _source(part.image_url, f"{path}.image_url")
     if isinstance(source, InlineMedia) and kind_of(source.media_type) != "image":
         raise field_refusal(f"{path}.image_url", f"must be {WORDS['image']}")
-    return Image(source=source, detail=detail)
+    return Image(source=source, detail=detail, native=native)
 
 
 def _source(url: str, path: str) -> InlineMedia | MediaUrl:

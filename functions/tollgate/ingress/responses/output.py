@@ -23,7 +23,9 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.json_value import JsonObject
 from tollgate.core.response import GenerationResponse, buffered_size
+from tollgate.core.signers import OPENAI_ITEMS
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_items import (
     CallItem,
@@ -33,6 +35,7 @@ from tollgate.ingress.responses.output_items import (
     Json,
     MessageItem,
     OutputItem,
+    OwnItem,
     TextCallItem,
 )
 from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
@@ -75,6 +78,14 @@ class OutputWriter:
         name = type_.encode()
         return _FRAME % (name, name, content, number)
 
+    def pass_on(self, type_: str, fields: JsonObject) -> bytes:
+        """Return a provider's event of unknown type with the next number and the item's index."""
+        index = next((item.index for item in self._items if item.id == fields.get("item_id")), None)
+        placed = {} if index is None else {"output_index": index}
+        number, self._sequence = self._sequence, self._sequence + 1
+        content = to_json({**fields, **placed, "sequence_number": number})
+        return b"event: %b\ndata: %b\n\n" % (type_.encode(), content)
+
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
         """Return the frames for an event of a part."""
         return b"".join(self._feed(event))
@@ -90,6 +101,7 @@ class OutputWriter:
             case PartNote(index=index, note=note):
                 yield from self._frames(self._of_part[index].note(index, note))
             case PartEnd(index=index, provenance=provenance):
+                take(buffered_size(event))
                 if index in self._calls and provenance is not None:
                     self._calls[index] = replace(self._calls[index], provenance=provenance)
                 item = self._of_part[index]
@@ -139,6 +151,10 @@ class OutputWriter:
         match part:
             case Text() | Refusal():
                 return MessageItem(position, f"msg_{suffix}")
+            case Reasoning(provenance=Provenance(signer=signer, data=str(data))) if (
+                signer == OPENAI_ITEMS
+            ):
+                return OwnItem(position, data)
             case Reasoning(provenance=Provenance(is_compaction=True, data=str(sealed))):
                 return CompactionItem(position, f"cmp_{suffix}", sealed)
             case Reasoning(provenance=provenance):

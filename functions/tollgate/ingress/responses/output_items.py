@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from typing_extensions import override
 
 from tollgate.core.content import InlineMedia, MadeImage, Part, Provenance, Refusal, Text, ToolCall
@@ -280,6 +280,30 @@ class ImageItem(OutputItem):
             "status": status if is_new else "completed",
             "result": None if is_new else content,
         }
+
+
+class OwnItem(OutputItem):
+    """An item of a type that only its provider knows, as the provider sent it."""
+
+    comes_whole = True
+
+    def __init__(self, index: int, data: str) -> None:
+        self._item: Json = from_json(data)
+        super().__init__(index, str(self._item.get("id", "")))
+
+    @override
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        super().end(index, provenance)
+        if provenance is not None and provenance.data:
+            self._item = from_json(provenance.data)
+
+    @override
+    def close(self) -> Iterator[Event]:
+        return iter(())
+
+    @override
+    def render(self, status: str) -> Json:
+        return self._item
 
 
 class CompactionItem(OutputItem):

@@ -14,6 +14,7 @@ from tollgate.core.request import (
     NativeOptions,
     OutputFormat,
     ReasoningOptions,
+    Sampling,
     SchemaOutput,
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
@@ -33,16 +34,22 @@ from tollgate.ingress.responses.tools import (
     parse_tool_choice,
     parse_tools,
 )
+from tollgate.ingress.responses.unknown import (
+    fields_of_body,
+    fields_within,
+    name_fields,
+    unread_of_item,
+)
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
 from tollgate.ingress.shared.fields import (
-    extra_fields,
+    UnknownNames,
     parse_guided,
     parse_preferences,
     parse_sampling,
     printable_names,
-    unknown_fields,
+    unknown_preferences,
 )
 from tollgate.ingress.validation import decode_object, validate_object
 
@@ -101,7 +108,7 @@ def parse_response_object(
     server_tools = parse_response_tools(run_by_us, uses_max=params.max_tool_calls)
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
-    wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
+    unknown = name_fields(params, taken.items, declared)
     request = GenerationRequest(
         model=params.model,
         messages=parse_input(taken.items, params.instructions, names),
@@ -111,15 +118,11 @@ def parse_response_object(
         tool_choice=choice,
         parallel_tool_calls=params.parallel_tool_calls if tools.own or tools.server else None,
         output_tokens_max=params.max_output_tokens,
-        sampling=parse_sampling(
-            params,
-            logprobs=True if wants_log_probs else None,
-            top_logprobs=params.top_logprobs or None,
-        ),
+        sampling=_sampling(params),
         output_format=_output_format(params.text),
         reasoning=_reasoning(params.reasoning),
         guided=parse_guided(params),
-        native=_native(params),
+        native=_native(params, unknown),
         prompt_cache_key=params.prompt_cache_key,
         service_tier=params.service_tier,
         user=params.user or params.safety_identifier,
@@ -139,7 +142,9 @@ def parse_response_object(
             parse=partial(parse_input, instructions=params.instructions, names=names),
         ),
         stream=bool(params.stream),
-        ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
+        ignored=printable_names(
+            [*unknown.kept, *left_out, *_unread(params, taken, run_here, stores=stores)]
+        ),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
         stored_input=taken.stored_form if stores else None,
@@ -157,6 +162,15 @@ def _declared(
         if isinstance(item, input_items.AddedToolsItem):
             for number, tool in enumerate(item.tools):
                 yield f"{path}.tools[{number}].type", tool
+
+
+def _sampling(params: wire.ResponsesRequest) -> Sampling:
+    wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
+    return parse_sampling(
+        params,
+        logprobs=True if wants_log_probs else None,
+        top_logprobs=params.top_logprobs or None,
+    )
 
 
 def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:
@@ -182,7 +196,7 @@ def _reasoning(reasoning: wire.ReasoningFields | None) -> ReasoningOptions | Non
     return ReasoningOptions(effort=reasoning.effort)
 
 
-def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
+def _native(params: wire.ResponsesRequest, unknown: UnknownNames) -> NativeOptions | None:
     """Return the options that only OpenAI's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.text is not None and params.text.verbosity is not None:
@@ -195,17 +209,25 @@ def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
         fields["reasoning.summary"] = summary
     if params.truncation == "auto":
         fields["truncation"] = "auto"
-    return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields) if fields else None
+    if not (fields or unknown.forwarded):
+        return None
+    return NativeOptions(
+        wire_format=_WIRE_FORMAT,
+        fields=fields,
+        unknown=fields_of_body(params),
+        within=fields_within(params),
+        unknown_names=unknown.forwarded,
+    )
 
 
-def _unknown(
+def _unread(
     params: wire.ResponsesRequest,
     taken: TakenItems,
     run_here: Collection[ServerToolId | None],
     *,
     stores: bool,
 ) -> Iterator[str]:
-    yield from unknown_fields(params)
+    yield from unknown_preferences(params)
     if params.max_tool_calls and len(run_here) > 1:
         # The limit is applied to each tool separately, so several tools may exceed it together.
         yield "max_tool_calls"
@@ -214,9 +236,6 @@ def _unknown(
     for name in params.include or ():
         if name not in (_ENCRYPTED, _LOG_PROBS, _SOURCES):
             yield f"include:{name}"
-    yield from extra_fields(params.text, "text.")
-    yield from extra_fields(params.text.format if params.text else None, "text.format.")
-    yield from extra_fields(params.reasoning, "reasoning.")
     if isinstance(params.tool_choice, tool_models.AllowedTools):
         for tool in params.tool_choice.tools:
             if tool.type not in ("function", "custom") and tool_of_type(tool.type) not in run_here:
@@ -224,24 +243,15 @@ def _unknown(
     for _ in taken.left_out:
         yield "input[]:item_reference"
     for _, item in taken.items:
-        yield from _unknown_of_item(item)
+        yield from _unread_of_item(item)
 
 
-def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
+def _unread_of_item(item: input_items.Item) -> Iterator[str]:
     match item:
         case input_items.LeftOutItem():
             yield f"input[]:{item.type}"
-            return
         case input_items.SearchItem() | input_items.ToolRunItem():
             if read_run(item) is None:
                 yield f"input[]:{item.type}"
-            return
-        case input_items.MessageItem(content=list() as parts):
-            for part in parts:
-                yield from extra_fields(part, "input[].content[].")
-        case input_items.CallOutputItem(output=list() as parts):
-            for part in parts:
-                yield from extra_fields(part, "input[].output[].")
         case _:
-            pass
-    yield from extra_fields(item, "input[].")
+            yield from unread_of_item(item)

@@ -4,8 +4,9 @@ A stream consists of `response.created`, `response.in_progress`, the items, and 
 the complete response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Final, assert_never
 
 from pydantic_core import to_json
@@ -25,7 +26,7 @@ from tollgate.core.events import (
     UnknownFields,
     UsageReported,
 )
-from tollgate.core.json_value import JsonValue
+from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy
@@ -39,6 +40,7 @@ _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )
 _STANDARD_TIER: Final = "default"
+_LAST: Final = ("response.completed", "response.incomplete")
 _INCOMPLETE: Final[dict[Finish, str]] = {
     "length": "max_output_tokens",
     "content_filter": "content_filter",
@@ -109,6 +111,10 @@ class ResponseRenderer:
         )
         return first_frames + error_frame + self._writer.frame("response.failed", failed)
 
+    def pass_on(self, type_: str, fields: JsonObject) -> bytes:
+        """Render a provider's event of unknown type."""
+        return self._writer.pass_on(type_, fields)
+
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         (response,) = responses
         writer = self._new_writer()
@@ -157,6 +163,16 @@ class ResponseRenderer:
             to_json(state)[1:-1],
             self._accounts.render(record),
         )
+
+
+def unknown_of_response(unknown: Sequence[Sequence[UnknownFields]]) -> Iterator[JsonObject]:
+    """Yield the unknown fields of the last event's response, which is the whole response."""
+    for event in chain.from_iterable(unknown):
+        match event:
+            case UnknownFields(place=place, fields={"response": dict(response)}) if place in _LAST:
+                yield response
+            case _:
+                pass
 
 
 def _tier(tier: str | None, default: str) -> str:

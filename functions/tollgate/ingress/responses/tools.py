@@ -32,6 +32,7 @@ from tollgate.ingress.shared.server_tool_options import (
     results_of,
 )
 from tollgate.ingress.shared.wire.request_fields import AnyText
+from tollgate.ingress.shared.wire.request_model import unknown_of
 
 # This is OpenAI's limit, which compatible servers share.
 _NAME_LENGTH_MAX: Final = 64
@@ -89,12 +90,10 @@ def parse_tools(
         match tool:
             case wire.FunctionTool() | wire.CustomTextTool():
                 tools[tool.name] = _tool(tool, tool.name)
-                ignored += extra_fields(tool, "tools[].")
             case wire.NamespaceTool():
                 for nested in tool.tools:
                     name = names.name_of(nested.name, tool.name)
                     tools[name] = _tool(nested, name)
-                    ignored += extra_fields(nested, "tools[].tools[].")
             case ServerToolType():
                 if _is_offline(tool):
                     ignored.append(f"tools[]:{tool.type}")
@@ -116,9 +115,15 @@ def _tool(tool: wire.FunctionTool | wire.CustomTextTool, name: str) -> Tool:
                 description=tool.description,
                 parameters=tool.parameters or {},
                 strict=tool.strict,
+                native=unknown_of(tool),
             )
         case wire.CustomTextTool():
-            return Tool(name=name, description=tool.description, text=_text_input(tool))
+            return Tool(
+                name=name,
+                description=tool.description,
+                text=_text_input(tool),
+                native=unknown_of(tool),
+            )
         case _:
             assert_never(tool)
 

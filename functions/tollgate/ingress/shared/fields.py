@@ -1,9 +1,11 @@
 """Parsing of the fields that several formats share, and names of fields without effect."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from inspect import get_annotations
 from typing import Any, Final
+
+from msgspec import Struct
 
 from tollgate.core.json_value import JsonObject
 from tollgate.core.request import (
@@ -11,6 +13,7 @@ from tollgate.core.request import (
     RoutingPreferences,
     Sampling,
 )
+from tollgate.core.unknown_fields import refers_to_stored
 from tollgate.ingress.shared.wire.request_fields import (
     GuidedDecoding,
     ProviderPreferences,
@@ -101,6 +104,33 @@ def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
     for name, value in (extra or {}).items():
         if value is not None:
             yield path + name
+
+
+class UnknownNames(Struct, frozen=True, kw_only=True):
+    """The names of a request's unknown fields, as shown to the caller."""
+
+    forwarded: tuple[str, ...]
+    """The names of fields that providers of the client's own format get."""
+    kept: tuple[str, ...]
+    """The names of fields that no provider gets."""
+
+
+def name_unknown(
+    carriers: Iterable[tuple[Wire | None, str]], held: Collection[str]
+) -> UnknownNames:
+    """Return the names of the unknown fields of models, each model with its path.
+
+    `held` are the fields of the body that no provider gets.
+    """
+    forwarded: list[str] = []
+    kept: list[str] = []
+    for model, path in carriers:
+        for name, value in ((model.model_extra if model else None) or {}).items():
+            if value is None:
+                continue
+            is_kept = refers_to_stored(name, value) or (not path and name in held)
+            (kept if is_kept else forwarded).append(path + name)
+    return UnknownNames(forwarded=printable_names(forwarded), kept=tuple(kept))
 
 
 def printable_names(names: Iterable[str]) -> tuple[str, ...]:

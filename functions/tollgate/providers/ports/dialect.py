@@ -178,6 +178,13 @@ class Dialect(WorkDialects):
         description="Whether the server accepts `echo` together with `logprobs`, to return the log "
         "probabilities of a prompt in the format openai_completions.",
     )
+    unknown_fields: bool = Field(
+        default=False,
+        description="Whether fields that the gateway does not know go to the server and come back, "
+        "for clients of the same format (openai_chat or openai_responses). Many servers refuse "
+        "such fields with 400; without the option, they are left out and reported in "
+        "`x-tollgate-adapted`.",
+    )
     native_choices: bool = Field(
         default=False,
         description="Whether the server accepts `n`; if not, each choice is a separate request.",

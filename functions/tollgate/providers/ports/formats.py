@@ -9,7 +9,14 @@ from typing import Final, Literal, get_args
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.request import TRANSCRIPT_NEEDS, SoundFormat
-from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
+from tollgate.core.signers import (
+    ANTHROPIC_BLOCKS,
+    BEDROCK,
+    CLAUDE,
+    GEMINI,
+    OPENAI,
+    OPENAI_ITEMS,
+)
 from tollgate.providers.ports.base import Codec, NativeSearch
 from tollgate.providers.ports.parameters import PARAMETERS
 from tollgate.providers.ports.wire_format import CONVERSE_FILES, MESSAGES_FILES, WireFormat
@@ -64,6 +71,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
+        other_signers=frozenset({OPENAI_ITEMS}),
         parameters=frozenset(
             {
                 "logprobs",

@@ -37,12 +37,17 @@ class Inspection(Struct, frozen=True, kw_only=True):
         """Problems that prevent the use of the file."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
+    @property
+    def errors_in_dev(self) -> tuple[Problem, ...]:
+        """Problems that prevent even the use by `tollgate dev`."""
+        return tuple(problem for problem in self.errors if not problem.allowed_in_dev)
+
 
 def load(path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES) -> Routing:
     """Return the routing in a file; raise InvalidRouting with all errors if there are any."""
     inspection = inspect(path, dev=dev, variables=variables)
     if inspection.routing is None:
-        raise InvalidRouting(inspection.errors)
+        raise InvalidRouting(inspection.errors_in_dev if dev else inspection.errors)
     return inspection.routing
 
 

@@ -22,6 +22,8 @@ _HIDDEN_WHOLE_BELOW: Final = 16
 # The codes for a key written into the file, a variable that is not for provider keys, a forbidden
 # host, and a new host for a key.
 _SECURITY_CODES: Final = frozenset({"R040", "R044", "R045", "R046"})
+# The codes for a day that is near or past: of an alias's sunset, of a price's check, of an end.
+_DAY_CODES: Final = frozenset({"R070", "R071", "R072"})
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -45,6 +47,11 @@ class Problem(Struct, frozen=True, kw_only=True):
     def endangers_secret(self) -> bool:
         """True if a secret is exposed, or would be sent to a forbidden or new host."""
         return self.code in _SECURITY_CODES
+
+    @property
+    def comes_with_time(self) -> bool:
+        """True if a file gets the warning as days pass, without any change."""
+        return self.code in _DAY_CODES
 
 
 class InvalidRouting(Exception):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from tollgate.aws.attributes import Item, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
+from tollgate.stores.aws.tables import query_rows
 
 
 async def pages_between(
@@ -35,3 +36,12 @@ async def rows_between(
     """Return the items whose sort keys lie in [low, high], in order."""
     pages = pages_between(client, table, partition, low=low, high=high, consistent=consistent)
     return [item async for page in pages for item in page]
+
+
+async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
+    """Return all items of a partition whose sort key begins with `prefix`, in order."""
+    rows, after = await query_rows(client, table, partition, prefix)
+    while after is not None:
+        more, after = await query_rows(client, table, partition, prefix, after=after)
+        rows += more
+    return rows

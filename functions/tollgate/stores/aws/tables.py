@@ -377,15 +377,6 @@ async def query_rows(
     return reply["Items"], reply.get("LastEvaluatedKey")
 
 
-async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
-    """Return all items of a partition whose sort key begins with `prefix`, in order."""
-    rows, after = await query_rows(client, table, partition, prefix)
-    while after is not None:
-        more, after = await query_rows(client, table, partition, prefix, after=after)
-        rows += more
-    return rows
-
-
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
     """Return the existing items with these keys, by consistent reads, in any order."""
     items: list[Item] = []

@@ -7,7 +7,8 @@ from typing import TypeVar
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.items import AnyItem
-from tollgate.stores.aws.tables import WORKSPACE_NAMES, all_rows
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import WORKSPACE_NAMES
 
 _Result = TypeVar("_Result")
 

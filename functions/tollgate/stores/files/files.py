@@ -33,9 +33,9 @@ from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.expressions import FILE_DELETING, IF_ABSENT, IF_PRESENT
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     Tables,
-    all_rows,
     file_key,
     file_partition,
     file_usage_key,

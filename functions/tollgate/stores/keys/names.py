@@ -9,7 +9,8 @@ from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_KEY
 from tollgate.stores.aws.items import KeyNameItem, KeyPointerItem
-from tollgate.stores.aws.tables import Tables, all_rows, get_item, key_name_key
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import Tables, get_item, key_name_key
 from tollgate.stores.keys.rows import is_gone, key_of_pointer
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 

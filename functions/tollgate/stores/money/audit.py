@@ -28,10 +28,9 @@ from tollgate.stores.aws.items import (
     WalletItem,
 )
 from tollgate.stores.aws.record_items import ClosedDayItem, GenerationItem
-from tollgate.stores.aws.row_ranges import rows_between
+from tollgate.stores.aws.row_ranges import all_rows, rows_between
 from tollgate.stores.aws.tables import (
     Tables,
-    all_rows,
     generation_day,
     generation_key,
     get_items,

@@ -24,7 +24,8 @@ from tollgate.core.webhooks import DeliveryFailed
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
 from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, KeyPointerItem
-from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import Tables, alert_key, get_items, key_state_key
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.ports.administration import Workspace

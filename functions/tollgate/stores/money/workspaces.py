@@ -38,10 +38,10 @@ from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import AnyItem, WorkspaceItem
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
-    all_rows,
     get_item,
     get_items,
     is_workspace_id,

@@ -12,7 +12,8 @@ from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import MEMBER_LINK, MEMBER_REMOVE, SAME_LEVEL
 from tollgate.stores.aws.items import MemberItem, SubjectItem
-from tollgate.stores.aws.tables import all_rows, get_item, level_rows_prefix, subject_key
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import get_item, level_rows_prefix, subject_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.people.level_items import (
     id_of_row,

@@ -11,9 +11,9 @@ from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.expressions import KEY_APPLIED
 from tollgate.stores.aws.items import LevelItem
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     Tables,
-    all_rows,
     level_row_key,
     level_rows_prefix,
     level_state_key,

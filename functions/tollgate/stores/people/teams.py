@@ -6,7 +6,8 @@ from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.decoding import read_optional_text
 from tollgate.stores.aws.expressions import TEAM_DELETE
 from tollgate.stores.aws.items import KeyPointerItem, TeamItem
-from tollgate.stores.aws.tables import all_rows, level_rows_prefix
+from tollgate.stores.aws.row_ranges import all_rows
+from tollgate.stores.aws.tables import level_rows_prefix
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.keys.rows import is_deleting
 from tollgate.stores.people.level_items import (

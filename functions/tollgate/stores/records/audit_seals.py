@@ -16,11 +16,10 @@ from tollgate.core.records.audit import AuditSeal, SealedDay
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT
 from tollgate.stores.aws.items import AnyItem, AuditItem, AuditSealItem
-from tollgate.stores.aws.row_ranges import rows_between
+from tollgate.stores.aws.row_ranges import all_rows, rows_between
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
-    all_rows,
     audit_month,
     audit_seal_key,
     audit_seals,

@@ -14,14 +14,8 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.aws.record_items import ClosedDayItem
-from tollgate.stores.aws.row_ranges import rows_between
-from tollgate.stores.aws.tables import (
-    WORKSPACE_NAMES,
-    Tables,
-    all_rows,
-    closed_day_key,
-    workspace_partition,
-)
+from tollgate.stores.aws.row_ranges import all_rows, rows_between
+from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, closed_day_key, workspace_partition
 from tollgate.stores.ports.administration import GenerationStore
 from tollgate.stores.rules.periods import day_name
 

@@ -23,9 +23,9 @@ from tollgate.core.records.subjects import (
 from tollgate.stores.aws.decoding import decode_items, read_number, read_text, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_STANDING
 from tollgate.stores.aws.items import StandingItem, WorkspaceItem
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     Tables,
-    all_rows,
     get_item,
     level_row_key,
     query_rows,

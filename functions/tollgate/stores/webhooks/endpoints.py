@@ -31,9 +31,9 @@ from tollgate.core.webhooks import (
 from tollgate.stores.aws.decoding import decode_items
 from tollgate.stores.aws.expressions import SAME_REVISION, WEBHOOK_CHANGE, WEBHOOK_ENABLE
 from tollgate.stores.aws.items import WebhookItem
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     Tables,
-    all_rows,
     delivery_key,
     get_item,
     query_rows,

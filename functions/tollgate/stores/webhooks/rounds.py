@@ -37,10 +37,10 @@ from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import AnyItem, BudgetAlertItem
+from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
-    all_rows,
     delivery_key,
     get_item,
     query_rows,

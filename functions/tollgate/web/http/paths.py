@@ -95,16 +95,18 @@ def no_route(method: str, path: str) -> RequestError:
     """Return the not_found error for an unknown path, with a hint.
 
     A path outside /v1/ usually means that the client's base URL lacks the version; a path with two
-    versions means that the client adds the version itself.
+    versions means that the client adds the version itself, as Anthropic's SDKs do.
     """
     hint = f"GET {OPENAPI} lists all routes"
     once = _VERSION_AGAIN.sub("", path)
-    if not path.startswith("/v1/"):
+    if f"/v1{path}" in STREAMING_PATHS:
+        hint = "add /v1 to the client's base URL"
+    elif not path.startswith("/v1/"):
         hint = f"a client's base URL ends in /api/v1, and {hint}"
     elif path not in STREAMING_PATHS and (instead := _INSTEAD.get(once.split("/")[2])):
         hint = instead
     elif once != path:
-        hint = f"the path has the version twice, and {hint}"
+        hint = "the path has the version twice: remove /v1 from the client's base URL"
     return not_found(f"There is no {method} {path}; {hint}.")
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.core.unknown_fields import unknown_tree
 from tollgate.ingress.shared.wire.request_model import (
     URL_LENGTH_MAX,
     CacheControl,
@@ -38,11 +37,6 @@ _READ: Final = frozenset(
 )
 
 _Type = Annotated[str, Field(max_length=255)]
-
-
-def unknown_of(model: Wire) -> Json | None:
-    """Return the unknown fields of a message or block as a tree; None if there are none."""
-    return unknown_tree(model, ("cache_control",)) or None
 
 
 class Base64Source(Wire):

@@ -3,11 +3,12 @@
 https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and Codex.
 """
 
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.response_items import ITEM_KINDS
 from tollgate.ingress.responses.wire.tool_models import Tool
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
 from tollgate.ingress.shared.wire.request_model import (
@@ -20,17 +21,6 @@ from tollgate.ingress.shared.wire.request_model import (
 )
 
 PARTS_MAX: Final = 10_000
-
-# Calls of hosted tools in earlier answers. They are dropped, because they mean nothing to a model
-# without these tools.
-LeftOutType = Literal[
-    "code_interpreter_call",
-    "file_search_call",
-    "image_generation_call",
-    "mcp_list_tools",
-    "tool_search_call",
-]
-LEFT_OUT: Final = frozenset(get_args(LeftOutType))
 
 
 class InputText(Wire):
@@ -220,24 +210,13 @@ class CompactionTrigger(Wire):
 class LeftOutItem(Wire):
     """A call of a hosted tool in an earlier answer; the call is dropped."""
 
-    type: LeftOutType
+    type: Name
 
 
-_TAGS: Final = {
-    "message": "<message>",
-    "function_call": "<function_call>",
-    "custom_tool_call": "<custom_tool_call>",
-    "function_call_output": "<output>",
-    "custom_tool_call_output": "<output>",
-    "reasoning": "<reasoning>",
-    "additional_tools": "<tools>",
-    "tool_search_output": "<tools>",
-    "item_reference": "<reference>",
-    "compaction": "<compaction>",
-    "compaction_trigger": "<trigger>",
-    "mcp_call": "<run>",
-    "web_search_call": "<search>",
-} | dict.fromkeys(LEFT_OUT, "<left_out>")
+class OtherItem(Wire):
+    """An item of a type that the gateway does not know, for providers of OpenAI's format."""
+
+    type: Name
 
 
 def _item_tag(value: object) -> str | None:
@@ -247,7 +226,8 @@ def _item_tag(value: object) -> str | None:
         case None:
             return "<message>" if "role" in value or "id" not in value else "<reference>"
         case str() as type_:
-            return _TAGS.get(type_)
+            kind = ITEM_KINDS.get(type_, "other")
+            return None if kind == "refused" else f"<{kind}>"
         case _:
             return None
 
@@ -264,7 +244,8 @@ Item = Annotated[
     | Annotated[ToolRunItem, Tag("<run>")]
     | Annotated[CompactionItem, Tag("<compaction>")]
     | Annotated[CompactionTrigger, Tag("<trigger>")]
-    | Annotated[LeftOutItem, Tag("<left_out>")],
+    | Annotated[LeftOutItem, Tag("<left_out>")]
+    | Annotated[OtherItem, Tag("<other>")],
     Discriminator(
         _item_tag,
         custom_error_type="unknown_type",

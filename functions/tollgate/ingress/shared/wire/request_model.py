@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from tollgate.core.unknown_fields import unknown_tree
+
 NAME_LENGTH_MAX: Final = 256
 URL_LENGTH_MAX: Final = 8_192
 
@@ -20,6 +22,11 @@ class Wire(BaseModel):
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )
+
+
+def unknown_of(model: Wire) -> Json | None:
+    """Return the unknown fields of a message, part or tool as a tree; None if there are none."""
+    return unknown_tree(model, ("cache_control", "extra_content")) or None
 
 
 class CacheControl(Wire):

@@ -1,6 +1,5 @@
 """The decoder of Anthropic's streamed messages."""
 
-import re
 from collections.abc import Iterator
 from functools import reduce
 from typing import Final, assert_never
@@ -17,7 +16,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
-from tollgate.core.unknown_fields import unknown_tree
+from tollgate.core.unknown_fields import EVENT_TYPE, unknown_tree
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.codecs.anthropic.errors import error_in_stream
@@ -48,8 +47,6 @@ from tollgate.providers.shared.refusals import early_close_error, malformed_erro
 # the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _WIRE_FORMAT: Final = "anthropic"
-# The name of an event is written on a line of the stream.
-_TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -222,7 +219,7 @@ def _unknown_event(data: bytes) -> UnknownFields | None:
     except ValueError:
         return None
     match event:
-        case {"type": str(type_)} if type_ not in EVENT_TYPES and _TYPE.fullmatch(type_):
+        case {"type": str(type_)} if type_ not in EVENT_TYPES and EVENT_TYPE.fullmatch(type_):
             return UnknownFields(wire_format=_WIRE_FORMAT, place=type_, fields=event, is_frame=True)
         case _:
             return None

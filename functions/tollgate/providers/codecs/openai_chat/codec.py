@@ -12,7 +12,11 @@ def make_codec(_: WireFormat) -> Codec:
     """Return the codec, which reads nothing from the row of its format."""
     return Codec(
         encode=encode,
-        decoder=lambda target: ChatDecoder(target.provider, signer=target.dialect.known_signer),
+        decoder=lambda target: ChatDecoder(
+            target.provider,
+            signer=target.dialect.known_signer,
+            passes_unknown=target.dialect.unknown_fields,
+        ),
         error=parse_openai_reply_error,
         demultiplexer=lambda target, choices: ChoiceDemultiplexer(target.provider, choices),
     )

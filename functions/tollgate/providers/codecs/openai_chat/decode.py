@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final, assert_never
 
 from typing_extensions import override
@@ -22,6 +22,7 @@ from tollgate.providers.codecs.openai_chat.chunk_pattern import ChunkPattern
 from tollgate.providers.codecs.openai_chat.notes import Citations, log_probs
 from tollgate.providers.codecs.openai_chat.thoughts import OpenThought, open_thought
 from tollgate.providers.codecs.openai_chat.tool_calls import OrphanPiece, ToolCalls
+from tollgate.providers.codecs.openai_chat.unknown import UnknownOfChunks
 from tollgate.providers.codecs.openai_chat.wire import (
     CHUNKS,
     Choice,
@@ -55,8 +56,11 @@ class ChatDecoder(ReadDecoder):
     `Ended` waits for the stream to close: usage, another reason or an error may follow.
     """
 
-    def __init__(self, provider: str, *, signer: str | None = None) -> None:
+    def __init__(
+        self, provider: str, *, signer: str | None = None, passes_unknown: bool = False
+    ) -> None:
         self._provider = provider
+        self._unknown = UnknownOfChunks() if passes_unknown else None
         self._started = False
         # The open text has the key _TEXT, and a call has its number as key.
         self._parts = Parts[Hashable, OpenPart]()
@@ -84,14 +88,16 @@ class ChatDecoder(ReadDecoder):
         if not data:
             return ()
         chunk = self._parsed(data, frame.event)
+        unknown = () if self._unknown is None else (*self._unknown.read(data),)
         if opened is not None:
             text = chunk.plain_text
             if text:
+                # The chunks of a pattern repeat its unknown fields, which are passed once.
                 self._pattern.learn(data, text)
-                return (opened.add(text),)
+                return (*unknown, opened.add(text))
             if text is not None:
-                return ()
-        return self._chunk(chunk, data)
+                return unknown
+        return chain(unknown, self._chunk(chunk, data))
 
     @override
     def feed_read(self, frames: Sequence[Frame]) -> Iterator[Grouped]:

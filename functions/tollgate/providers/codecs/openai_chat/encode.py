@@ -26,6 +26,7 @@ from tollgate.providers.shared.emulation import (
     use_output_tool,
 )
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, limit_fields, path_of
+from tollgate.providers.shared.own_format import OwnFormat, own_format
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
@@ -47,12 +48,13 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = reasoning_fields(request.reasoning, target)
     parameters = stated_parameters(request)
+    own = own_format(request.native, "openai_chat", target)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "messages": ChatMessages(target).encode(request.messages),
+        "messages": ChatMessages(target, own).encode(request.messages),
         "stream": True,
         **limit_fields(request, target),
-        **_tools(request, dialect),
+        **_tools(request, dialect, own),
         **_output_format(request.output_format),
         **_parameters(parameters, dialect),
         **reasoning,
@@ -60,13 +62,12 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     }
     if "image" in request.output:
         body["modalities"] = [*sorted(request.output)]
+    body = own.add_to_body(body)
+    sent = body.keys() | _sent_otherwise(request, dialect) | own.sent_names(body)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(
-            *unsupported(request, body.keys() | _sent_otherwise(request, dialect), parameters),
-            *changed,
-        ),
+        adapted=(*unsupported(request, sent, parameters), *changed),
         unreadable=unreadable,
         wrapping=wrapping,
     )
@@ -105,16 +106,17 @@ def _sent_otherwise(request: GenerationRequest, dialect: Dialect) -> set[str]:
     }
 
 
-def _tools(request: GenerationRequest, dialect: Dialect) -> dict[str, JsonValue]:
+def _tools(request: GenerationRequest, dialect: Dialect, own: OwnFormat) -> dict[str, JsonValue]:
     if not request.tools:
         return {}
-    fields: dict[str, JsonValue] = {"tools": [_tool(tool, dialect) for tool in request.tools]}
+    tools: list[JsonValue] = [own.add(_tool(tool, dialect), tool.native) for tool in request.tools]
+    fields: dict[str, JsonValue] = {"tools": tools}
     if request.tool_choice is not None:
         fields["tool_choice"] = _tool_choice(request.tool_choice, dialect)
     return fields
 
 
-def _tool(tool: Tool, dialect: Dialect) -> JsonValue:
+def _tool(tool: Tool, dialect: Dialect) -> dict[str, JsonValue]:
     parameters = tool.parameters or ANY_OBJECT
     function: dict[str, JsonValue] = {
         "name": tool.name,

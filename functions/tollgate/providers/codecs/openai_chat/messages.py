@@ -26,6 +26,7 @@ from tollgate.providers.codecs.openai_chat.thoughts import render_thoughts
 from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.openai_writing import FILENAME, url_of
+from tollgate.providers.shared.own_format import OwnFormat
 
 _ATTACHED: Final = "(attached below)"
 
@@ -33,8 +34,9 @@ _ATTACHED: Final = "(attached below)"
 class ChatMessages:
     """Encodes the messages of one request in the dialect of one target."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, own: OwnFormat) -> None:
         self._dialect = target.dialect
+        self._own = own
         self._encoded: list[JsonValue] = []
         self._media: list[JsonValue] = []
 
@@ -47,7 +49,7 @@ class ChatMessages:
         for message in messages:
             if not isinstance(message, ToolMessage):
                 self._show_media()
-            self._encoded.append(self._message(message))
+            self._encoded.append(self._own.add(self._message(message), message.native))
         self._show_media()
         return self._encoded
 
@@ -56,7 +58,7 @@ class ChatMessages:
             self._encoded.append({"role": "user", "content": self._media})
             self._media = []
 
-    def _message(self, message: Message) -> JsonValue:
+    def _message(self, message: Message) -> dict[str, JsonValue]:
         match message:
             case SystemMessage():
                 # Only OpenAI accepts the role `developer`.
@@ -73,12 +75,12 @@ class ChatMessages:
             case _:
                 assert_never(message)
 
-    def _named(self, message: dict[str, JsonValue], name: str | None) -> JsonValue:
+    def _named(self, message: dict[str, JsonValue], name: str | None) -> dict[str, JsonValue]:
         return (
             message if name is None or not self._dialect.message_names else message | {"name": name}
         )
 
-    def _result(self, message: ToolMessage) -> JsonValue:
+    def _result(self, message: ToolMessage) -> dict[str, JsonValue]:
         texts = [part for part in message.content if isinstance(part, Text)]
         media = [part for part in message.content if not isinstance(part, Text)]
         self._media += [self._part(part) for part in media]
@@ -111,7 +113,9 @@ class ChatMessages:
                     assert_never(part)
         text = "".join(piece.text for piece in texts)
         encoded: dict[str, JsonValue] = {"role": "assistant", "content": text}
-        if self._dialect.cache_marks and any(text.cache for text in texts):
+        if any(self._own.is_sent(text.native) for text in texts) or (
+            self._dialect.cache_marks and any(text.cache for text in texts)
+        ):
             encoded["content"] = self._content(text for text in texts if text.text)
         if calls:
             encoded["content"] = encoded["content"] or None
@@ -153,7 +157,7 @@ class ChatMessages:
         signed = call.provenance
         if signed is not None and self._dialect.reasoning_field != "reasoning_details":
             encoded["extra_content"] = {"google": {"thought_signature": signed.signature}}
-        return encoded
+        return self._own.add(encoded, call.native)
 
     def _call_id(self, id_: str) -> str:
         """Return the id, or else an allowed id that is derived from it; a call and its result get
@@ -177,14 +181,16 @@ class ChatMessages:
     def _part(self, part: UserContent | ResultContent) -> JsonValue:
         match part:
             case Text():
-                return add_mark({"type": "text", "text": part.text}, part.cache, self._dialect)
+                text = add_mark({"type": "text", "text": part.text}, part.cache, self._dialect)
+                return self._own.add(text, part.native)
             case Image():
                 image: dict[str, JsonValue] = {"url": url_of(part.source)}
                 if part.detail is not None:
                     image["detail"] = part.detail
-                return add_mark(
+                encoded = add_mark(
                     {"type": "image_url", "image_url": image}, part.cache, self._dialect
                 )
+                return self._own.add(encoded, part.native)
             case Audio():
                 audio: JsonValue = {"data": part.source.base64, "format": part.format}
                 return {"type": "input_audio", "input_audio": audio}

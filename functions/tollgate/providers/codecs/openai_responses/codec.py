@@ -50,6 +50,7 @@ def make_codec(format_: WireFormat) -> Codec:
             target.provider,
             signer=format_.signer_of(target),
             searches=target.native_search is not None,
+            passes=target.dialect.unknown_fields,
         ),
         error=parse_openai_reply_error,
         has_text_tools=True,

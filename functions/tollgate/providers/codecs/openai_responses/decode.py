@@ -14,10 +14,17 @@ from tollgate.core.events import (
     LogProbs,
     Started,
     StreamEvent,
+    UnknownFields,
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
+from tollgate.core.response_items import ITEM_KINDS
 from tollgate.providers.codecs.openai_responses.notes import citation, log_probs
+from tollgate.providers.codecs.openai_responses.unknown import (
+    unknown_event,
+    unknown_item,
+    unknown_of_event,
+)
 from tollgate.providers.codecs.openai_responses.wire import (
     BETWEEN_SUMMARIES,
     Annotation,
@@ -69,8 +76,13 @@ _TEXT: Final = Text(text="")
 class ResponsesDecoder:
     """Decodes one stream, or a response from a server that does not stream."""
 
-    def __init__(self, provider: str, *, signer: str | None, searches: bool = False) -> None:
+    def __init__(
+        self, provider: str, *, signer: str | None, searches: bool = False, passes: bool = False
+    ) -> None:
         self._provider = provider
+        # True if unknown fields are passed on; and the indexes of complete items of unknown type.
+        self._passes = passes
+        self._passed: set[int] = set()
         # True if the provider may search; and the indexes of the output items that were searches.
         self._searches = searches
         self._searched: set[int] = set()
@@ -107,16 +119,18 @@ class ResponsesDecoder:
         try:
             event = Event.model_validate_json(data)
         except ValidationError:
-            yield from self._whole(data)
+            yield from self._unlike_events(data)
             return
         if event.type == "error" or event.error is not None:
             error: JsonValue = {"code": event.code, "message": event.message}
             raise parse_openai_stream_error(event.error or error, self._provider)
+        if self._passes:
+            yield from unknown_of_event(event)
         reader = self._readers.get(event.type)
         if reader is not None:
             yield from reader(event)
         elif event.type not in _SILENT and not (self._searches and event.type.startswith(_SEARCH)):
-            raise malformed_error(self._provider, "an event of unknown kind")
+            yield self._unknown(data)
 
     def end(self) -> Iterator[StreamEvent]:
         if self._final is None:
@@ -131,16 +145,30 @@ class ResponsesDecoder:
             finish="tool_calls" if self._parts.has_calls else "stop", raw_finish="completed"
         )
 
-    def _whole(self, data: bytes) -> Iterator[StreamEvent]:
+    def _unknown(self, data: bytes) -> UnknownFields:
+        """Return an event of unknown type; raise UpstreamError where there can be none."""
+        event = unknown_event(data)
+        if event is None or event.place in {"error", *self._readers, *_SILENT}:
+            raise malformed_error(self._provider, "an event that cannot be read")
+        if event.place.startswith(_SEARCH) or not self._started or self._final is not None:
+            raise malformed_error(self._provider, "an event that was not requested")
+        return event
+
+    def _unlike_events(self, data: bytes) -> Iterator[StreamEvent]:
+        """Yield the events of a whole response, or of an event with fields of unknown form."""
         try:
             response = Response.model_validate_json(data)
-        except ValidationError as invalid:
-            raise malformed_error(self._provider, "an event that cannot be read") from invalid
+        except ValidationError:
+            response = Response()
         if response.status is None:
             if response.error is not None:
                 raise parse_openai_stream_error(response.error, self._provider)
-            raise malformed_error(self._provider, "an event of unknown form")
-        yield from self._finish(Event(type="response.completed", response=response))
+            yield self._unknown(data)
+            return
+        event = Event(type="response.completed", response=response)
+        if self._passes:
+            yield from unknown_of_event(event)
+        yield from self._finish(event)
 
     def _start(self, event: Event) -> Iterator[StreamEvent]:
         if not self._started:
@@ -186,6 +214,8 @@ class ResponsesDecoder:
                 pass
             case "web_search_call" if self._searches:
                 pass
+            case type_ if type_ not in ITEM_KINDS:
+                yield from self._open(place, Reasoning(text="", provenance=unknown_item(item)))
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 
@@ -212,6 +242,13 @@ class ResponsesDecoder:
                 # OpenAI bills searches only, and not the actions `open_page` and `find_in_page`.
                 if item.action is None or item.action.type in (None, "search"):
                     self._searched.add(index)
+            case type_ if type_ not in ITEM_KINDS:
+                if index not in self._passed:
+                    self._passed.add(index)
+                    own = unknown_item(item)
+                    opened = yield from self._open(place, Reasoning(text="", provenance=own))
+                    opened.provenance = own
+                    yield from self._parts.close(place)
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 

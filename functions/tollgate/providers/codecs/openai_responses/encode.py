@@ -23,6 +23,7 @@ from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wan
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.native_search import user_location
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.own_format import OwnFormat, own_format
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
@@ -44,29 +45,30 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
     parameters = stated_parameters(request)
+    own = own_format(request.native, _WIRE_FORMAT, target)
     # `include` requests log probabilities, so `logprobs` is not a field of the body.
     fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
-        "input": items(request.messages, target),
+        "input": items(request.messages, target, own),
         "stream": True,
         "store": False,
         **_included(request, target),
         **_limit(request, target),
-        **_tools(request),
+        **_tools(request, own),
         **_output_format(request.output_format),
         **{name: value for name, value in parameters.items() if name in fields},
         **reasoning,
     }
     native_fields = own_fields(request.native, target)
     add_fields(body, native_fields)
+    body = own.add_to_body(body)
+    sent = body.keys() | _sent_otherwise(target) | native_fields.keys() | own.sent_names(body)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(
-                request, body.keys() | _sent_otherwise(target) | native_fields.keys(), parameters
-            ),
+            *unsupported(request, sent, parameters),
             *_raised(request),
             *changed,
         ),
@@ -117,10 +119,10 @@ def _reasoning(
     return {"reasoning": reasoning} if reasoning else {}, () if exact else ("reasoning",)
 
 
-def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
+def _tools(request: GenerationRequest, own: OwnFormat) -> dict[str, JsonValue]:
     if not (request.tools or request.server_tools):
         return {}
-    tools = [_tool(tool) for tool in request.tools]
+    tools: list[JsonValue] = [own.add(_tool(tool), tool.native) for tool in request.tools]
     fields: dict[str, JsonValue] = {"tools": tools}
     for search in request.server_tools:
         tools.append(_own_search(search))
@@ -143,7 +145,7 @@ def _own_search(tool: ServerTool) -> JsonValue:
     return search
 
 
-def _tool(tool: Tool) -> JsonValue:
+def _tool(tool: Tool) -> dict[str, JsonValue]:
     if tool.text is not None:
         return _text_tool(tool, tool.text)
     parameters = tool.parameters or ANY_OBJECT
@@ -159,7 +161,7 @@ def _tool(tool: Tool) -> JsonValue:
     return encoded
 
 
-def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
+def _text_tool(tool: Tool, text: TextInput) -> dict[str, JsonValue]:
     """Return a tool whose input is free text.
 
     https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)

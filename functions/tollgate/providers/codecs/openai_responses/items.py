@@ -4,12 +4,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
+from pydantic_core import from_json
+
 from tollgate.core.content import (
     Audio,
     Document,
     Image,
     MadeImage,
     MediaUrl,
+    Provenance,
     Reasoning,
     Refusal,
     ResultContent,
@@ -27,12 +30,18 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.core.response_items import ITEM_KINDS
+from tollgate.core.signers import OPENAI_ITEMS
+from tollgate.core.unknown_fields import refers_to_stored
 from tollgate.providers.codecs.openai_responses.wire import BETWEEN_SUMMARIES
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.openai_writing import FILENAME, url_of
+from tollgate.providers.shared.own_format import OwnFormat
+
+_Item = dict[str, JsonValue]
 
 
-def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
+def items(messages: Sequence[Message], target: Target, own: OwnFormat) -> list[JsonValue]:
     """Return the input items; reasoning without encrypted content is left out."""
     text_calls = {
         part.id
@@ -40,31 +49,36 @@ def items(messages: Sequence[Message], target: Target) -> list[JsonValue]:
         for part in message.content
         if isinstance(part, ToolCall) and part.is_text
     }
-    return [item for message in messages for item in _items(message, target, text_calls)]
+    return [item for message in messages for item in _items(message, target, own, text_calls)]
 
 
-def _items(message: Message, target: Target, text_calls: Collection[str]) -> Iterator[JsonValue]:
+def _items(
+    message: Message, target: Target, own: OwnFormat, text_calls: Collection[str]
+) -> Iterator[JsonValue]:
     match message:
         case SystemMessage():
             # Only OpenAI accepts the role `developer`.
             role = message.role if target.dialect.developer_role else "system"
-            yield {"role": role, "content": _content(message.content)}
+            item: _Item = {"role": role, "content": _content(message.content, own)}
+            yield own.add(item, message.native)
         case UserMessage():
-            yield {"role": "user", "content": _content(message.content)}
+            item = {"role": "user", "content": _content(message.content, own)}
+            yield own.add(item, message.native)
         case AssistantMessage():
-            yield from _assistant(message)
+            yield from _assistant(message, own)
         case ToolMessage():
             is_text = message.call_id in text_calls
-            yield {
+            item = {
                 "type": "custom_tool_call_output" if is_text else "function_call_output",
                 "call_id": message.call_id,
-                "output": _content(message.content),
+                "output": _content(message.content, own),
             }
+            yield own.add(item, message.native)
         case _:
             assert_never(message)
 
 
-def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
+def _assistant(message: AssistantMessage, own: OwnFormat) -> Iterator[JsonValue]:
     """Yield an item for each part, in order, because reasoning must precede the call that it led
     to.
     """
@@ -76,21 +90,11 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
             match part:
                 case Text() | Refusal():
                     if part.text:
-                        yield {"role": "assistant", "content": part.text}
-                case ToolCall(is_text=True):
-                    yield {
-                        "type": "custom_tool_call",
-                        "call_id": part.id,
-                        "name": part.name,
-                        "input": part.arguments,
-                    }
+                        yield _said(part, own)
                 case ToolCall():
-                    yield {
-                        "type": "function_call",
-                        "call_id": part.id,
-                        "name": part.name,
-                        "arguments": part.arguments or "{}",
-                    }
+                    yield own.add(_call(part), part.native)
+                case Reasoning(provenance=Provenance(data=str(data))):
+                    yield from _own_item(data)
                 case Reasoning() | MadeImage():
                     # Reasoning is in other groups, and `keep_readable` has already removed images.
                     pass
@@ -98,9 +102,50 @@ def _assistant(message: AssistantMessage) -> Iterator[JsonValue]:
                     assert_never(part)
 
 
+def _said(part: Text | Refusal, own: OwnFormat) -> JsonValue:
+    item: _Item = {"role": "assistant", "content": part.text}
+    fields = part.native if isinstance(part, Text) else None
+    if fields and "content" in fields and own.is_sent(fields):
+        item["content"] = [{"type": "output_text", "text": part.text}]
+    return own.add(item, fields)
+
+
+def _call(call: ToolCall) -> _Item:
+    if call.is_text:
+        return {
+            "type": "custom_tool_call",
+            "call_id": call.id,
+            "name": call.name,
+            "input": call.arguments,
+        }
+    return {
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments or "{}",
+    }
+
+
+def _own_item(data: str) -> Iterator[JsonValue]:
+    """Yield an item of unknown type as OpenAI sent it; no item that a client could have made up to
+    send what the gateway reads or refuses.
+    """
+    try:
+        item = from_json(data)
+    except ValueError:
+        return
+    match item:
+        case {"type": str(type_)} if type_ not in ITEM_KINDS and not refers_to_stored("", item):
+            yield item
+        case _:
+            pass
+
+
 def _item_of_reasoning(part: AssistantContent) -> tuple[str | None] | None:
     """Return a key that all parts of one reasoning item share; None for other parts."""
     if not isinstance(part, Reasoning):
+        return None
+    if part.provenance is not None and part.provenance.signer == OPENAI_ITEMS:
         return None
     return (part.provenance.id if part.provenance else None,)
 
@@ -124,18 +169,21 @@ def _reasoning(parts: Sequence[Reasoning]) -> Iterator[JsonValue]:
         yield item
 
 
-def _content(parts: Iterable[UserContent | ResultContent]) -> JsonValue:
-    encoded = [_part(part) for part in parts]
+def _content(parts: Iterable[UserContent | ResultContent], own: OwnFormat) -> JsonValue:
+    encoded: list[JsonValue] = [
+        own.add(_part(part), part.native if isinstance(part, Text | Image) else None)
+        for part in parts
+    ]
     match encoded:
         case []:
             return ""
-        case [{"type": "input_text", "text": str(text)}]:
+        case [{"type": "input_text", "text": str(text), **rest}] if not rest:
             return text
         case _:
             return encoded
 
 
-def _part(part: UserContent | ResultContent) -> JsonValue:
+def _part(part: UserContent | ResultContent) -> _Item:
     match part:
         case Text():
             return {"type": "input_text", "text": part.text}

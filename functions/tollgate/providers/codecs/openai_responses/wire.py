@@ -1,7 +1,7 @@
 """The messages of OpenAI's Responses API: the events of a stream, and a whole response.
 
-The models have only the fields that the gateway reads. The shapes are OpenAI's published schemas
-of stream events and of a response (seen 2026-11-21).
+The models declare the fields that the gateway reads. The shapes are OpenAI's published schemas of
+stream events and of a response (seen 2026-11-21).
 """
 
 from typing import Final
@@ -15,11 +15,14 @@ BETWEEN_SUMMARIES: Final = "\n\n"
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class Annotation(_Shape):
     """An annotation of the text; the gateway reads only citations of web pages."""
+
+    # The gateway writes citations of its own form, in which unknown fields have no place.
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     type: str | None = None
     url: str | None = None

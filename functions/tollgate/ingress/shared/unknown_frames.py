@@ -25,32 +25,43 @@ _DATA: Final = b"data: "
 # Returns the fields of a whole reply that have the unknown fields of its choices, in order.
 PlaceInWhole = Callable[[Sequence[Sequence[UnknownFields]]], Iterable[JsonObject]]
 
+# Writes an unknown frame with its type.
+WriteFrame = Callable[[str, JsonObject], bytes]
+
 
 class UnknownFrames:
     """A renderer of `wire_format` that adds unknown fields to what another renderer writes."""
 
-    def __init__(self, renderer: Renderer, wire_format: str, in_whole: PlaceInWhole) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        wire_format: str,
+        in_whole: PlaceInWhole,
+        write_frame: WriteFrame | None = None,
+    ) -> None:
         self._renderer = renderer
         self._wire_format = wire_format
         self._in_whole = in_whole
+        self._write_frame = write_frame or _as_it_came
         self._left = UNKNOWN_BYTES_MAX
-        self._fields: dict[str, JsonObject] = {}
+        self._fields: dict[tuple[int, str], JsonObject] = {}
+        """The fields that wait for the next frame of a choice and a type."""
         self._frames = b""
         self._has_begun = False
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         if isinstance(event, UnknownFields):
-            self._take(event)
+            self._take(event, choice)
             written = b""
         else:
-            written = self._merged(self._renderer.feed(event, choice))
+            written = self._merged(self._renderer.feed(event, choice), choice)
         self._has_begun = self._has_begun or bool(written)
         if self._frames and self._has_begun:
             written, self._frames = written + self._frames, b""
         return written
 
     def close(self, record: GenerationRecord) -> bytes:
-        return self._merged(self._renderer.close(record))
+        return self._merged(self._renderer.close(record), 0)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         return self._renderer.fail(error, record)
@@ -72,26 +83,31 @@ class UnknownFrames:
         self._left -= len(to_json(event.fields))
         return self._left >= 0
 
-    def _take(self, event: UnknownFields) -> None:
+    def _take(self, event: UnknownFields, choice: int) -> None:
         if not self._fits(event):
             return
         if event.is_frame:
-            kind = f"event: {event.place}\n" if event.place else ""
-            self._frames += kind.encode() + _DATA + to_json(event.fields) + _END
+            self._frames += self._write_frame(event.place, event.fields)
         else:
-            self._fields[event.place] = event.fields
+            key = choice, event.place
+            # Several frames may precede the next frame of the reply, and the last value counts.
+            self._fields[key] = add_unknown(event.fields, self._fields.get(key, {}))
 
-    def _merged(self, written: bytes) -> bytes:
-        """Return frames with the unknown fields that wait for them."""
+    def _merged(self, written: bytes, choice: int) -> bytes:
+        """Return frames of a choice with the unknown fields that wait for them."""
         if not (written and self._fields):
             return written
         frames = written.split(_END)
-        return _END.join(map(self._merged_frame, frames))
+        return _END.join(self._merged_frame(frame, choice) for frame in frames)
 
-    def _merged_frame(self, frame: bytes) -> bytes:
+    def _merged_frame(self, frame: bytes, choice: int) -> bytes:
         head, found, data = frame.rpartition(_DATA)
         kind = head.strip().removeprefix(b"event: ").decode()
-        if not found or not data.startswith(b"{") or kind not in self._fields:
+        if not found or not data.startswith(b"{") or (choice, kind) not in self._fields:
             return frame
         content: Mapping[str, JsonValue] = from_json(data)
-        return head + _DATA + to_json(add_unknown(content, self._fields.pop(kind)))
+        return head + _DATA + to_json(add_unknown(content, self._fields.pop((choice, kind))))
+
+
+def _as_it_came(type_: str, fields: JsonObject) -> bytes:
+    return b"event: %b\n%b%b%b" % (type_.encode(), _DATA, to_json(fields), _END)
