@@ -35,7 +35,8 @@ try {
   for await (const delta of second.textStream) text += delta;
   if (error === null) {
     said.push(text);
-    messages.push(...((await second.responseMessages) ?? (await second.response).messages), { role: "user", content: "And then?" });
+    const answered = (await second.responseMessages) ?? (await second.response).messages;
+    messages.push(...answered, { role: "user", content: "And then?" });
     said.push((await generateText({ ...settings, messages })).text);
   }
 } catch (failure) {
