@@ -281,7 +281,7 @@ def _authorising_proxy(
     assert settings.dynamodb_endpoint_url is not None
     services = ("dynamodb", "kms", "s3", "secretsmanager", "sns")
     targets = dict.fromkeys(services, settings.dynamodb_endpoint_url)
-    targets["bedrock"] = upstreams.bedrock.url
+    targets["bedrock"] = targets["bedrock-mantle"] = upstreams.bedrock.url
     targets["lambda"] = invoke_url
     return AuthorisingProxy(function_statements(template_stack(), resources), targets)
 

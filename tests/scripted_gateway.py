@@ -35,6 +35,7 @@ class ScriptedGateway:
     content_length: bool = False
     concurrency: int = 1000
     closed_models: tuple[str, ...] = ()
+    signed: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -75,6 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
             case "/api/v1/models":
                 known = self.headers["authorization"] == f"Bearer {self.gateway.key}"
                 self._json(200 if known else 401, {"error": {"message": "No such key."}})
+            case "/v1/models":
+                self.gateway.signed.append(self.headers["authorization"])
+                self._json(200, {"object": "list", "data": [{"id": "openai.gpt-5.5"}]})
+            case "/unreadable/v1/models":
+                self._json(200, {"models": []})
             case path if path.startswith("/foundation-model-availability/"):
                 self._json(200, self._availability(path.rpartition("/")[2]))
             case path if path.endswith("/account-settings"):

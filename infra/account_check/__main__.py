@@ -17,6 +17,7 @@ from infra.deployment.stages import InvalidAnswer, read_stage
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.stack.probe import Probe
 from tollgate.core.clock import SystemClock
+from tollgate.providers.ports.base import SIGNED_SERVICES
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
 
@@ -65,6 +66,7 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
         clock=clock,
         model=options["model"],
         keyless=keyless,
+        signed=tuple(_signed_models(routing)),
     )
     click.echo(_COST.format(model=options["model"]), err=True)
     with interrupted_by_signals():
@@ -104,6 +106,17 @@ def _keyless_model(routing: Routing, account: AwsAccount) -> tuple[str, str] | N
         if key is not None and key.secret is not None and not account.has_secret(key.secret):
             return slug, key.secret
     return None
+
+
+def _signed_models(routing: Routing) -> Iterator[tuple[str, str]]:
+    """Yield a model of each provider that is signed for by `auth`, and the provider."""
+    seen = set()
+    for slug, model in routing.models.items():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.auth in SIGNED_SERVICES and endpoint.provider not in seen:
+                seen.add(endpoint.provider)
+                yield slug, endpoint.provider
 
 
 if __name__ == "__main__":

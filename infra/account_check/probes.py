@@ -40,6 +40,10 @@ class Subject(Struct, frozen=True, kw_only=True):
     """A model or route to call, whose answers cost little."""
     keyless: tuple[str, str] | None
     """A model whose provider lacks its secret, and the name of the secret."""
+    signed: tuple[tuple[str, str], ...]
+    """A model of each provider whose requests are signed in OpenAI's or Anthropic's format, and
+    the provider.
+    """
 
 
 TIMING: Final = Question(
@@ -66,6 +70,11 @@ THAW: Final = Question(
     name="sockets after a thaw",
     expected="every answer after a pause is complete, at its first attempt",
     otherwise="shorten the keep-alive of http_pool.py and aws_json.py below the shortest bad pause",
+)
+SIGNED: Final = Question(
+    name="Bedrock's other formats",
+    expected="a model of each row with auth bedrock or bedrock-mantle answers the function's role",
+    otherwise="compare the refusal with the grants that routing/file/permissions.py compiles",
 )
 TRAILERS: Final = Question(
     name="error trailers",
@@ -125,6 +134,18 @@ async def miss_secret(subject: Subject) -> Verdict:
     )
 
 
+async def call_signed(subject: Subject) -> Verdict:
+    """Call a model by each signed row: no emulator checks Bedrock's signatures and permissions."""
+    if not subject.signed:
+        return SIGNED.leave("no row of routing.yaml has auth bedrock or bedrock-mantle")
+    found, all_well = [], True
+    for model, provider in subject.signed:
+        streamed = subject.probe.stream(model, "Hello", provider=provider)
+        all_well &= streamed.whole
+        found.append(f"{provider} {streamed.reply.summarize()}")
+    return SIGNED.judge("; ".join(found), as_expected=all_well)
+
+
 async def snapshot(subject: Subject) -> Verdict:
     """Start the function from a snapshot, and send it a request without a key."""
     async with subject.function.snapshot() as version:
@@ -170,6 +191,7 @@ async def end_with_trailers(subject: Subject) -> Verdict:
 PROBES: Final[tuple[tuple[Question, Callable[[Subject], Awaitable[Verdict]]], ...]] = (
     (TIMING, time_chunks),
     (SECRET, miss_secret),
+    (SIGNED, call_signed),
     (THAW, thaw),
     (THROTTLE, throttle),
     (SNAPSHOT, snapshot),

@@ -15,12 +15,18 @@ from moto import mock_aws
 from tests.clocks import STARTED_S, FixedClock
 from tests.scripted_gateway import EVENTS, KEY, SHA, ScriptedGateway, scripted_gateway
 from tollgate.cli.main import main
-from tollgate.cli.stack.aws_account import AccountError, ModelAccess
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount, ModelAccess
 from tollgate.cli.stack.doctor import CHECKS, CheckResult, Patient, examine
 from tollgate.cli.stack.probe import Probe
 from tollgate.routing.file.compile import compile_catalog
+from tollgate.routing.file.permissions import MantleModels
 
 OPEN = ModelAccess(in_region=True, subscribed=True, authorized=True)
+MANTLE = MantleModels(
+    region="us-east-1",
+    host="bedrock-mantle.us-east-1.api.aws",
+    models=("google.gemma-4-31b", "openai.gpt-5.5"),
+)
 ROUTING = Path(__file__).parents[2] / "routing.yaml"
 
 
@@ -50,13 +56,19 @@ class Account:
         missing: tuple[str, ...] = (),
         concurrency: int = 1000,
         access: ModelAccess = OPEN,
+        listed: frozenset[str] = frozenset({"openai.gpt-5.5", "google.gemma-4-31b"}),
     ) -> None:
         self.missing = missing
         self.concurrency = concurrency
         self.access = access
+        self.listed = listed
 
     def model_access(self, model_id: str) -> ModelAccess:
         return self.access
+
+    def mantle_models(self, address: str, region: str) -> frozenset[str]:
+        assert (address, region) == ("https://bedrock-mantle.us-east-1.api.aws", "us-east-1")
+        return self.listed
 
     def has_secret(self, name: str) -> bool:
         return name not in self.missing
@@ -74,6 +86,9 @@ class NoAccount:
 
     def model_access(self, model_id: str) -> ModelAccess:
         raise AccountError(f"Bedrock model {model_id}: AccessDenied")
+
+    def mantle_models(self, address: str, region: str) -> frozenset[str]:
+        raise AccountError("the models of Bedrock's Mantle: AccessDenied")
 
 
 @pytest.fixture
@@ -96,6 +111,7 @@ def findings(
         catalog_sha=SHA,
         secrets=("tollgate/openai", "tollgate/groq"),
         bedrock_models=("amazon.nova-2-lite-v1:0",),
+        mantle=(MANTLE,),
         model="fast",
         has_key=key is not None,
     )
@@ -165,7 +181,7 @@ def test_what_aws_does_not_tell_is_a_failure_and_the_rest_is_checked(
     gateway: ScriptedGateway,
 ) -> None:
     found = findings(gateway, NoAccount())
-    assert len(failures(found)) == 3
+    assert len(failures(found)) == 4
     assert all("AccessDenied" in it for it in failures(found))
     assert found[-1].what.startswith("stream: ")
 
@@ -208,8 +224,32 @@ def test_a_model_that_does_not_answer_fails_with_what_was_said(gateway: Scripted
 
 def test_no_gateway_at_all_fails_every_check_that_asks_it() -> None:
     found = findings(ScriptedGateway(port=1))
-    assert len(failures(found)) == len(CHECKS) - 3
+    assert len(failures(found)) == len(CHECKS) - 4
     assert all("does not answer" in it for it in failures(found))
+
+
+def test_a_model_that_mantle_does_not_list_is_a_warning(gateway: ScriptedGateway) -> None:
+    found = findings(gateway, Account(listed=frozenset({"openai.gpt-5.5"})))
+    (warned,) = (it for it in found if it.severity == "warn")
+    assert warned.what == "Mantle has no model google.gemma-4-31b in us-east-1"
+
+
+@pytest.mark.usefixtures("account")
+def test_mantles_models_are_listed_with_a_signature_for_its_region(
+    gateway: ScriptedGateway,
+) -> None:
+    listed = AwsAccount("us-east-1").mantle_models(gateway.url, "us-west-2")
+    assert listed == {"openai.gpt-5.5"}
+    assert "/us-west-2/bedrock-mantle/aws4_request" in gateway.signed[0]
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    ("path", "why"), [("/unreadable", "the answer is not a list"), ("/nowhere", "HTTP 404")]
+)
+def test_mantles_refusal_says_what_was_asked(path: str, why: str, gateway: ScriptedGateway) -> None:
+    with pytest.raises(AccountError, match=f"Mantle in us-east-1: {why}"):
+        AwsAccount("us-east-1").mantle_models(f"{gateway.url}{path}", "us-east-1")
 
 
 @pytest.fixture
@@ -221,6 +261,8 @@ def account(gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch) -> Iterat
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", gateway.url)
     monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", gateway.url)
+    # The scripted gateway is no proxy, so Mantle cannot be reached.
+    monkeypatch.setenv("HTTPS_PROXY", gateway.url)
     monkeypatch.setenv("TOLLGATE_API_KEY", KEY)
     outputs = {
         "ApiUrl": gateway.base_url,
@@ -258,6 +300,7 @@ def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
     assert closed.startswith("warn  Bedrock model anthropic.claude-opus-5-5 is not open")
     assert "AWS Marketplace" in closed
     assert "Anthropic requires a form" in closed
+    assert "FAIL  the models of Bedrock's Mantle in us-east-1: " in result.output
     assert KEY not in result.output
 
 

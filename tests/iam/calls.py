@@ -14,10 +14,10 @@ from urllib.parse import parse_qs, unquote
 from xml.etree.ElementTree import fromstring
 
 from tests.emulator.event import ACCOUNT_ID, REGION
-from tests.iam.policy import LEADING_KEYS, Access
+from tests.iam.policy import LEADING_KEYS, MANTLE_MODEL, Access
 
 _SCOPE: Final = (
-    r"(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)/(?P<service>[a-z0-9]+)/aws4_request"
+    r"(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)/(?P<service>[a-z0-9-]+)/aws4_request"
 )
 _SIGNED: Final = re.compile(rf"AWS4-HMAC-SHA256 Credential={_SCOPE},")
 # A signed address has its signature in the query ("Authenticating Requests: Using Query
@@ -34,6 +34,8 @@ _BEDROCK_PATH: Final = re.compile(
     r"/model/(?P<model>[^/]+)/"
     r"(?P<operation>converse-stream|count-tokens|invoke-with-response-stream|invoke)"
 )
+# Formats of OpenAI and Anthropic, whatever comes before them in a `base_url`.
+_DOOR_PATH: Final = re.compile(r"(?:/[\w-]+)*/(?P<operation>chat/completions|messages|responses)")
 _INVOKE_PATH: Final = re.compile(r"/2015-03-31/functions/(?P<name>[^/]+)/invocations")
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 
@@ -85,7 +87,7 @@ def read_signature(call: Call) -> Signature:
 def read_accesses(call: Call, signature: Signature) -> tuple[Access, ...]:
     """Return all that a request needs; raise UnknownCall where that is not known."""
     # Models may be in any region, everything else is where the stack is.
-    if signature.region != REGION and signature.service != "bedrock":
+    if signature.region != REGION and not signature.service.startswith("bedrock"):
         raise UnknownCall(f"region {signature.region}")
     reader = _READERS.get(signature.service)
     if reader is None:
@@ -220,6 +222,10 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
     A guardrail needs an action of its own, which is refused until this file knows it.
     """
     found = _BEDROCK_PATH.fullmatch(unquote(call.path))
+    door = _DOOR_PATH.fullmatch(call.path)
+    if door is not None and call.method == "POST":
+        yield from _read_bedrock_door(call, door["operation"])
+        return
     if found is None or call.method != "POST":
         raise UnknownCall(f"bedrock: {call.method} {call.path}")
     if b"guardrailConfig" in call.body or "x-amzn-bedrock-guardrailidentifier" in call.headers:
@@ -231,7 +237,35 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
             "bedrock:CountTokens", f"arn:aws:bedrock:{region}::foundation-model/{model}", {}
         )
         return
-    streams = found["operation"] != "invoke"
+    yield from _model_accesses(model, region, streams=found["operation"] != "invoke")
+
+
+def _read_bedrock_door(call: Call, operation: str) -> Iterator[Access]:
+    """Yield the model of a request in OpenAI's format, and the project of a response.
+
+    "Making inference requests" and "Responses API", Bedrock user guide (seen 2026-11-27). A
+    stored response needs actions of its own, which are refused until this file knows them.
+    """
+    body = json.loads(call.body)
+    region = read_signature(call).region
+    yield from _model_accesses(body["model"], region, streams=body["stream"])
+    if operation == "responses":
+        if body["store"] is not False:
+            raise UnknownCall("bedrock: a stored response")
+        project = f"arn:aws:bedrock:{region}:{ACCOUNT_ID}:project/default"
+        yield Access("bedrock:InvokeModel", project, {})
+
+
+def _read_mantle(call: Call) -> Iterator[Access]:
+    """Yield the project: "Amazon Bedrock Powered by AWS Mantle" (seen 2026-11-27)."""
+    if _DOOR_PATH.fullmatch(call.path) is None or call.method != "POST":
+        raise UnknownCall(f"bedrock-mantle: {call.method} {call.path}")
+    project = f"arn:aws:bedrock-mantle:{read_signature(call).region}:{ACCOUNT_ID}:project/default"
+    context = {MANTLE_MODEL: (json.loads(call.body)["model"],)}
+    yield Access("bedrock-mantle:CreateInference", project, context)
+
+
+def _model_accesses(model: str, region: str, *, streams: bool) -> Iterator[Access]:
     action = "bedrock:InvokeModelWithResponseStream" if streams else "bedrock:InvokeModel"
     geography, _, base = model.partition(".")
     if geography in _GEOGRAPHIES:
@@ -251,6 +285,7 @@ def _read_lambda(call: Call) -> Iterator[Access]:
 
 _READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {
     "bedrock": _read_bedrock,
+    "bedrock-mantle": _read_mantle,
     "dynamodb": _read_dynamodb,
     "kms": _read_kms,
     "lambda": _read_lambda,

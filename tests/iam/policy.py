@@ -19,7 +19,8 @@ Context = Mapping[str, tuple[str, ...] | None]
 LEADING_KEYS: Final = "dynamodb:LeadingKeys"
 # Set by a service that calls another for us, and by nobody else.
 VIA_SERVICE: Final = "kms:ViaService"
-CONDITION_KEYS: Final = frozenset({LEADING_KEYS, VIA_SERVICE})
+MANTLE_MODEL: Final = "bedrock-mantle:Model"
+CONDITION_KEYS: Final = frozenset({LEADING_KEYS, MANTLE_MODEL, VIA_SERVICE})
 _ELEMENTS: Final = frozenset({"Effect", "Action", "Resource", "Condition", "Sid"})
 
 

@@ -133,7 +133,7 @@ class AuthorisingProxy(LocalProxy):
             content = {"__type": "AccessDeniedException", "Message": message}
             media_type = _JSON_SERVICES[service]
             return web.Response(status=400, text=json.dumps(content), content_type=media_type)
-        if service == "bedrock":
+        if service.startswith("bedrock"):
             named = {"x-amzn-ErrorType": "AccessDeniedException"}
             return web.json_response({"message": message}, status=403, headers=named)
         code = "AuthorizationError" if service == "sns" else "AccessDenied"

@@ -81,7 +81,7 @@ def template_stack() -> Stack:
 def function_statements(stack: Stack, resources: Resources) -> dict[str, tuple[Statement, ...]]:
     """Return the statements of each function's role, by the function's name in small letters."""
     chosen = stack.given(**resources.parameters)
-    roles = chosen.properties("AWS::IAM::Role")
+    roles = chosen.roles
     found = {}
     for function, properties in chosen.functions.items():
         (role, _) = properties["Role"]["Fn::GetAtt"]

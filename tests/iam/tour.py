@@ -115,7 +115,7 @@ async def publish(deployment: Deployment) -> Routing:
     routing = compile_catalog(TOP / "routing.yaml", dev=True).routing
     providers = dict(routing.providers)
     for slug, provider in providers.items():
-        is_signed = provider.transport.startswith("bedrock")
+        is_signed = provider.signs_as is not None
         url = deployment.proxy.url if is_signed else deployment.upstreams.beta.url
         if provider.transport != "simulator":
             providers[slug] = provider.model_copy(update={"base_url": url})
@@ -267,7 +267,7 @@ async def call_every_provider(
     for slug, model in routing.models.items():
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
-            is_signed = provider.transport.startswith("bedrock")
+            is_signed = provider.signs_as is not None
             once = endpoint.upstream if is_signed else endpoint.provider
             if provider.transport == "simulator" or once in asked:
                 continue
@@ -290,7 +290,7 @@ async def count_by_bedrock(deployment: Deployment, workspace: Workspace, routing
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
             dialect = merge_section(provider.dialect, endpoint.dialect)
-            if not (dialect.counts_tokens and provider.transport.startswith("bedrock")):
+            if not (dialect.counts_tokens and provider.signs_as is not None):
                 continue
             deployment.upstreams.bedrock.reset()
             deployment.upstreams.bedrock.enqueue(Script.json(200, {"inputTokens": 1}))

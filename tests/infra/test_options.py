@@ -123,7 +123,7 @@ def test_a_role_uses_a_key_of_yours_through_the_services_that_it_writes_to(
         "s3:GetObject": "kms:Decrypt",
         "s3:PutObject": "kms:GenerateDataKey",
     }
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         found = {}
         objects: set[str] = set()
         for statement in statements(role):
@@ -156,12 +156,12 @@ def test_c61_the_sweeper_alone_may_send_alerts_and_only_where_they_go(any_stack:
         "AlertTopicArn": {"sns:Publish"},
         "AlertWebhookSecretArn": {"secretsmanager:GetSecretValue"},
     }
-    usual = compile_permissions(any_stack.given().properties("AWS::IAM::Role")["SweeperRole"])
+    usual = compile_permissions(any_stack.given().roles["SweeperRole"])
     assert not any(action.startswith(rights) for actions in usual.values() for action in actions)
     for parameter, value in (("AlertTopicArn", TOPIC), ("AlertWebhookSecretArn", SECRET)):
         stack = any_stack.given(**{parameter: value})
-        for name, role in stack.properties("AWS::IAM::Role").items():
-            before = any_stack.given().properties("AWS::IAM::Role")[name]
+        for name, role in stack.roles.items():
+            before = any_stack.given().roles[name]
             added = {
                 resource: actions
                 for resource, actions in compile_permissions(role).items()
@@ -226,7 +226,7 @@ def test_x_ray_traces_everything_or_nothing(any_stack: Stack) -> None:
         assert stage["TracingEnabled"] is (mode == "Active")
         for name, function in stack.functions.items():
             assert function["TracingConfig"] == {"Mode": mode}, name
-        for name, role in stack.properties("AWS::IAM::Role").items():
+        for name, role in stack.roles.items():
             writes = [it["Action"] for it in statements(role) if it["Resource"] == "*"]
             allowed = [["xray:PutTelemetryRecords", "xray:PutTraceSegments"]]
             assert writes == (allowed if mode == "Active" else []), name
@@ -243,7 +243,7 @@ def test_spans_go_where_asked_with_headers_from_a_secret(any_stack: Stack) -> No
     name = environment["TOLLGATE_OTLP_HEADERS_SECRET"]
 
     def secrets_of(stack: Stack) -> str:
-        return json.dumps(statements(stack.properties("AWS::IAM::Role")["ChatRole"]))
+        return json.dumps(statements(stack.roles["ChatRole"]))
 
     assert f":secret:{name}-??????" in secrets_of(asked)
     assert f":secret:{name}-" not in secrets_of(usual)
@@ -355,7 +355,7 @@ def test_the_budget_tells_at_four_fifths_and_at_the_whole(any_stack: Stack) -> N
 
 def test_c93_the_publisher_is_one_environment_of_one_repository(any_stack: Stack) -> None:
     given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
-    role = given.properties("AWS::IAM::Role")["PublishRole"]
+    role = given.roles["PublishRole"]
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert trust["Principal"] == {"Federated": {"Ref": "GitHubOidcProviderArn"}}
@@ -371,7 +371,7 @@ def test_c93_the_publisher_is_one_environment_of_one_repository(any_stack: Stack
 
 def test_c93_the_publisher_may_publish_and_nothing_else(any_stack: Stack) -> None:
     given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
-    stack, read, written, catalogs = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    stack, read, written, catalogs = statements(given.roles["PublishRole"])
     assert stack["Action"] == ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"]
     assert read["Action"] == ["dynamodb:GetItem", "dynamodb:Query"]
     assert read["Condition"] == {
@@ -390,7 +390,7 @@ def test_c93_the_publisher_may_publish_and_nothing_else(any_stack: Stack) -> Non
 
 def test_c93_the_publisher_may_read_its_stack_by_name(any_stack: Stack) -> None:
     given = any_stack.given(GitHubRepository="acme/gateway", GitHubOidcProviderArn=GITHUB)
-    stack, *_ = statements(given.properties("AWS::IAM::Role")["PublishRole"])
+    stack, *_ = statements(given.roles["PublishRole"])
     # IAM decides a call by name for `stack/NAME/*`, and one by id for `stack/NAME/ID`.
     expected = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack"
     assert stack["Resource"] == {"Fn::Sub": f"{expected}/${{AWS::StackName}}/*"}

@@ -1,6 +1,8 @@
 """Each function's role: exactly these actions on exactly these resources."""
 
-from typing import Final
+import json
+import re
+from typing import Any, Final
 
 from tests.infra.translation import ROOT, JsonObject, Stack
 from tollgate.routing.file.compile import compile_catalog
@@ -53,6 +55,11 @@ PERMISSIONS: Final = {
             for model in (*NEEDED.models, *NEEDED.counted_models)
         },
         **{model: {"bedrock:InvokeModel"} for model in NEEDED.whole_models},
+        **{project: {"bedrock:InvokeModel"} for project in NEEDED.bedrock_projects},
+        **{
+            f"{grant.resource} for {', '.join(grant.models)}": {"bedrock-mantle:CreateInference"}
+            for grant in NEEDED.mantle
+        },
         **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
     },
     "ApiRole": {
@@ -143,7 +150,7 @@ def resource_name(resource: JsonObject) -> str:
 
 
 def partitions(condition: JsonObject | None) -> str:
-    """The only kind of condition there is: on the partitions of a table."""
+    """The kinds of conditions there are: on the partitions of a table, and on models."""
     match condition:
         case None:
             return ""
@@ -155,6 +162,8 @@ def partitions(condition: JsonObject | None) -> str:
             assert all(pattern.count("*") == 1 for pattern in patterns)
             begins = ", ".join(pattern.removesuffix("*") for pattern in patterns)
             return f" where pk begins with {begins}"
+        case {"StringEquals": {"bedrock-mantle:Model": models}}:
+            return f" for {', '.join(models)}"
         case _:
             raise AssertionError(f"the table of permissions cannot name {condition}")
 
@@ -185,11 +194,11 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
         "LoginFunction": {"Fn::GetAtt": ["LoginRole", "Arn"]},
     }
-    assert set(stack.properties("AWS::IAM::Role")) == set(PERMISSIONS)
+    assert set(stack.roles) == set(PERMISSIONS)
 
 
 def test_roles_allow_exactly_what_their_functions_do(stack: Stack) -> None:
-    roles = stack.properties("AWS::IAM::Role")
+    roles = stack.roles
     assert {name: compile_permissions(role) for name, role in roles.items()} == PERMISSIONS
 
 
@@ -209,7 +218,7 @@ def test_c90_the_key_of_webhooks_secrets_is_rotated_and_outlives_the_stack(stack
 def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
     conditions = [
         statement["Condition"]
-        for role in any_stack.properties("AWS::IAM::Role").values()
+        for role in any_stack.roles.values()
         if "Policies" in role
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
@@ -223,7 +232,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
 def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
     partition = read_text(PUBLICATION_KEY, "pk")
     writes = {f"dynamodb:{verb}Item" for verb in ("BatchWrite", "Delete", "Put", "Update")}
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         denied = {
             action
             for statement in statements(role)
@@ -246,7 +255,7 @@ def test_c54_no_function_moves_what_is_published(stack: Stack) -> None:
 def test_c90_no_role_changes_or_deletes_an_entry_of_the_audit_log(stack: Stack) -> None:
     partition = audit_workspace("acme")
     changes = {f"dynamodb:{verb}Item" for verb in ("BatchWrite", "Delete", "Update")}
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         denied = {
             action
             for statement in statements(role)
@@ -263,24 +272,76 @@ def test_c90_no_role_changes_or_deletes_an_entry_of_the_audit_log(stack: Stack) 
 
 
 def test_roles_get_nothing_by_other_ways(stack: Stack) -> None:
-    for name, role in stack.properties("AWS::IAM::Role").items():
-        assert "ManagedPolicyArns" not in role, name
+    attached = {name: role.get("ManagedPolicyArns") for name, role in stack.roles.items()}
+    objects = [{"Ref": "ChatObjectsPolicy"}]
+    assert {name: it for name, it in attached.items() if it} == {"ChatRole": objects}
     assert not stack.resources("AWS::IAM::Policy")
-    assert not stack.resources("AWS::IAM::ManagedPolicy")
+    (managed,) = stack.properties("AWS::IAM::ManagedPolicy").values()
+    assert set(managed) == {"Description", "PolicyDocument"}
+
+
+# "IAM and AWS STS quotas" (2026-11): all inline policies of a role, and one managed policy, without
+# white space.
+INLINE_CHARACTERS_MAX: Final = 10_240
+MANAGED_CHARACTERS_MAX: Final = 6_144
+LONG: Final = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "ap-southeast-2",
+    "AWS::AccountId": "1" * 12,
+}
+
+
+# The parameters that add statements to the role that has most of them.
+EVERYTHING: Final = {"KmsKeyArn": "arn:aws:kms:k", "XRay": "true", "OtlpHeaders": "true"}
+
+
+def resolved(value: Any) -> Any:
+    """A value as IAM gets it, with names as long as a stack called tollgate has."""
+    match value:
+        case {"Ref": name}:
+            return LONG.get(name, f"arn:aws:kms:ap-southeast-2:{'1' * 12}:key/{'k' * 36}")
+        case {"Fn::GetAtt": [name, "Arn"]}:
+            return f"arn:aws:dynamodb:ap-southeast-2:{'1' * 12}:table/tollgate-{name}-{'T' * 13}"
+        case {"Fn::Sub": text}:
+            return re.sub(r"\$\{([\w:]+)\}", lambda it: LONG[it[1]], bucket_named(text))
+        case dict():
+            return {key: resolved(it) for key, it in value.items()}
+        case list():
+            return [resolved(it) for it in value]
+    return value
+
+
+def bucket_named(text: str) -> str:
+    return text.replace("${ObjectsBucket.Arn}", f"arn:aws:s3:::tollgate-objectsbucket-{'b' * 12}")
+
+
+def characters(policy: JsonObject) -> int:
+    return len(json.dumps(resolved(policy["PolicyDocument"]), separators=(",", ":")))
+
+
+def test_the_policies_of_a_role_are_no_longer_than_iam_takes(any_stack: Stack) -> None:
+    stack = any_stack.given(**EVERYTHING)
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        size = sum(map(characters, role.get("Policies", ())))
+        assert size <= INLINE_CHARACTERS_MAX, (name, size)
+    for name, policy in stack.properties("AWS::IAM::ManagedPolicy").items():
+        assert characters(policy) <= MANAGED_CHARACTERS_MAX, name
 
 
 def test_only_lambda_assumes_the_roles(stack: Stack) -> None:
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
 
 
 def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack) -> None:
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
             for prefix in STORED:
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
+            # Requests name no project, and the models are exact.
+            exact = re.sub(r"(?<=:project/)\*(?= for )", "", exact)
             assert "*" not in exact.partition(" where ")[0], name
 
 
@@ -289,10 +350,10 @@ def test_the_rollup_alone_may_write_exports_and_only_where_they_are_wanted(
 ) -> None:
     folder = "${ObjectsBucket.Arn}/exports/*"
     stack = any_stack.given(DailyExport="true")
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         may = compile_permissions(role).get(folder)
         assert may == ({"s3:PutObject"} if name == "RollupRole" else None), name
-        usual = any_stack.given().properties("AWS::IAM::Role")[name]
+        usual = any_stack.given().roles[name]
         assert folder not in compile_permissions(usual), name
     variables = stack.environment("RollupFunction")
     assert variables["TOLLGATE_OBJECTS_BUCKET"] == {"Ref": "ObjectsBucket"}
@@ -304,7 +365,7 @@ def test_the_rollup_alone_may_write_the_audit_bucket_and_read_nothing_there(
     any_stack: Stack,
 ) -> None:
     stack = any_stack.given(AuditBucket="acme-audit")
-    for name, role in stack.properties("AWS::IAM::Role").items():
+    for name, role in stack.roles.items():
         found = {it: to for it, to in compile_permissions(role).items() if "AuditBucket" in it}
         folder = "arn:${AWS::Partition}:s3:::${AuditBucket}/audit/*"
         assert found == ({folder: {"s3:PutObject"}} if name == "RollupRole" else {}), name

@@ -66,6 +66,17 @@ class Stack:
         return {name: resource["Properties"] for name, resource in self.resources(kind).items()}
 
     @property
+    def roles(self) -> dict[str, JsonObject]:
+        """The properties of each role, whose policies include the stack's own managed ones."""
+        managed = self.properties("AWS::IAM::ManagedPolicy")
+        found = {}
+        for name, role in self.properties("AWS::IAM::Role").items():
+            attached = [it["Ref"] for it in role.get("ManagedPolicyArns", ()) if "Ref" in it]
+            policies = [*role.get("Policies", ()), *(managed[each] for each in attached)]
+            found[name] = role | ({"Policies": policies} if policies else {})
+        return found
+
+    @property
     def functions(self) -> dict[str, JsonObject]:
         return self.properties("AWS::Lambda::Function")
 

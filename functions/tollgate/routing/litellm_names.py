@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS
+
 # LiteLLM's names of a provider by host; the first is also the prefix of the host's models.
 _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
@@ -47,7 +49,11 @@ _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
 _BEDROCK: Final = ("bedrock", "bedrock_converse")
-_BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+# By the first label of a host that has a region after it.
+_BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
+    "bedrock-mantle": ("bedrock_mantle",),
+    "bedrock-runtime": _BEDROCK,
+}
 # Prefixes of clouds and resellers of many models, most of which no row here names.
 RESELLERS: Final = frozenset(
     {
@@ -114,6 +120,7 @@ PREFIXES: Final = RESELLERS.union(*_BY_HOST.values())
 
 def litellm_names(base_url: str | None, transport: str) -> tuple[str, ...]:
     """Return LiteLLM's names of a provider; empty for a provider that LiteLLM does not know."""
-    if transport in _BEDROCK_TRANSPORTS:
+    if transport in BEDROCK_TRANSPORTS:
         return _BEDROCK
-    return _BY_HOST.get(urlsplit(base_url or "").hostname or "", ())
+    host = urlsplit(base_url or "").hostname or ""
+    return _BY_HOST.get(host) or _BY_SERVICE.get(host.partition(".")[0], ())

@@ -16,9 +16,9 @@ from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.work.kinds import WorkKind
-from tollgate.providers.ports.base import Auth, ProviderRow
+from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
-from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName
+from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
@@ -76,10 +76,11 @@ class ProviderSection(Strict):
     """Address for `http_sse`, to which paths are appended."""
     private: Private = None
     region: Region | None = None
-    """AWS region, for AWS transports."""
+    """AWS region, for AWS transports and for signatures."""
     key: KeySection | None = None
     auth: Auth = "bearer"
-    """`bearer`, the name of another header for the key, or `google` for access tokens."""
+    """`bearer`, the name of another header for the key, `google` for access tokens, or `bedrock` or
+    `bedrock-mantle` for signatures with the gateway's AWS credentials."""
     project: GoogleName | None = None
     """Google Cloud project, for `auth: google`."""
     location: GoogleName | None = None
@@ -99,9 +100,16 @@ class ProviderSection(Strict):
         return self.base_url
 
     @property
+    def signs_as(self) -> str | None:
+        """Service of Bedrock for which requests are signed; None for other providers."""
+        if self.transport in BEDROCK_TRANSPORTS:
+            return "bedrock"
+        return self.auth if self.auth in SIGNED_SERVICES else None
+
+    @property
     def sends_credentials(self) -> bool:
         """True if requests carry a key, an access token, or the signature of a role."""
-        is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
+        is_signed = TRANSPORT_NEEDS.get(self.transport) == "region" or self.signs_as is not None
         return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:

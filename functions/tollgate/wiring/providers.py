@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
-from tollgate.providers.ports.base import Provider, ProviderRow, Transport
+from tollgate.providers.ports.base import SIGNED_SERVICES, Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.transports.authorization import (
     AWS_IDENTITY,
@@ -70,7 +70,7 @@ class Registry:
         """Return the places where a provider's missing credentials could be set; None if none are
         missing.
         """
-        if row.transport in AWS_TRANSPORTS:
+        if row.transport in AWS_TRANSPORTS or row.auth in SIGNED_SERVICES:
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:
             return self._find_missing_file() if row.auth == "google" else None
@@ -95,6 +95,8 @@ def _check_needs(row: ProviderRow) -> None:
     need = TRANSPORT_NEEDS.get(row.transport)
     if need is not None and getattr(row, need) is None:
         raise RowError(f"provider {row.slug}: transport {row.transport} needs {need}")
+    if row.auth in SIGNED_SERVICES and row.region is None:
+        raise RowError(f"provider {row.slug}: auth {row.auth} needs region")
 
 
 class CatalogProviders(Struct, frozen=True):

@@ -103,6 +103,7 @@ class ScriptedStack:
     subject: Subject
     replies: deque[Reply]
     attempts: list[str | None] = field(default_factory=lambda: [None])
+    asked: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self, *replies: Reply) -> None:
         self.replies.extend(replies)
@@ -124,7 +125,8 @@ def scripted_stack(keyless: tuple[str, str] | None = None) -> Iterator[ScriptedS
     aws, clock = ScriptedAws(), MovingClock()
     replies: deque[Reply] = deque()
     attempts: list[str | None] = [None]
-    with _served(replies, attempts) as url:
+    asked: list[dict[str, Any]] = []
+    with _served(replies, attempts, asked) as url:
         subject = Subject(
             probe=Probe(f"{url}/api/v1", "sk-tg-synthetic", clock),
             function=ChatFunction(aws.client, "tollgate"),
@@ -133,13 +135,16 @@ def scripted_stack(keyless: tuple[str, str] | None = None) -> Iterator[ScriptedS
             clock=clock,
             model="fast",
             keyless=keyless,
+            signed=(("a/one", "bedrock-chat"), ("a/two", "bedrock-mantle")),
         )
-        yield ScriptedStack(aws, clock, subject, replies, attempts)
+        yield ScriptedStack(aws, clock, subject, replies, attempts, asked)
     aws.assert_all_called()
 
 
 @contextmanager
-def _served(replies: deque[Reply], attempts: Sequence[str | None]) -> Iterator[str]:
+def _served(
+    replies: deque[Reply], attempts: Sequence[str | None], asked: list[dict[str, Any]]
+) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -149,7 +154,7 @@ def _served(replies: deque[Reply], attempts: Sequence[str | None]) -> Iterator[s
             self._reply(Reply(200, json.dumps(record).encode()))
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             self._reply(replies.popleft() if len(replies) > 1 else replies[0])
 
         def _reply(self, reply: Reply) -> None:

@@ -17,6 +17,7 @@ from infra.account_check.probes import (
     PAUSES_S,
     SNAPSHOT,
     THROTTLE,
+    call_signed,
     miss_secret,
     run_probe,
     snapshot,
@@ -270,3 +271,28 @@ async def test_a_refused_call_of_aws_leaves_the_question_open(stack: ScriptedSta
     verdict = await run_probe(SNAPSHOT, snapshot, stack.subject)
     assert verdict.judgement == "unanswered"
     assert verdict.seen == "AWS refused GetFunctionConfiguration: AccessDeniedException"
+
+
+async def test_each_signed_row_is_called_and_no_other(stack: ScriptedStack) -> None:
+    stack.answer(Reply())
+    verdict = await call_signed(stack.subject)
+    assert (verdict.judgement, verdict.seen) == (
+        "as expected",
+        "bedrock-chat 200; bedrock-mantle 200",
+    )
+    assert [(it["model"], it["provider"]) for it in stack.asked] == [
+        ("a/one", {"only": ["bedrock-chat"], "allow_fallbacks": False}),
+        ("a/two", {"only": ["bedrock-mantle"], "allow_fallbacks": False}),
+    ]
+
+
+async def test_a_signed_row_that_is_refused_is_named(stack: ScriptedStack) -> None:
+    stack.answer(Reply(), Reply.error(502, "provider_auth"))
+    verdict = await call_signed(stack.subject)
+    assert verdict.judgement == "otherwise"
+    assert verdict.seen.startswith("bedrock-chat 200; bedrock-mantle 502")
+
+
+async def test_a_file_without_signed_rows_leaves_the_question(stack: ScriptedStack) -> None:
+    verdict = await call_signed(replace(stack.subject, signed=()))
+    assert verdict.judgement == "unanswered"

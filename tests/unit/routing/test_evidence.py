@@ -21,6 +21,10 @@ LONE = Counter(
     {
         "anthropic": 1,
         "bedrock": 6,
+        # Grok, Gemma and gpt-oss at Bedrock, which genai-prices lacks.
+        "bedrock-chat": 2,
+        "bedrock-mantle": 3,
+        "bedrock-mantle-v1": 2,
         "bedrock-oregon": 3,
         "cohere-native": 9,
         "crusoe": 2,
@@ -68,6 +72,8 @@ DISPUTED = Counter(
     {
         "anthropic": 1,
         "bedrock": 1,
+        # genai-prices has no second price for large prompts, which AWS's cards of GPT have.
+        "bedrock-mantle": 2,
         "deepseek": 2,
         "fireworks": 1,
         "hyperbolic": 1,

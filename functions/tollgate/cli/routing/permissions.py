@@ -15,7 +15,12 @@ import click
 
 from tollgate.cli.options import routing_file
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
+from tollgate.routing.file.permissions import (
+    MantleGrant,
+    NotPermissible,
+    Permissions,
+    compile_permissions,
+)
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.settings import Settings
 
@@ -99,7 +104,10 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:ApplyGuardrail", needed.guardrails)
     yield from _statement("bedrock:CountTokens", needed.counted_models)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
-    yield from _statement("bedrock:InvokeModel", needed.whole_models)
+    whole = (*needed.whole_models, *needed.bedrock_projects)
+    yield from _statement("bedrock:InvokeModel", sorted(whole))
+    yield from _mantle_statements("bedrock-mantle:CreateInference", needed.mantle)
+    yield from _mantle_statements("bedrock-mantle:CountTokens", needed.mantle_counted)
     # SageMaker's streaming call needs this action too (API reference, 2026-11-21).
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
@@ -112,3 +120,12 @@ def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:
         yield f"  Action: {action}"
         yield "  Resource:"
         yield from (f"    - !Sub {arn}" for arn in arns)
+
+
+def _mantle_statements(action: str, grants: Sequence[MantleGrant]) -> Iterator[str]:
+    for grant in grants:
+        yield from _statement(action, (grant.resource,))
+        yield "  Condition:"
+        yield "    StringEquals:"
+        yield "      bedrock-mantle:Model:"
+        yield from (f"        - {model}" for model in grant.models)

@@ -61,8 +61,6 @@ BILLED_AS: Final = {
 _PIECES: Final = frozenset({"audio_hour", "characters"})
 # Published hours have a fixed offset from UTC, so any date can be used to convert them.
 _ANY_DAY: Final = date(2000, 1, 1)
-_BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
-
 PublishedRates: TypeAlias = dict[str, Decimal]
 
 
@@ -151,7 +149,7 @@ def _without_others(price: ModelPrice, known: Set[str]) -> ModelPrice:
 
 def _publisher(row: ProviderSection) -> Provider:
     address = row.base_url or ""
-    if row.transport in _BEDROCK:
+    if row.signs_as is not None:
         address = f"https://bedrock-runtime.{row.region}.amazonaws.com"
     for provider in data.providers:
         if address and re.match(provider.api_pattern, address):

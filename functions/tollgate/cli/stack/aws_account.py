@@ -6,13 +6,19 @@ from contextlib import contextmanager
 from typing import Final
 
 import boto3  # type: ignore[import-untyped]  # ships no types; answers are read field by field
+from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
+from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.exceptions import (  # type: ignore[import-untyped]
     BotoCoreError,
     ClientError,
     NoCredentialsError,
     NoRegionError,
 )
+from botocore.httpsession import URLLib3Session  # type: ignore[import-untyped]
+from botocore.utils import get_environ_proxies  # type: ignore[import-untyped]
 from msgspec import Struct
+from pydantic import BaseModel
+from pydantic_core import ValidationError
 
 from tollgate.settings import Settings
 
@@ -35,6 +41,16 @@ class DeployedStack(Struct, frozen=True):
     ledger_table: str
     generations_table: str
     objects_bucket: str
+
+
+class _Listed(BaseModel):
+    id: str
+
+
+class _ModelList(BaseModel):
+    """The list of OpenAI's Models API."""
+
+    data: tuple[_Listed, ...]
 
 
 class ModelAccess(Struct, frozen=True, kw_only=True):
@@ -205,6 +221,26 @@ class AwsAccount:
             subscribed=answer["agreementAvailability"]["status"] == "AVAILABLE",
             authorized=answer["authorizationStatus"] == "AUTHORIZED",
         )
+
+    def mantle_models(self, address: str, region: str) -> frozenset[str]:
+        """Return the ids of the models that Bedrock's Mantle lists for the account in a region.
+
+        Bedrock user guide, "Responses API" (2026-11-27). boto3 has no client for this service.
+        """
+        url = f"{address}/v1/models"
+        what = f"the models of Bedrock's Mantle in {region}"
+        with _account_errors(what):
+            request = AWSRequest("GET", url)
+            SigV4Auth(self._session.get_credentials(), "bedrock-mantle", region).add_auth(request)
+            web = URLLib3Session(proxies=get_environ_proxies(url))
+            answer = web.send(request.prepare())
+        if answer.status_code != 200:
+            raise AccountError(f"{what}: HTTP {answer.status_code}")
+        try:
+            listed = _ModelList.model_validate_json(answer.content)
+        except ValidationError as unreadable:
+            raise AccountError(f"{what}: the answer is not a list of models") from unreadable
+        return frozenset(model.id for model in listed.data)
 
     def settings(self, stack: DeployedStack) -> Settings:
         """Return settings with which this process can access the stack's tables."""

@@ -14,7 +14,12 @@ from tollgate.cli.stack.probe import Probe, Unreachable
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.secret import create_secret_command
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import bedrock_model_ids, secret_names
+from tollgate.routing.file.permissions import (
+    MantleModels,
+    bedrock_model_ids,
+    mantle_models,
+    secret_names,
+)
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.settings import Settings
 
@@ -53,6 +58,9 @@ class Account(Protocol):
     def model_access(self, model_id: str) -> ModelAccess:
         """Return the account's access to a Bedrock model."""
 
+    def mantle_models(self, address: str, region: str) -> frozenset[str]:
+        """Return the ids of the models that Bedrock's Mantle lists for the account."""
+
 
 class Patient(Struct, frozen=True, kw_only=True):
     """A deployment to check, and its expected state."""
@@ -64,6 +72,8 @@ class Patient(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...]
     bedrock_models: tuple[str, ...]
     """Ids of the Bedrock models in the routing file."""
+    mantle: tuple[MantleModels, ...]
+    """The models that the routing file calls at Bedrock's Mantle."""
     model: str
     """The model that the streaming check calls."""
     has_key: bool
@@ -148,6 +158,19 @@ def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
         yield CheckResult("ok", f"Bedrock: all {len(patient.bedrock_models)} models are open")
 
 
+def mantle(patient: Patient) -> Iterator[CheckResult]:
+    """Check that Bedrock's Mantle lists each model that the routing file calls there."""
+    for called in patient.mantle:
+        listed = patient.account.mantle_models(f"https://{called.host}", called.region)
+        missing = [model for model in called.models if model not in listed]
+        if not missing:
+            what = f"Mantle: all {len(called.models)} models are in {called.region}"
+            yield CheckResult("ok", what)
+        for model in missing:
+            what = f"Mantle has no model {model} in {called.region}"
+            yield CheckResult("warn", what, "name another region, or request access to the model")
+
+
 def quota(patient: Patient) -> Iterator[CheckResult]:
     """Warn if Lambda may run too few concurrent environments, each of which serves one answer."""
     allowed = patient.account.concurrency_max()
@@ -203,6 +226,7 @@ CHECKS: Final[tuple[Callable[[Patient], Iterator[CheckResult]], ...]] = (
     clock,
     secrets,
     bedrock_models,
+    mantle,
     quota,
     key,
     stream,
@@ -236,6 +260,7 @@ def doctor(file: Path, stack: str, region: str | None, **options: str | None) ->
         catalog_sha=compiled.sha,
         secrets=secret_names(compiled.routing),
         bedrock_models=bedrock_model_ids(compiled.routing),
+        mantle=mantle_models(compiled.routing),
         model=options["model"] or "",
         has_key=options["key"] is not None,
     )

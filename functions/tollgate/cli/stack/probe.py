@@ -79,14 +79,18 @@ class Probe:
             answer = self._answer(connection, "GET", path, b"")
             return _reply(answer, answer.read())
 
-    def stream(self, model: str, prompt: str) -> StreamSeen:
-        """Send a streaming chat completion, and read its events as they arrive."""
-        request = {
+    def stream(self, model: str, prompt: str, *, provider: str | None = None) -> StreamSeen:
+        """Send a streaming chat completion to one provider, or to any, and read its events as they
+        arrive.
+        """
+        request: dict[str, object] = {
             "model": model,
             "stream": True,
             "messages": [{"role": "user", "content": prompt}],
             "max_completion_tokens": 200,
         }
+        if provider is not None:
+            request["provider"] = {"only": [provider], "allow_fallbacks": False}
         begun_s = self._clock.monotonic_s()
         with closing(self._connection()) as connection:
             answer = self._answer(connection, "POST", "/chat/completions", to_json(request))

@@ -94,7 +94,11 @@ class Target(Struct, frozen=True, kw_only=True):
         return able and self.dialect.output_format == "json_schema"
 
     def limited(self, output_tokens_max: int | None) -> int | None:
-        """Return the caller's output limit, capped at the model's; None if the caller set none."""
+        """Return the caller's output limit, or else the dialect's, capped at the model's; None if
+        neither is set.
+        """
+        if output_tokens_max is None:
+            output_tokens_max = self.dialect.output_limit_default
         if output_tokens_max is None or self.output_tokens_max is None:
             return output_tokens_max
         return min(output_tokens_max, self.output_tokens_max)
@@ -275,7 +279,16 @@ class Transport(Protocol):
 
 # The header for a row's key: `authorization` as a bearer token, or a header with this name. With
 # `google`, the key belongs to an account for which Google issues access tokens.
-Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
+Auth = Literal[
+    "bearer", "api-key", "x-api-key", "x-goog-api-key", "google", "bedrock", "bedrock-mantle"
+]
+# The services for which requests are signed with the gateway's AWS credentials. Their hosts:
+# Bedrock user guide, "Endpoints supported by Amazon Bedrock"; their names in a signature: openai
+# 3.52, providers/bedrock.py, and anthropic 2.12, lib/bedrock/_mantle.py (seen 2026-11-27).
+SIGNED_SERVICES: Final[Mapping[Auth, str]] = {
+    "bedrock": "bedrock-runtime",
+    "bedrock-mantle": "bedrock-mantle",
+}
 
 
 class FetchedMedia(Struct, frozen=True, kw_only=True):
@@ -317,6 +330,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     region: str | None = None
     key: SecretReference | None = None
     auth: Auth = "bearer"
+    """The header of the key, `google`, or a service of `SIGNED_SERVICES`."""
     project: str | None = None
     """The Google Cloud project, for `auth: google`."""
     location: str | None = None

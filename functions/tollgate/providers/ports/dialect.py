@@ -111,6 +111,11 @@ class Dialect(WorkDialects):
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="The field that limits the tokens in an answer."
     )
+    output_limit_default: Annotated[int, Field(ge=16)] | None = Field(
+        default=None,
+        description="The output limit that is sent if a request states none, in tokens. Set it "
+        "where the provider reserves quota for the model's maximum otherwise.",
+    )
     seed_field: Literal["seed", "random_seed"] = Field(
         default="seed", description="The field of the seed; Mistral's is `random_seed`."
     )

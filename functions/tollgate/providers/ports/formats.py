@@ -178,7 +178,8 @@ TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
     "sagemaker_runtime": "region",
 }
 # The transports that sign with the gateway's own AWS credentials.
-AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemaker_runtime"})
+BEDROCK_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+AWS_TRANSPORTS: Final = BEDROCK_TRANSPORTS | {"sagemaker_runtime"}
 
 
 def codec_of(name: FormatName) -> Codec:

@@ -27,8 +27,9 @@ def limit_fields(request: GenerationRequest, target: Target) -> dict[str, JsonVa
     fields: dict[str, JsonValue] = {}
     if dialect.stream_usage:
         fields["stream_options"] = {"include_usage": True}
-    if request.output_tokens_max is not None:
-        fields[dialect.output_limit_field] = target.limited(request.output_tokens_max)
+    limit = target.limited(request.output_tokens_max)
+    if limit is not None:
+        fields[dialect.output_limit_field] = limit
     if request.choices > 1 and dialect.native_choices:
         fields["n"] = request.choices
     return fields

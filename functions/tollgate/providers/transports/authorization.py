@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from tollgate.aws.sigv4 import Credentials
+from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
@@ -19,10 +19,14 @@ GOOGLE_FILE: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS"
 
 
 class Authorization(Protocol):
-    """Makes the headers that authorize a request."""
+    """Authorizes the requests of a row."""
 
-    async def headers(self) -> Mapping[str, str]:
-        """Return the headers for the next request; raise MissingCredentials without credentials."""
+    async def authorize(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        """Return the headers of a request with its authorization added; raise MissingCredentials
+        without credentials.
+        """
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
@@ -53,17 +57,19 @@ class KeyHeader:
         self._row = row
         self._secrets = secrets
 
-    async def headers(self) -> Mapping[str, str]:
+    async def authorize(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
         key = await secret_of(self._row, self._secrets)
         if key is None:
-            return {}
+            return headers
         if not (key.isascii() and key.isprintable()):
             described = self._row.key.describe() if self._row.key else ""
             place = self._secrets.place(self._row.key) if self._row.key else None
             raise no_credentials(self._row, f"has an unusable key: check {described}", place)
         if self._row.auth == "bearer":
-            return {"authorization": f"Bearer {key}"}
-        return {self._row.auth: key}
+            return {**headers, "authorization": f"Bearer {key}"}
+        return {**headers, self._row.auth: key}
 
 
 def required_credentials(
@@ -95,3 +101,18 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     environment names no file.
     """
     clock: Clock
+
+
+class AwsSignature:
+    """Authorization by a signature with the gateway's AWS credentials; `auth` is the service."""
+
+    def __init__(self, row: ProviderRow, services: ProviderServices) -> None:
+        if row.region is None:
+            raise ValueError(f"provider {row.slug} has no region")
+        credentials = required_credentials(row, services.credentials)
+        self._signer = Signer(row.auth, row.region, credentials, services.clock)
+
+    async def authorize(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
+        return self._signer.sign("POST", url, headers, body)

@@ -71,14 +71,16 @@ class GoogleToken:
         self._token = ""
         self._ends_at_s = 0.0
 
-    async def headers(self) -> Mapping[str, str]:
+    async def authorize(
+        self, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Mapping[str, str]:
         account = await secret_of(self._row, self._secrets)
         async with self._refreshing:
             if account != self._account:
                 self._account, self._credentials, self._token = account, None, ""
             if not self._token or self._clock.now_s() > self._ends_at_s - RENEWED_BEFORE_END_S:
                 self._token, self._ends_at_s = await asyncio.to_thread(self._refreshed)
-            return {"authorization": f"Bearer {self._token}"}
+            return {**headers, "authorization": f"Bearer {self._token}"}
 
     def _refreshed(self) -> tuple[str, float]:
         """Return a new token, and its expiry in Unix seconds."""

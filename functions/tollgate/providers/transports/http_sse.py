@@ -11,6 +11,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
 from tollgate.providers.ports.base import (
+    SIGNED_SERVICES,
     Frame,
     ProviderRow,
     ReadyRequest,
@@ -18,7 +19,12 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
+from tollgate.providers.transports.authorization import (
+    Authorization,
+    AwsSignature,
+    KeyHeader,
+    ProviderServices,
+)
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.sse import SseDecoder
@@ -64,17 +70,19 @@ class HttpSse:
 
     async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         accepted = EVENTS if request.reply_bytes_max is None else JSON
+        url = f"{self._row.base_url}{request.path}"
+        body = pydantic_core.to_json(request.body)
+        headers = {
+            "accept": "*/*" if request.is_raw else accepted,
+            **request.headers,
+            # `encode_form` sets the content type of a form, with the boundary.
+            **({} if request.form else {"content-type": JSON}),
+        }
         return HttpCall(
             provider=self._row.slug,
-            url=f"{self._row.base_url}{request.path}",
-            headers={
-                "accept": "*/*" if request.is_raw else accepted,
-                **request.headers,
-                **await self._authorization.headers(),
-                # `encode_form` sets the content type of a form, with the boundary.
-                **({} if request.form else {"content-type": JSON}),
-            },
-            body=pydantic_core.to_json(request.body),
+            url=url,
+            headers=await self._authorization.authorize(url, headers, body),
+            body=body,
             connect_s=timeouts.connect_s,
             form=request.form,
         )
@@ -108,4 +116,6 @@ def make_http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
     """Return the transport of a row with the row's authorization."""
     if row.auth == "google":
         return HttpSse(row, services.pool, _GOOGLE_TOKEN()(row, services))
+    if row.auth in SIGNED_SERVICES:
+        return HttpSse(row, services.pool, AwsSignature(row, services))
     return HttpSse(row, services.pool, KeyHeader(row, services.secrets))

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.providers.ports.base import SIGNED_SERVICES
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, WIRE_FORMATS
 from tollgate.providers.ports.wire_format import WireFormat
@@ -38,6 +39,7 @@ from tollgate.routing.file.promise_checks import (
     placed_heirs,
 )
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
+from tollgate.routing.file.signature_checks import check_signature, check_signed_model
 from tollgate.routing.schema import (
     EndpointSection,
     ModelSection,
@@ -272,8 +274,11 @@ class _Checker:
             if kind == "chat":
                 is_served = format_.codec is not None
             else:
-                is_served = kind in {*format_.batch_codecs, *format_.stream_codecs} and (
-                    row.transport in format_.batch_transports
+                # No page says that Bedrock serves other kinds of work in OpenAI's format.
+                is_served = (
+                    kind in {*format_.batch_codecs, *format_.stream_codecs}
+                    and row.transport in format_.batch_transports
+                    and row.auth not in SIGNED_SERVICES
                 )
             if not is_served:
                 message = f"{slug} (codec {row.codec}, transport {row.transport}) has no {kind}"
@@ -282,6 +287,7 @@ class _Checker:
                 message = f"{slug} (codec {row.codec}) cannot return images in replies"
                 yield self._document.at_value((*where, "provider"), "R055", message)
             yield from check_dialect(self._document, where, endpoint, kind=kind, row=row)
+            yield from check_signed_model(self._document, where, endpoint, row)
 
     def _needs(self, where: Where, *, slug: str, dialect: Dialect | None) -> Iterator[Problem]:
         for each in self._formats_of(slug):
@@ -310,6 +316,7 @@ class _Checker:
             if provider.auth == "google" and value is None:
                 message = f"provider {where[-1]} has no {need}, which auth google needs"
                 yield self._document.at_key(where, "R042", message)
+        yield from check_signature(self._document, where, provider)
         if provider.codec == "anthropic":
             yield from self._carrier(where, provider)
         yield from check_key(self._document, where, provider.key, self._key_rules)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -15,7 +16,8 @@ from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import ModelSection
 
-_BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
+_BEDROCK: Final = "bedrock"
+_MANTLE: Final = "bedrock-mantle"
 _SAGEMAKER: Final = "sagemaker_runtime"
 # Service Authorization Reference, Amazon Textract (2026-11-22): the action cannot be limited to a
 # resource.
@@ -30,6 +32,21 @@ class NotPermissible(ValueError):
     """Raised for an upstream id or endpoint name that is not allowed in a policy."""
 
 
+class MantleModels(Struct, frozen=True, kw_only=True, order=True):
+    """Models that a routing file calls at one address of Bedrock's Mantle."""
+
+    region: str
+    host: str
+    models: tuple[str, ...]
+
+
+class MantleGrant(Struct, frozen=True, kw_only=True, order=True):
+    """A resource of Bedrock's Mantle, and the models that may be called there."""
+
+    resource: str
+    models: tuple[str, ...]
+
+
 class Permissions(Struct, frozen=True, kw_only=True):
     """Permissions of the chat function, each list sorted."""
 
@@ -38,6 +55,11 @@ class Permissions(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...]
     whole_models: tuple[str, ...] = ()
     """ARNs of models that are invoked without streaming."""
+    bedrock_projects: tuple[str, ...] = ()
+    """ARNs of the default projects in which Bedrock's Responses API creates responses."""
+    mantle: tuple[MantleGrant, ...] = ()
+    mantle_counted: tuple[MantleGrant, ...] = ()
+    """Models whose tokens Mantle counts."""
     guardrails: tuple[str, ...] = ()
     counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
@@ -50,8 +72,10 @@ class Permissions(Struct, frozen=True, kw_only=True):
     def all_names(self) -> tuple[str, ...]:
         """ARNs, actions without a resource, and pins."""
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
-        arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
-        return (*arns, *self.actions, *self.key_hosts)
+        grants = (*self.mantle, *self.mantle_counted)
+        mantle = chain.from_iterable((grant.resource, *grant.models) for grant in grants)
+        arns = (*bedrock, *self.bedrock_projects, *self.secrets, *self.sagemaker_endpoints)
+        return (*arns, *mantle, *self.actions, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
@@ -59,6 +83,9 @@ def compile_permissions(routing: Routing) -> Permissions:
     return Permissions(
         models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
+        bedrock_projects=tuple(sorted(set(_bedrock_projects(routing)))),
+        mantle=_mantle_grants(routing, counted=False),
+        mantle_counted=_mantle_grants(routing, counted=True),
         secrets=tuple(sorted(set(_secrets(routing)))),
         guardrails=tuple(sorted(set(_guardrails(routing)))),
         counted_models=tuple(sorted(set(_counted_models(routing)))),
@@ -84,6 +111,21 @@ def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
 
+def mantle_models(routing: Routing) -> tuple[MantleModels, ...]:
+    """Return the models of each address of Mantle that gets signed requests, sorted."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.signs_as == _MANTLE:
+                host = urlsplit(provider.base_url or "").netloc
+                found.setdefault((provider.region or "", host), set()).add(endpoint.upstream)
+    return tuple(
+        MantleModels(region=region, host=host, models=tuple(sorted(names)))
+        for (region, host), names in sorted(found.items())
+    )
+
+
 def _is_judged_by_guardrail(model: ModelSection) -> bool:
     return WORK_KINDS[model.kind].is_judged_by_guardrail
 
@@ -95,8 +137,51 @@ def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
             continue
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
-            if provider.transport in _BEDROCK:
+            if provider.signs_as == _BEDROCK:
                 yield from _bedrock_arns(endpoint.upstream, provider.region or "${AWS::Region}")
+
+
+def _bedrock_projects(routing: Routing) -> Iterator[str]:
+    """Yield the ARN of the default project in each region where Bedrock creates responses.
+
+    Bedrock user guide, "Responses API" and "Making inference requests" (2026-11-27): creating a
+    response needs `InvokeModel` on the project, too. Reading, cancelling and deleting stored
+    responses need `GetInvoke`, `CancelInvoke` and `DeleteInvoke`, but codec `openai_responses`
+    stores none.
+    """
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            if provider.signs_as == _BEDROCK and provider.codec == "openai_responses":
+                region = provider.region or "${AWS::Region}"
+                ours = f"arn:${{AWS::Partition}}:bedrock:{region}:${{AWS::AccountId}}"
+                yield f"{ours}:project/default"
+
+
+def _mantle_grants(routing: Routing, *, counted: bool) -> tuple[MantleGrant, ...]:
+    """Return the models of each region that Mantle serves, or only those whose tokens it counts.
+
+    Service Authorization Reference, "Amazon Bedrock Powered by AWS Mantle" (2026-11-27):
+    `CreateInference` and `CountTokens` apply to projects, and the condition key
+    `bedrock-mantle:Model` limits them to models.
+    """
+    models: dict[str, set[str]] = {}
+    for model in routing.models.values():
+        for endpoint in model.endpoints:
+            provider = routing.providers[endpoint.provider]
+            counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
+            if provider.signs_as == _MANTLE and (counts or not counted):
+                models.setdefault(provider.region or "${AWS::Region}", set()).add(
+                    _checked_id(endpoint.upstream)
+                )
+    return tuple(
+        MantleGrant(
+            resource=f"arn:${{AWS::Partition}}:bedrock-mantle:{region}"
+            ":${AWS::AccountId}:project/*",
+            models=tuple(sorted(names)),
+        )
+        for region, names in sorted(models.items())
+    )
 
 
 def _counted_models(routing: Routing) -> Iterator[str]:
@@ -110,7 +195,7 @@ def _counted_models(routing: Routing) -> Iterator[str]:
             provider = routing.providers[endpoint.provider]
             counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
             counted = base_model(endpoint.upstream)
-            if counts and counted is not None and provider.transport in _BEDROCK:
+            if counts and counted is not None and provider.signs_as == _BEDROCK:
                 region = provider.region or "${AWS::Region}"
                 yield f"arn:${{AWS::Partition}}:bedrock:{region}::foundation-model/{counted}"
 
@@ -122,9 +207,7 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
     of a profile but not its model, hence the wildcard for the region. It also matches the ARN of a
     `global` profile, which has no region.
     """
-    if not _UPSTREAM.fullmatch(upstream):
-        raise NotPermissible(f"{upstream!r} cannot be the id of a Bedrock model")
-    geography, _, model = upstream.partition(".")
+    geography, _, model = _checked_id(upstream).partition(".")
     ours = f"arn:${{AWS::Partition}}:bedrock:{region}"
     if upstream.startswith("arn:"):
         yield upstream
@@ -133,6 +216,12 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
         yield f"arn:${{AWS::Partition}}:bedrock:*::foundation-model/{model}"
     else:
         yield f"{ours}::foundation-model/{upstream}"
+
+
+def _checked_id(upstream: str) -> str:
+    if not _UPSTREAM.fullmatch(upstream):
+        raise NotPermissible(f"{upstream!r} cannot be the id of a Bedrock model")
+    return upstream
 
 
 def _guardrails(routing: Routing) -> Iterator[str]:

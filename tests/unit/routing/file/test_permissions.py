@@ -15,7 +15,11 @@ from tollgate.cli.routing.permissions import (
     HOSTS_END,
     write_permissions,
 )
-from tollgate.routing.file.permissions import NotPermissible, Permissions, compile_permissions
+from tollgate.routing.file.permissions import (
+    NotPermissible,
+    Permissions,
+    compile_permissions,
+)
 
 BEDROCK = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
 PROFILES = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:inference-profile/"
