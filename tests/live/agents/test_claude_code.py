@@ -1,7 +1,6 @@
 """Claude Code, the real program, against `tollgate dev`: a task to its end, and its refusals.
 
-Run by hand, or wherever `claude` (npm package `@anthropic-ai/claude-code`) is on PATH or in
-TOLLGATE_AGENTS. What docs/coding-agents.md says of refusals was seen here.
+What docs/coding-agents.md says of refusals was seen here.
 
 Keeps C40, C80, C94.
 """
@@ -26,6 +25,7 @@ from tests.upstream.answers import Answer, in_chat, in_gemini, in_messages, in_r
 from tests.upstream.server import FakeUpstream, Script
 from tests.upstream.speakers import Call
 
+pytestmark = pytest.mark.client("npm:@anthropic-ai/claude-code", "messages")
 PATIENCE_S = 120.0
 CONTEXT = 200_000
 STREAMED = True
@@ -206,7 +206,7 @@ async def watched(server: LocalServer) -> AsyncIterator[tuple[str, list[bool]]]:
 
 @pytest_asyncio.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    program = find_agent("claude", "@anthropic-ai/claude-code")
+    program = find_agent("claude")
     folder = tmp_path / "work"
     folder.mkdir()
     file = tmp_path / "routing.yaml"
@@ -312,7 +312,11 @@ async def test_c80_its_list_of_models_is_the_gateways(desk: Desk) -> None:
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="",
     )
     kept = json.loads((desk.home / ".claude/cache/gateway-models.json").read_text())
-    assert kept["models"] == [{"id": "claude-with-gemini", "display_name": "gemini"}]
+    # Of all models it keeps those whose id has its vendor's name.
+    assert kept["models"] == [
+        {"id": "acme/claude", "display_name": "claude"},
+        {"id": "claude-with-gemini", "display_name": "gemini"},
+    ]
 
 
 async def test_c66_a_session_is_a_label_of_its_records(desk: Desk) -> None:

@@ -1,6 +1,5 @@
 """Codex finishes a task on every kind of row, to the end and with what it writes on disk.
 
-Run by hand, or wherever `codex` (npm package `@openai/codex`) is on PATH or in TOLLGATE_AGENTS.
 Keeps C80, C94.
 """
 
@@ -19,12 +18,13 @@ from tests.live.agents.scripts import DONE, ROUTING, ROWS, VLLM, Row, broken_off
 from tests.local_server import LocalServer, environment, local_server
 from tests.upstream import FakeUpstream
 
+pytestmark = pytest.mark.client("npm:@openai/codex", "responses")
 _PATIENCE_S = 120.0
 
 
 def codex() -> str:
     """The program; the test is skipped where there is none."""
-    return find_agent("codex", "@openai/codex")
+    return find_agent("codex")
 
 
 def config(

@@ -1,6 +1,6 @@
 """Codex compacts its conversation three times and finishes its task, on rows that cannot compact.
 
-Run by hand, like `test_codex.py`. Codex sends a trigger if its provider is named OpenAI.
+Codex sends a trigger if its provider is named OpenAI.
 Keeps C75.
 """
 
@@ -17,6 +17,7 @@ from tests.live.agents.test_codex import codex, config, serving, work
 from tests.upstream import converse_events, messages_events, openai_chunks
 from tests.upstream.server import Script
 
+pytestmark = pytest.mark.client("npm:@openai/codex", "responses")
 # Less than Codex's own instructions can have, because usage above what was sent is not believed.
 LIMIT = 8_000
 FULL, EMPTY = LIMIT + 1_000, 1_000

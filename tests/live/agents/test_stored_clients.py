@@ -1,13 +1,10 @@
 """Clients that expect stored responses, in their default modes, with storage and without.
 
-Run by hand: TOLLGATE_NODE_MODULES names a `node_modules` with `ai`, `@ai-sdk/openai`, `zod` and
-`openai`, TOLLGATE_AGENTS_PYTHON an interpreter with `openai-agents`. Keeps C7, C80.
+Keeps C7, C80.
 """
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +12,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.live.agents.programs import node_script, python
 from tests.live.agents.scripts import DONE, ROWS, Row
 from tests.live.agents.test_codex import serving
 from tests.local_server import LocalServer, environment
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 _PATIENCE_S = 120.0
-_CLIENTS: Final = Path(__file__).with_name("clients")
 _AGENTS: Final = """
 import asyncio, json
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
@@ -58,7 +55,14 @@ asyncio.run(main())
 
 async def run(command: Sequence[str], key: str, server: LocalServer, **more: str) -> Any:
     """Return what a client prints in its last line, as JSON."""
-    names = {"BASE_URL": server.base_url, "KEY": key}
+    # Anthropic's SDKs add the version to the base URL; ours must find no module of this checkout.
+    names = {
+        "BASE_URL": server.base_url,
+        "KEY": key,
+        "ANTHROPIC_BASE_URL": server.base_url.removesuffix("/v1"),
+        "ANTHROPIC_API_KEY": key,
+        "PYTHONPATH": "",
+    }
     process = await asyncio.create_subprocess_exec(
         *command,
         env=environment()
@@ -72,16 +76,6 @@ async def run(command: Sequence[str], key: str, server: LocalServer, **more: str
         printed, complaints = await process.communicate()
     assert process.returncode == 0, complaints.decode()
     return json.loads(printed.splitlines()[-1])
-
-
-def script(name: str, folder: Path) -> list[str]:
-    """The command that runs a script of ours beside its packages."""
-    modules, node = os.environ.get("TOLLGATE_NODE_MODULES"), shutil.which("node")
-    if modules is None or node is None:
-        pytest.skip("no packages: set TOLLGATE_NODE_MODULES to a node_modules with the SDKs")
-    (folder / "node_modules").symlink_to(modules)
-    shutil.copy(_CLIENTS / name, folder)
-    return [node, str(folder / name)]
 
 
 def storing_key(server: LocalServer) -> str:
@@ -99,9 +93,10 @@ def storing_key(server: LocalServer) -> str:
     return made
 
 
+@pytest.mark.client("npm:ai", "responses")
 @each_row
 async def test_c80_the_ai_sdk_goes_on_with_storage_by_its_default(row: Row, tmp_path: Path) -> None:
-    command = script("ai_sdk.mjs", tmp_path)
+    command = node_script("ai_sdk.mjs", tmp_path)
     async with serving(row, tmp_path) as (upstream, server):
         called, _, said = row.turns()
         upstream.enqueue(called, said, said, said)
@@ -111,11 +106,12 @@ async def test_c80_the_ai_sdk_goes_on_with_storage_by_its_default(row: Row, tmp_
     assert all(row.sealed(received.json) for received in upstream.received[1:])
 
 
+@pytest.mark.client("npm:ai", "responses")
 @each_row
 async def test_c80_the_ai_sdk_loops_without_storage_and_goes_on_with_store_false(
     row: Row, tmp_path: Path
 ) -> None:
-    command = script("ai_sdk.mjs", tmp_path)
+    command = node_script("ai_sdk.mjs", tmp_path)
     async with serving(row, tmp_path) as (upstream, server):
         called, _, said = row.turns()
         upstream.enqueue(called, said)
@@ -128,9 +124,10 @@ async def test_c80_the_ai_sdk_loops_without_storage_and_goes_on_with_store_false
     assert told == {"said": [DONE] * 3, "error": None}
 
 
+@pytest.mark.client("npm:openai", "responses")
 @each_row
 async def test_c80_openais_sdk_for_node_reads_lists_and_deletes(row: Row, tmp_path: Path) -> None:
-    command = script("openai_sdk.mjs", tmp_path)
+    command = node_script("openai_sdk.mjs", tmp_path)
     async with serving(row, tmp_path) as (upstream, server):
         said = row.turns()[2]
         upstream.enqueue(said, said)
@@ -146,19 +143,18 @@ async def test_c80_openais_sdk_for_node_reads_lists_and_deletes(row: Row, tmp_pa
     }
 
 
+@pytest.mark.client("pypi:openai-agents", "responses")
 @each_row
 @pytest.mark.parametrize("stores", [True, False])
 async def test_c80_the_agents_sdk_runs_by_its_default_and_by_previous_responses(
     row: Row, tmp_path: Path, stores: bool
 ) -> None:
-    python = os.environ.get("TOLLGATE_AGENTS_PYTHON")
-    if python is None:
-        pytest.skip("set TOLLGATE_AGENTS_PYTHON to an interpreter with openai-agents")
+    program = python("openai-agents")
     async with serving(row, tmp_path) as (upstream, server):
         called, _, said = row.turns()
         upstream.enqueue(called, said, said, called, *([said, said] if stores else []))
         key = storing_key(server) if stores else server.key
-        told = await run([python, "-c", _AGENTS], key, server)
+        told = await run([program, "-c", _AGENTS], key, server)
     assert told["said"] == [DONE] * (4 if stores else 2)
     assert told["error"] is None if stores else "--response-days" in told["error"]
     sealed = [row.sealed(received.json) for received in upstream.received]

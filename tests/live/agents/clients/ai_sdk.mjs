@@ -23,7 +23,9 @@ let error = null;
 try {
   const first = await generateText({ ...settings, messages });
   said.push(first.text);
-  messages.push(...first.response.messages, { role: "user", content: "And now?" });
+  // Before version 7, `response.messages` had the messages of every step.
+  const told = first.responseMessages ?? first.response.messages;
+  messages.push(...told, { role: "user", content: "And now?" });
   const second = streamText({
     ...settings,
     messages,
@@ -33,7 +35,8 @@ try {
   for await (const delta of second.textStream) text += delta;
   if (error === null) {
     said.push(text);
-    messages.push(...(await second.response).messages, { role: "user", content: "And then?" });
+    const answered = (await second.responseMessages) ?? (await second.response).messages;
+    messages.push(...answered, { role: "user", content: "And then?" });
     said.push((await generateText({ ...settings, messages })).text);
   }
 } catch (failure) {
