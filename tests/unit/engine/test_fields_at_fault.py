@@ -113,7 +113,7 @@ FAULTS = [
     ),
     (MESSAGE, {"messages": [_HI], "tools": [{"type": "novelty"}]}, "tools[0].type"),
     (RESPONSE, {}, "input"),
-    (RESPONSE, {"input": [{"type": "novelty"}]}, "input[0].type"),
+    (RESPONSE, {"input": [{"type": 7}]}, "input[0].type"),
     (RESPONSE, {"input": [_NOVEL]}, "input[0].content[0].type"),
     (RESPONSE, {"input": [_HI, _ORPHAN[RESPONSE.name]]}, "input[1].call_id"),
     (RESPONSE, {"input": "Hi", "text": {"format": {"type": "novelty"}}}, "text.format.type"),

@@ -54,7 +54,10 @@ class UnknownFrames:
             self._take(event, choice)
             written = b""
         else:
-            written = self._merged(self._renderer.feed(event, choice), choice)
+            written = self._renderer.feed(event, choice)
+            # Most streams have no unknown fields, and a call less for each event counts.
+            if self._fields:
+                written = self._merged(written, choice)
         self._has_begun = self._has_begun or bool(written)
         if self._frames and self._has_begun:
             written, self._frames = written + self._frames, b""
@@ -95,7 +98,7 @@ class UnknownFrames:
 
     def _merged(self, written: bytes, choice: int) -> bytes:
         """Return frames of a choice with the unknown fields that wait for them."""
-        if not (written and self._fields):
+        if not written:
             return written
         frames = written.split(_END)
         return _END.join(self._merged_frame(frame, choice) for frame in frames)
