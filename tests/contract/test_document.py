@@ -28,7 +28,9 @@ from tests.unit.web.test_api_app import Api
 from tollgate.core.clock import Clock
 from tollgate.ingress.formats import (
     CHAT_COMPLETIONS,
+    COMPACT,
     COMPLETIONS,
+    DECISIONS,
     EMBEDDINGS,
     IMAGE_EDITS,
     IMAGE_GENERATIONS,
@@ -58,10 +60,12 @@ MODELS = {
     COMPLETIONS.path: "test/echo",
     MESSAGES.path: "test/echo",
     RESPONSES.path: "test/echo",
+    COMPACT.path: "test/echo",
     EMBEDDINGS.path: "test/embed",
     RERANK.path: "test/rerank",
     "/v1/v2/rerank": "test/rerank",
     MODERATIONS.path: "test/moderate",
+    DECISIONS.path: "test/decide",
     IMAGE_GENERATIONS.path: "test/image",
     IMAGE_EDITS.path: "test/image",
     SPEECH.path: "test/speech",
