@@ -18,6 +18,7 @@ from tests.infra.translation import JsonObject, Stack
 REGION: Final = "us-east-1"
 MADE: Final = (
     "AWS::DynamoDB::Table",
+    "AWS::IAM::ManagedPolicy",
     "AWS::IAM::Role",
     "AWS::KMS::Key",
     "AWS::Logs::LogGroup",
