@@ -65,7 +65,12 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
     if settings.dynamodb_endpoint_url is None:
         memory = memory_stores(clock)
         stores = SimpleNamespace(
-            **vars(memory), answers=None, contents=None, responses=None, named_files=None
+            **vars(memory),
+            answers=None,
+            contents=None,
+            responses=None,
+            named_files=None,
+            seal_keys=None,
         )
         key, _ = await funded_key(memory, GRANT_NANO_USD, BUSY_KEY)
         gateways = Always(gateway(Catalog.from_json(settings.catalog_file.read_bytes())))

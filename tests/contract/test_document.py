@@ -19,6 +19,7 @@ from schemathesis import Case, GenerationMode, checks
 from starlette.types import ASGIApp
 
 from tests.gateways import Always, house
+from tests.memory.seal_keys import MemorySealKeys
 from tests.pictures import data_url, png
 from tests.stores import TESTER
 from tests.unit.ingress.media_samples import b64
@@ -105,8 +106,9 @@ def served() -> tuple[ASGIApp, str, str]:
         admin = NewKey(workspace_id="acme", label="admin", role="management")
         secret = (await home.stores.keys.create(admin, by=TESTER)).secret
         api = Api(home, secret, "").app
+        seals = MemorySealKeys(home.gateway.ids)
         return (
-            LocalApp(chat_app(home.front, Always(simulated), LIMITS), api),
+            LocalApp(chat_app(home.front, Always(simulated), LIMITS, seals=seals), api),
             secret,
             home.secret,
         )
