@@ -146,15 +146,20 @@ def fold_lines(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str
     yield ""
 
 
-def fence_lines(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str]:
-    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines."""
+def fence_lines(
+    lines: Sequence[str], language: str, bytes_max: int, command: str = "tollgate plan"
+) -> Iterator[str]:
+    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines.
+
+    `command` shows the lines that are left out.
+    """
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
     for index, line in enumerate(lines):
         bytes_max -= len(line.encode()) + 1
         if bytes_max < 0:
-            yield f"... and {len(lines) - index:,} more lines, which `tollgate plan` shows"
+            yield f"... and {len(lines) - index:,} more lines, which `{command}` shows"
             break
         yield line
     yield fence
