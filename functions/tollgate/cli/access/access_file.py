@@ -163,7 +163,7 @@ WORKSPACE: Final = Kind(
     entry=WorkspaceEntry,
 )
 # In the order in which `apply` changes them: keys need their members, members their teams.
-KINDS: Final = (TEAMS, MEMBERS, KEYS, ALERTS, WORKSPACE)
+ACCESS_KINDS: Final = (TEAMS, MEMBERS, KEYS, ALERTS, WORKSPACE)
 
 
 def entries_of(file: AccessFile, kind: Kind) -> Mapping[str, AccessEntry] | None:
@@ -174,9 +174,9 @@ def entries_of(file: AccessFile, kind: Kind) -> Mapping[str, AccessEntry] | None
     return found
 
 
-def secret_names(file: AccessFile) -> Iterator[str]:
+def stated_secrets(file: AccessFile) -> Iterator[str]:
     """Yield the names of secrets in a file, with repetitions."""
-    for kind in KINDS:
+    for kind in ACCESS_KINDS:
         for entry in (entries_of(file, kind) or {}).values():
             if isinstance(entry, SecretEntry) and entry.secret_name is not None:
                 yield entry.secret_name

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from tollgate.cli.access.access_file import (
-    KINDS,
+    ACCESS_KINDS,
     MEMBERS,
     AccessFile,
     Kind,
@@ -46,7 +46,7 @@ def has_secrets(file: AccessFile, live: LiveAccess, plan: AccessPlan) -> bool:
 
 
 def apply_changes(
-    api: Api, file: AccessFile, live: LiveAccess, plan: AccessPlan, vault: SecretVault | None
+    api: Api, file: AccessFile, live: LiveAccess, plan: AccessPlan, *, vault: SecretVault | None
 ) -> Iterator[ObjectChange | StoredSecret]:
     """Make the changes of a plan, and yield each one that is made.
 
@@ -80,7 +80,7 @@ def _secrets(
 ) -> Iterator[tuple[tuple[Kind, str], str]]:
     """Yield the names of the secrets of new objects, and of objects that were never used."""
     created = {(change.kind, change.name) for change in plan.changes if change.id is None}
-    for kind in KINDS:
+    for kind in ACCESS_KINDS:
         for name, entry in (entries_of(file, kind) or {}).items():
             if not isinstance(entry, SecretEntry) or entry.secret_name is None:
                 continue

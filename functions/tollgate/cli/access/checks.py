@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tollgate.cli.access.access_file import (
+    ACCESS_KINDS,
     ALERTS,
     KEYS,
-    KINDS,
     MEMBERS,
     TEAMS,
     WORKSPACE,
     AccessFile,
     SecretEntry,
     entries_of,
-    secret_names,
+    stated_secrets,
 )
 from tollgate.cli.access.differences import AccessPlan, ObjectChange
 from tollgate.cli.access.live import LiveAccess, LiveObject
@@ -28,7 +28,7 @@ def find_refusals(file: AccessFile, live: LiveAccess, plan: AccessPlan) -> Itera
         )
         return
     yield from _unknown_levels(file, live)
-    for kind in KINDS:
+    for kind in ACCESS_KINDS:
         for name in sorted((entries_of(file, kind) or {}).keys() & live.gone(kind)):
             yield f"The {kind.noun} {name} was removed, and its id is never used again."
     yield from _misused_secrets(file, plan)
@@ -57,7 +57,7 @@ def _unknown_levels(file: AccessFile, live: LiveAccess) -> Iterator[str]:
 
 
 def _misused_secrets(file: AccessFile, plan: AccessPlan) -> Iterator[str]:
-    for secret, uses in Counter(secret_names(file)).items():
+    for secret, uses in Counter(stated_secrets(file)).items():
         if uses > 1:
             yield f"The secret {secret} is named {uses} times; each object needs its own."
     for change in plan.changes:

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.cli.access.access_file import (
+    ACCESS_KINDS,
     KEYS,
-    KINDS,
     MEMBERS,
     TEAMS,
     WORKSPACE,
@@ -114,27 +114,29 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     """Only sums that change."""
 
 
-def compare(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:
+def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:
     """Return the plan of a file."""
     changes: list[ObjectChange] = []
     drift: list[Drift] = []
-    for kind in KINDS:
+    for kind in ACCESS_KINDS:
         entries = entries_of(file, kind)
         if entries is None:
             continue
         for name, entry in entries.items():
-            change, stays = _compare_object(kind, name, entry, live, today)
+            change, stays = _compare_object(kind, name, entry, live, today=today)
             changes += [] if change is None else [change]
             drift += stays
         for name, found in live.of(kind).items():
             if name not in entries and not _is_personal(kind, found):
-                change = _stop_unlisted(file, kind, name, found, live)
+                change = _stop_unlisted(file, kind, name, found, live=live)
                 if change is not None:
                     changes.append(change)
                 elif not _is_stopped(kind, found):
                     drift.append(Drift(kind=kind, name=name, id=found["id"]))
     # An owner is added before another is removed, because the gateway keeps the last one.
-    changes.sort(key=lambda change: (KINDS.index(change.kind), change.body.get("role") != "owner"))
+    changes.sort(
+        key=lambda change: (ACCESS_KINDS.index(change.kind), change.body.get("role") != "owner")
+    )
     return AccessPlan(
         workspace_id=live.workspace_id,
         changes=tuple(changes),
@@ -144,7 +146,7 @@ def compare(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:
 
 
 def _compare_object(
-    kind: Kind, name: str, entry: AccessEntry, live: LiveAccess, today: date
+    kind: Kind, name: str, entry: AccessEntry, live: LiveAccess, *, today: date
 ) -> tuple[ObjectChange | None, list[Drift]]:
     found = live.of(kind).get(name)
     values = entry.model_dump(include=set(entry.stated))
@@ -194,7 +196,7 @@ def _create(
 
 
 def _stop_unlisted(
-    file: AccessFile, kind: Kind, name: str, found: LiveObject, live: LiveAccess
+    file: AccessFile, kind: Kind, name: str, found: LiveObject, *, live: LiveAccess
 ) -> ObjectChange | None:
     """Return the change that disables a live object, if the file says so and the object is on."""
     if kind not in (MEMBERS, KEYS) or getattr(file.unlisted, kind.section) == "keep":

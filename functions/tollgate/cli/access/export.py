@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import yaml
 
-from tollgate.cli.access.access_file import KEYS, KINDS, WORKSPACE, Kind
+from tollgate.cli.access.access_file import ACCESS_KINDS, KEYS, WORKSPACE, Kind
 from tollgate.cli.access.live import LiveAccess, LiveObject
 from tollgate.stores.ports.people import SESSION_KEY_PREFIX
 
@@ -19,7 +19,7 @@ def export_access(live: LiveAccess) -> str:
     Keys of members are left out, as members create and end these themselves.
     """
     sections: dict[str, object] = {"version": 1}
-    for kind in sorted(KINDS, key=lambda kind: kind is not WORKSPACE):
+    for kind in sorted(ACCESS_KINDS, key=lambda kind: kind is not WORKSPACE):
         entries = {
             name: _settings(kind, found)
             for name, found in live.of(kind).items()

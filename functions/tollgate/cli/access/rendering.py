@@ -12,7 +12,7 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.stores.rules.periods import PERIODS
 
 # The start of a comment, by which a workflow finds its comment.
-MARKER: Final = "<!-- tollgate-access-plan -->"
+ACCESS_MARKER: Final = "<!-- tollgate-access-plan -->"
 NOTHING: Final = "Nothing to do."
 _COMMAND: Final = "tollgate access plan"
 _CHANGES_BYTES_MAX: Final = 30_000
@@ -21,19 +21,19 @@ _NAMES_MAX: Final = 10
 Authors = Mapping[tuple[str, str], str]
 
 
-def as_text(plan: AccessPlan, authors: Authors) -> str:
+def access_text(plan: AccessPlan, authors: Authors) -> str:
     """Render a plan for a terminal."""
     return "\n".join(_text_lines(plan, authors))
 
 
-def as_markdown(plan: AccessPlan, authors: Authors) -> str:
+def access_markdown(plan: AccessPlan, authors: Authors) -> str:
     """Render a plan as a comment that GitHub accepts."""
     return "\n".join(_markdown_lines(plan, authors))
 
 
 def refusal_markdown(sentences: Sequence[str]) -> str:
     """Render the reasons why a file must not be applied as a comment."""
-    lines = [MARKER, "### Access plan: the file must not be applied", ""]
+    lines = [ACCESS_MARKER, "### Access plan: the file must not be applied", ""]
     return "\n".join([*lines, *fence_lines(sentences, "text", _CHANGES_BYTES_MAX, _COMMAND)])
 
 
@@ -56,7 +56,7 @@ def _text_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
 
 
 def _markdown_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
-    yield MARKER
+    yield ACCESS_MARKER
     yield f"### Access plan for `{quote_code(plan.workspace_id)}`: {_headline(plan)}"
     yield ""
     if plan.sums:
@@ -156,8 +156,9 @@ def _difference(setting: SettingChange, *, to_live: bool = False) -> str:
     if isinstance(old, tuple) and isinstance(new, tuple):
         taken = ", ".join(sorted(set(old) - set(new)))
         given = ", ".join(sorted(set(new) - set(old)))
-        parts = (f"loses {taken}" if taken else "", f"gets {given}" if given else "")
-        return f"{setting.name} {' and '.join(filter(None, parts)) or 'in another order'}"
+        name = setting.name
+        parts = (f"loses {name} {taken}" if taken else "", f"gets {name} {given}" if given else "")
+        return ", ".join(filter(None, parts)) or f"{name} in another order"
     return f"{setting.name} {_value(setting.name, old)} → {_value(setting.name, new)}"
 
 

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from tollgate.cli.access.access_file import AccessFile, read_access
 from tollgate.cli.access.application import StoredSecret, apply_changes, has_secrets
 from tollgate.cli.access.checks import find_refusals
-from tollgate.cli.access.differences import AccessPlan, compare
+from tollgate.cli.access.differences import AccessPlan, compare_access
 from tollgate.cli.access.export import export_access
 from tollgate.cli.access.live import LiveAccess, read_authors, read_live
 from tollgate.cli.access.rendering import (
     NOTHING,
     Authors,
-    as_markdown,
-    as_text,
+    access_markdown,
+    access_text,
     change_rows,
     refusal_markdown,
 )
@@ -71,7 +71,7 @@ def plan_access(
             click.echo(refusal_markdown(refused.message.splitlines()))
         raise
     authors = _authors(api, plan)
-    click.echo(as_markdown(plan, authors) if markdown else as_text(plan, authors))
+    click.echo(access_markdown(plan, authors) if markdown else access_text(plan, authors))
     ctx.exit(EXIT_CHANGES if plan.changes else EXIT_SAME)
 
 
@@ -94,7 +94,7 @@ def apply_access(
     made = 0
     try:
         account = _ACCOUNT()(region) if account_error else None
-        for done in apply_changes(api, content, live, plan, account):
+        for done in apply_changes(api, content, live, plan, vault=account):
             made += 1
             click.echo(_describe(done))
     except account_error as failed:
@@ -105,7 +105,7 @@ def apply_access(
 @access.command("export")
 @gateway_url
 @_secret
-def export(*, url: str, secret: str | None) -> None:
+def export_file(*, url: str, secret: str | None) -> None:
     """Print a file that states the workspace as it is; needs a management key."""
     click.echo(export_access(read_live(open_gateway(url, secret), alerts=True)), nl=False)
 
@@ -119,7 +119,7 @@ def _plan(api: Api, file: Path) -> tuple[AccessFile, LiveAccess, AccessPlan]:
     except InvalidRouting as invalid:
         raise click.ClickException(str(invalid)) from invalid
     live = read_live(api, alerts=content.alerts is not None)
-    plan = compare(content, live, utc_today())
+    plan = compare_access(content, live, utc_today())
     refusals = list(find_refusals(content, live, plan))
     if refusals:
         raise click.ClickException("\n".join(refusals))

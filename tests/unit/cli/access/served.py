@@ -29,6 +29,9 @@ class ServedApi(Api, frozen=True, kw_only=True):
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
         return self._ask("PATCH", path, body)
 
+    def delete(self, path: str) -> Any:
+        return self._ask("DELETE", path, None)
+
     def _ask(self, method: str, path: str, content: object) -> Any:
         if method != "GET":
             self.sent.append((method, path))

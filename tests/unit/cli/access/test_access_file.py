@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.access.served import written
-from tollgate.cli.access.access_file import AccessFile
+from tollgate.cli.access.access_file import AccessFile, read_access
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import json_schema_text
 
@@ -56,6 +56,12 @@ def test_c100_an_error_outside_the_sections_is_reported(
 ) -> None:
     with pytest.raises(InvalidRouting, match=problem):
         written(tmp_path, text)
+
+
+def test_the_example_of_the_page_is_valid() -> None:
+    file = read_access(ROOT / "docs/examples/access.yaml")
+    assert file.keys is not None
+    assert set(file.keys) == {"search-batch"}
 
 
 def test_editors_get_the_schema_of_the_file() -> None:

@@ -13,10 +13,10 @@ from tests.unit.cli.access.served import ServedApi, Vault, served_api, written
 from tests.unit.web.test_permissions import OPERATORS
 from tollgate.cli.access.application import apply_changes
 from tollgate.cli.access.checks import find_refusals
-from tollgate.cli.access.differences import AccessPlan, compare
+from tollgate.cli.access.differences import AccessPlan, compare_access
 from tollgate.cli.access.export import export_access
 from tollgate.cli.access.live import read_authors, read_live
-from tollgate.cli.access.rendering import as_markdown, as_text
+from tollgate.cli.access.rendering import access_markdown, access_text
 
 TODAY = date(2026, 11, 27)
 FILE = """
@@ -38,21 +38,21 @@ alerts:
 
 def plan_of(api: ServedApi, folder: Path, text: str, today: date = TODAY) -> AccessPlan:
     file = written(folder, text)
-    return compare(file, read_live(api, alerts=file.alerts is not None), today)
+    return compare_access(file, read_live(api, alerts=file.alerts is not None), today)
 
 
 def applied(api: ServedApi, folder: Path, text: str, vault: Vault) -> list[object]:
     file = written(folder, text)
     live = read_live(api, alerts=file.alerts is not None)
-    plan = compare(file, live, TODAY)
+    plan = compare_access(file, live, TODAY)
     assert list(find_refusals(file, live, plan)) == []
-    return list(apply_changes(api, file, live, plan, vault))
+    return list(apply_changes(api, file, live, plan, vault=vault))
 
 
 def refusals(api: ServedApi, folder: Path, text: str) -> list[str]:
     file = written(folder, text)
     live = read_live(api, alerts=file.alerts is not None)
-    return list(find_refusals(file, live, compare(file, live, TODAY)))
+    return list(find_refusals(file, live, compare_access(file, live, TODAY)))
 
 
 def test_c100_a_file_is_applied_once_and_audited_with_its_commit(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_c100_an_interrupted_run_is_completed_by_the_next(tmp_path: Path, made: 
     api, vault = served_api(), Vault()
     file = written(tmp_path, FILE)
     live = read_live(api, alerts=True)
-    changes = apply_changes(api, file, live, compare(file, live, TODAY), vault)
+    changes = apply_changes(api, file, live, compare_access(file, live, TODAY), vault=vault)
     for _ in range(made):
         next(changes)
     changes.close()
@@ -128,11 +128,11 @@ def test_c100_the_plan_states_dollars_losses_and_changes_made_elsewhere(tmp_path
     )
     plan = plan_of(api, tmp_path, text)
     authors = read_authors(api, "acme")
-    shown = as_text(plan, authors)
+    shown = access_text(plan, authors)
     by = f"admin on {api.get('/audit', {'limit': 1})['data'][0]['created_at'][:10]}"
     assert shown.splitlines()[:11] == [
         "workspace acme: 3 changed, 1 stopped",
-        "- team    search   models loses openai/*; with key ci",
+        "- team    search   loses models openai/*; with key ci",
         "- team    ranking  limits month $300.00 → $200.00",
         "- member  ana      stops",
         f"- key     ci       limits day $80.00 → $5.00 (set outside the file by {by})",
@@ -144,9 +144,11 @@ def test_c100_the_plan_states_dollars_losses_and_changes_made_elsewhere(tmp_path
         "not as in the file, and left alone:",
     ]
     assert "! key  made elsewhere  is not in the file" in shown
-    assert "| limits of teams, month | $800.00 | $700.00 | -$100.00 |" in as_markdown(plan, authors)
+    assert "| limits of teams, month | $800.00 | $700.00 | -$100.00 |" in access_markdown(
+        plan, authors
+    )
     for secret in vault.values.values():
-        assert secret not in shown + as_markdown(plan, authors)
+        assert secret not in shown + access_markdown(plan, authors)
 
 
 def test_c100_the_console_overrides_a_setting_until_the_stated_day(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_c100_the_console_overrides_a_setting_until_the_stated_day(tmp_path: Pat
     api.patch(f"/keys/{key['id']}", {"limits": {"day": 80}})
     plan = plan_of(api, tmp_path, text)
     assert plan.changes == ()
-    assert "limits day $5.00 → $80.00, until 2026-12-31" in as_text(plan, {})
+    assert "limits day $5.00 → $80.00, until 2026-12-31" in access_text(plan, {})
     assert plan_of(api, tmp_path, text, date(2026, 12, 31)).changes == ()
     [late] = plan_of(api, tmp_path, text, date(2027, 1, 1)).changes
     assert late.body == {"limits": {"day": "5", "week": None, "month": "50", "total": None}}
@@ -193,6 +195,7 @@ REFUSED = [
     ("keys: { a: { secret_name: s }, b: { secret_name: s } }", "The secret s is named 2 times"),
     ("keys: { admin: { disabled: true } }", "The file stops the key admin, which applies the file"),
     ("keys: { admin: { role: read } }", "The key admin has the role management, and a key's role"),
+    ("members: { gone: {} }", "The member gone was removed, and its id is never used again."),
     ("teams: { old: {} }", "The team old was removed, and its id is never used again."),
     ("members: { boss: { role: viewer } }", "The file leaves the workspace without an owner."),
     ("members: { boss: { disabled: true } }", "The file leaves the workspace without an owner."),
@@ -208,7 +211,9 @@ def test_c100_a_file_that_must_not_be_applied_is_refused_in_one_sentence(
     api.post("/teams", {"id": "old"})
     operator = replace(api, caller=f"{OPERATORS} management")
     operator.post("/workspaces/acme/members", {"id": "boss", "role": "owner"})
-    api._ask("DELETE", "/teams/old", None)
+    api.delete("/teams/old")
+    api.post("/members", {"id": "gone"})
+    api.delete("/members/gone")
     api.sent.clear()
     [refused] = refusals(api, tmp_path, f"version: 1\nworkspace: {{ id: acme }}\n{text}\n")
     assert refused.startswith(sentence)
@@ -243,7 +248,7 @@ def test_c100_only_the_operator_changes_budgets_and_owners(tmp_path: Path) -> No
     ]
     owned = text % OPERATORS + "members: { eva: { role: owner }, ana: { role: admin } }\n"
     plan = plan_of(api, tmp_path, owned)
-    assert "budget, month: $0.00 → $300.00 (+$300.00)" in as_text(plan, {})
+    assert "budget, month: $0.00 → $300.00 (+$300.00)" in access_text(plan, {})
     assert len(applied(api, tmp_path, owned, vault)) == 3
     assert api.get("/workspace")["data"]["budget"] == 300
     # Whatever the order in the file, the new owner comes before the old one goes.
@@ -266,7 +271,7 @@ def test_c100_an_exported_file_changes_nothing(tmp_path: Path) -> None:
     live = read_live(api, alerts=True)
     exported = export_access(live)
     file = written(tmp_path, exported)
-    plan = compare(file, live, TODAY)
+    plan = compare_access(file, live, TODAY)
     assert (plan.changes, plan.drift, list(find_refusals(file, live, plan))) == ((), (), [])
     assert "ana-laptop" not in exported
     assert "month: 500" in exported
