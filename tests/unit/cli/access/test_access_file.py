@@ -59,7 +59,7 @@ def test_c100_an_error_outside_the_sections_is_reported(
 
 
 def test_the_example_of_the_page_is_valid() -> None:
-    file = read_access(ROOT / "docs/examples/access.yaml")
+    file = read_access(ROOT / "docs/examples/people/access.yaml")
     assert file.keys is not None
     assert set(file.keys) == {"search-batch"}
 
