@@ -33,7 +33,8 @@ def write_site(folder: Path, repository: str | None) -> None:
     """Write the pages and the configuration of the site into a folder, which is made anew."""
     shutil.rmtree(folder, ignore_errors=True)
     sources = {page: (ROOT / page).read_text(encoding="utf-8") for page in list_pages()}
-    texts = {**sources, **write_references(ROOT / "routing.yaml")}
+    references = write_references(ROOT / "routing.yaml")
+    texts = {**sources, **{f"reference/{name}.md": text for name, text in references.items()}}
     for page, text in texts.items():
         path = folder / "pages" / page
         path.parent.mkdir(parents=True, exist_ok=True)

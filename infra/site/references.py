@@ -20,12 +20,12 @@ _METHODS: Final = ("get", "post", "put", "patch", "delete")
 
 
 def write_references(routing_file: Path) -> Mapping[str, str]:
-    """Return the text of each page by its path."""
+    """Return the text of each page by its name."""
     return {
-        "reference/command-line.md": "\n".join(_describe_commands()),
-        "reference/api.md": "\n".join(_describe_routes(routing_file)),
-        "reference/settings.md": "\n".join(_describe_settings()),
-        "reference/errors.md": "\n".join(_describe_errors()),
+        "command-line": "\n".join(_describe_commands()),
+        "api": "\n".join(_describe_routes(routing_file)),
+        "settings": "\n".join(_describe_settings()),
+        "errors": "\n".join(_describe_errors()),
     }
 
 
