@@ -45,11 +45,13 @@ def test_the_site_is_built_without_a_warning_and_has_every_command_and_setting(
 ) -> None:
     assert ROOT == PROJECT
     write_site(tmp_path / "site", REPOSITORY)
-    references = tmp_path / "site" / "pages" / "reference"
-    assert "## tollgate keys create\n" in (references / "command-line.md").read_text()
-    assert "| `TOLLGATE_CORE_TABLE` |" in (references / "settings.md").read_text()
-    assert "| `insufficient_credits` | 402 |" in (references / "errors.md").read_text()
-    assert "| `POST /v1/keys` | Create a key" in (references / "api.md").read_text()
+    written = {
+        path.stem: path.read_text() for path in (tmp_path / "site/pages/reference").iterdir()
+    }
+    assert "## tollgate keys create\n" in written["command-line"]
+    assert "| `TOLLGATE_CORE_TABLE` |" in written["settings"]
+    assert "| `insufficient_credits` | 402 |" in written["errors"]
+    assert "| `POST /v1/keys` | Create a key" in written["api"]
     program = PROJECT / ".tools" / "site" / "bin" / "zensical"
     built = subprocess.run(
         [program, "build", "--strict", "--config-file", tmp_path / "site" / "mkdocs.yml"],
