@@ -1,7 +1,7 @@
 """Write the pages of the site into a folder, for `zensical build`.
 
-`python -m infra.site FOLDER [REPOSITORY]`: links to files that are not pages lead to REPOSITORY, such
-as https://github.com/acme/tollgate. Without a repository, these links become text.
+`python -m infra.site FOLDER [REPOSITORY]`: links to files that are not pages lead to REPOSITORY,
+such as https://github.com/acme/tollgate. Without a repository, these links become text.
 """
 
 import json
