@@ -59,8 +59,8 @@ class SecretEntry(AccessEntry):
 
     secret_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9/_+=.@-]{1,512}$")] | None = Field(
         None,
-        description="secret of Secrets Manager that gets the secret of a new object; needed only "
-        "to create the object",
+        description="secret of Secrets Manager that gets the secret of a new object, or of one "
+        "that was never used; needed only to create the object",
     )
 
 
@@ -86,6 +86,13 @@ class KeyEntry(KeySettingsBody, SecretEntry):
 
 class AlertEntry(WebhookSettingsBody, SecretEntry):
     """The settings of a webhook, by its address."""
+
+    @model_validator(mode="after")
+    def _refuse_null(self) -> Self:
+        for name in sorted(self.stated):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} cannot be null")
+        return self
 
 
 class UnlistedSection(Body):

@@ -25,11 +25,15 @@ from tollgate.cli.gateway.http import Api
 class SecretVault(Protocol):
     """A store of secrets, such as Secrets Manager."""
 
-    def secret_note(self, name: str) -> str | None:
-        """Return the description of a secret; None without a secret of this name."""
+    def has_secret(self, name: str) -> bool:
+        """Return whether a secret exists and has a value."""
 
-    def keep_secret(self, name: str, value: str, *, note: str) -> None:
-        """Store a secret and its description together."""
+    def keep_secret(self, name: str, value: str) -> None:
+        """Store the value of a secret, which is created if needed."""
+
+
+class TakenSecret(Exception):
+    """Raised before any change if the secret for a new object has a value already."""
 
 
 class StoredSecret(Struct, frozen=True, kw_only=True):
@@ -51,18 +55,23 @@ def apply_changes(
     """Make the changes of a plan, and yield each one that is made.
 
     The secret of a new object goes to the store. If an earlier run created the object but was ended
-    before its secret was stored, the object gets a new secret.
+    before its secret was stored, the object gets a new secret. Raises TakenSecret if a new object
+    would replace a value in the store.
     """
     pending = dict(_secrets(file, live, plan))
-    if vault is not None:
-        # A store that cannot be reached ends the command before anything has changed.
-        notes = {name: vault.secret_note(name) for name in pending.values()}
-        for (kind, name), secret_name in pending.items():
-            found = live.of(kind).get(name)
-            if found is not None and _note(kind, found["id"]) != notes[secret_name]:
-                reply = api.post(f"{kind.path}/{found['id']}/rotate", {})
-                _keep(vault, kind, secret_name, reply)
-                yield StoredSecret(kind=kind, name=name, secret_name=secret_name)
+    # A store that cannot be reached ends the command before anything has changed.
+    empty = [] if vault is None else [it for it in pending.values() if not vault.has_secret(it)]
+    for (kind, name), secret_name in pending.items():
+        if name not in live.of(kind) and secret_name not in empty:
+            raise TakenSecret(
+                f"The secret {secret_name} has a value already: name another for the {kind.noun} "
+                f"{name}, or delete it."
+            )
+    for (kind, name), secret_name in pending.items():
+        if vault is not None and name in live.of(kind) and secret_name in empty:
+            reply = api.post(f"{kind.path}/{live.of(kind)[name]['id']}/rotate", {})
+            vault.keep_secret(secret_name, _secret_of(reply))
+            yield StoredSecret(kind=kind, name=name, secret_name=secret_name)
     for change in plan.changes:
         path = _path(change.kind, live)
         if change.id is not None:
@@ -71,7 +80,7 @@ def apply_changes(
             reply = api.post(path, change.body)
             secret = pending.get((change.kind, change.name))
             if vault is not None and secret is not None:
-                _keep(vault, change.kind, secret, reply)
+                vault.keep_secret(secret, _secret_of(reply))
         yield change
 
 
@@ -90,14 +99,9 @@ def _secrets(
                 yield (kind, name), entry.secret_name
 
 
-def _keep(vault: SecretVault, kind: Kind, secret_name: str, reply: Any) -> None:
-    secret = reply["key"] if "key" in reply else reply["data"]["secret"]
-    vault.keep_secret(secret_name, secret, note=_note(kind, reply["data"]["id"]))
-
-
-def _note(kind: Kind, id_: str) -> str:
-    """Return the description of a secret, which shows that the secret is stored."""
-    return f"Tollgate {kind.noun} {id_}"
+def _secret_of(reply: Any) -> str:
+    """Return the secret in the reply that creates or rotates a key or a webhook."""
+    return str(reply["key"] if "key" in reply else reply["data"]["secret"])
 
 
 def _path(kind: Kind, live: LiveAccess) -> str:

@@ -8,7 +8,12 @@ import click
 from msgspec.structs import replace
 
 from tollgate.cli.access.access_file import AccessFile, read_access
-from tollgate.cli.access.application import StoredSecret, apply_changes, has_secrets
+from tollgate.cli.access.application import (
+    StoredSecret,
+    TakenSecret,
+    apply_changes,
+    has_secrets,
+)
 from tollgate.cli.access.checks import find_refusals
 from tollgate.cli.access.differences import AccessPlan, compare_access
 from tollgate.cli.access.export import export_access
@@ -90,14 +95,15 @@ def apply_access(
     """
     api = replace(open_gateway(url, secret), commit=commit or find_commit(file.absolute().parent))
     content, live, plan = _plan(api, file)
-    account_error = _ACCOUNT_ERROR() if has_secrets(content, live, plan) else ()
+    needs_account = has_secrets(content, live, plan)
+    account_error = (_ACCOUNT_ERROR(),) if needs_account else ()
     made = 0
     try:
-        account = _ACCOUNT()(region) if account_error else None
+        account = _ACCOUNT()(region) if needs_account else None
         for done in apply_changes(api, content, live, plan, vault=account):
             made += 1
             click.echo(_describe(done))
-    except account_error as failed:
+    except (*account_error, TakenSecret) as failed:
         raise click.ClickException(str(failed)) from failed
     click.echo(f"{made} done." if made else NOTHING)
 

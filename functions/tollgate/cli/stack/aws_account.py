@@ -204,29 +204,16 @@ class AwsAccount:
         stages = answer.get("VersionIdsToStages", {}).values()
         return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 
-    def secret_note(self, name: str) -> str | None:
-        """Return the description of a secret; None without a secret of this name."""
-        with _account_errors(f"secret {name}"):
-            try:
-                answer = self._session.client("secretsmanager").describe_secret(SecretId=name)
-            except ClientError as error:
-                if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                    return None
-                raise
-        if "DeletedDate" in answer:
-            raise AccountError(f"secret {name} is being deleted: restore it, or name another")
-        return str(answer.get("Description", ""))
-
-    def keep_secret(self, name: str, value: str, *, note: str) -> None:
-        """Store a value in a secret, which is created if needed, together with its description."""
+    def keep_secret(self, name: str, value: str) -> None:
+        """Store the value of a secret, which is created if needed."""
         client = self._session.client("secretsmanager")
         with _account_errors(f"secret {name}"):
             try:
-                client.update_secret(SecretId=name, SecretString=value, Description=note)
+                client.put_secret_value(SecretId=name, SecretString=value)
             except ClientError as error:
                 if error.response["Error"]["Code"] != "ResourceNotFoundException":
                     raise
-                client.create_secret(Name=name, SecretString=value, Description=note)
+                client.create_secret(Name=name, SecretString=value)
 
     def concurrency_max(self) -> int:
         """Return the maximum number of concurrent Lambda environments in this region."""

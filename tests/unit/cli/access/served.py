@@ -55,20 +55,19 @@ def served_api(caller: str = "acme management") -> ServedApi:
 
 
 class Vault:
-    """Secrets with their notes."""
+    """Secrets by name."""
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}
-        self.notes: dict[str, str] = {}
         self.fails = False
 
-    def secret_note(self, name: str) -> str | None:
-        return self.notes.get(name)
+    def has_secret(self, name: str) -> bool:
+        return name in self.values
 
-    def keep_secret(self, name: str, value: str, *, note: str) -> None:
+    def keep_secret(self, name: str, value: str) -> None:
         if self.fails:
             raise ConnectionError
-        self.values[name], self.notes[name] = value, note
+        self.values[name] = value
 
 
 def written(folder: Path, text: str) -> AccessFile:

@@ -28,6 +28,7 @@ HEAD = "version: 1\nworkspace: { id: acme }\n"
         ("keys: { ci: { console: { limits: 2026-12-31 } } }", "console names limits, which this"),
         ("keys: { ci: { limits: {}, console: { limits: soon } } }", "error[R004] limits must be"),
         ("alerts: { http://hooks.example.com: {} }", "error[R010] the name contains characters"),
+        ("alerts: { https://hooks.example.com: { events: null } }", "events cannot be null"),
         ("unlisted: { teams: disable }", 'error[R003] unknown key "teams" in unlisted'),
         ("teams: [a]", "error[R004] teams must be a mapping"),
     ],

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.unit.cli.access.served import ServedApi, Vault, served_api, written
 from tests.unit.web.test_permissions import OPERATORS
-from tollgate.cli.access.application import apply_changes
+from tollgate.cli.access.application import TakenSecret, apply_changes
 from tollgate.cli.access.checks import find_refusals
 from tollgate.cli.access.differences import AccessPlan, compare_access
 from tollgate.cli.access.export import export_access
@@ -72,7 +72,6 @@ def test_c100_a_file_is_applied_once_and_audited_with_its_commit(tmp_path: Path)
     ]
     key = read_live(api, alerts=True).objects["keys"]["ci"]
     assert (key["limits"], key["team_id"]) == ({"day": 5, "month": 50}, "search")
-    assert vault.notes["tollgate/ci"] == f"Tollgate key {key['id']}"
     assert vault.values["tollgate/ci"].endswith(key["label"][-4:])
     entries = api.get("/audit", {"limit": 100})["data"]
     assert sum(entry["commit"] == "5c1d0e7" for entry in entries) == len(done)
@@ -108,9 +107,18 @@ def test_c100_a_key_whose_secret_was_lost_gets_a_new_one_unless_it_is_used(tmp_p
     secret = vault.values["tollgate/ci"]
     api.them.secrets["ci"] = secret
     replace(api, caller="ci").get("/key")
-    vault.notes.clear()
+    # The program that uses the key has its secret, whatever became of the store.
+    vault.values.clear()
     applied(api, tmp_path, FILE, vault)
-    assert vault.values["tollgate/ci"] == secret
+    assert vault.values.keys() == {"tollgate/alerts"}
+
+
+def test_c100_no_value_in_the_store_is_replaced(tmp_path: Path) -> None:
+    api, vault = served_api(), Vault()
+    vault.values["tollgate/ci"] = "of another program"
+    with pytest.raises(TakenSecret, match=r"The secret tollgate/ci has a value already"):
+        applied(api, tmp_path, FILE, vault)
+    assert (vault.values, api.sent) == ({"tollgate/ci": "of another program"}, [])
 
 
 def test_c100_the_plan_states_dollars_losses_and_changes_made_elsewhere(tmp_path: Path) -> None:
