@@ -44,7 +44,7 @@ def test_c100_a_file_is_planned_applied_and_then_needs_nothing(
     planned = run(server, "access", "plan", str(file))
     assert planned.returncode == 2, planned.stderr
     assert "+ key        atlas-batch        limits day $5.50" in planned.stdout
-    assert "budget, month: $0.00 → $900,000.00" in planned.stdout
+    assert "budget, month: no limit → $900,000.00" in planned.stdout
 
     unreachable = run(server, "access", "apply", str(file))
     assert unreachable.returncode == 1

@@ -98,10 +98,18 @@ class Drift(Struct, frozen=True, kw_only=True):
 class LimitSum(Struct, frozen=True, kw_only=True):
     """The sum of the limits in dollars of all objects of a kind that are in use."""
 
+    usd: Decimal
+    unlimited: int
+    """Number of objects without a limit."""
+
+
+class LimitChange(Struct, frozen=True, kw_only=True):
+    """The limits of a kind for a period, or the budget, before and after a plan."""
+
     subject: str
     period: str
-    before: Decimal
-    after: Decimal
+    before: LimitSum
+    after: LimitSum
 
 
 class AccessPlan(Struct, frozen=True, kw_only=True):
@@ -110,7 +118,7 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     workspace_id: str
     changes: tuple[ObjectChange, ...]
     drift: tuple[Drift, ...]
-    sums: tuple[LimitSum, ...]
+    limits: tuple[LimitChange, ...]
     """Only sums that change."""
 
 
@@ -141,7 +149,7 @@ def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPla
         workspace_id=live.workspace_id,
         changes=tuple(changes),
         drift=tuple(drift),
-        sums=tuple(_sums(live, changes)),
+        limits=tuple(_limit_changes(live, changes)),
     )
 
 
@@ -244,7 +252,7 @@ def _is_stopped(kind: Kind, found: LiveObject) -> bool:
     return kind.stops_by is not None and found[kind.stops_by[0]] is kind.stops_by[1]
 
 
-def _sums(live: LiveAccess, changes: Sequence[ObjectChange]) -> Iterator[LimitSum]:
+def _limit_changes(live: LiveAccess, changes: Sequence[ObjectChange]) -> Iterator[LimitChange]:
     for kind in (TEAMS, MEMBERS, KEYS):
         before = dict(live.of(kind))
         changed = {change.name: change for change in changes if change.kind is kind}
@@ -253,29 +261,36 @@ def _sums(live: LiveAccess, changes: Sequence[ObjectChange]) -> Iterator[LimitSu
             for name in [*before, *(changed.keys() - before.keys())]
         }
         for period in PERIODS:
-            old, new = _limits(before.values(), period), _limits(after.values(), period)
-            if old != new:
-                yield LimitSum(subject=kind.section, period=period, before=old, after=new)
+            old, new = _sum_limits(before.values(), period), _sum_limits(after.values(), period)
+            if old.usd != new.usd:
+                yield LimitChange(subject=kind.section, period=period, before=old, after=new)
     for change in changes:
         for setting in change.settings:
             if change.kind is WORKSPACE and setting.name == "budget":
-                old, new = (Decimal(str(each or 0)) for each in (setting.live, setting.stated))
-                yield LimitSum(subject="budget", period="month", before=old, after=new)
+                yield LimitChange(
+                    subject="budget",
+                    period="month",
+                    before=_budget(setting.live),
+                    after=_budget(setting.stated),
+                )
 
 
 def _new_settings(change: ObjectChange | None) -> Mapping[str, SettingValue]:
     return {} if change is None else {it.name: it.stated for it in change.settings}
 
 
-def _limits(objects: Iterable[LiveObject], period: str) -> Decimal:
-    return sum(
-        (
-            Decimal(found["limits"][period])
-            for found in objects
-            if period in found.get("limits", {}) and not found.get("disabled")
-        ),
-        Decimal(0),
-    )
+def _sum_limits(objects: Iterable[LiveObject], period: str) -> LimitSum:
+    amounts = [
+        found.get("limits", {}).get(period) for found in objects if not found.get("disabled")
+    ]
+    limits = [Decimal(amount) for amount in amounts if amount is not None]
+    return LimitSum(usd=sum(limits, Decimal(0)), unlimited=len(amounts) - len(limits))
+
+
+def _budget(value: SettingValue) -> LimitSum:
+    if isinstance(value, Decimal):
+        return LimitSum(usd=value, unlimited=0)
+    return LimitSum(usd=Decimal(0), unlimited=1)
 
 
 def _plain(name: str, value: object) -> SettingValue:

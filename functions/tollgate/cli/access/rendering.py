@@ -5,7 +5,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
-from tollgate.cli.access.differences import AccessPlan, Drift, ObjectChange, SettingChange
+from tollgate.cli.access.differences import (
+    AccessPlan,
+    Drift,
+    LimitSum,
+    ObjectChange,
+    SettingChange,
+)
 from tollgate.cli.routing.plan_markdown import fence_lines, quote_code
 from tollgate.cli.routing.plan_rows import ReviewRow, Sign, align_rows, format_money
 from tollgate.core.money.amounts import nano_usd
@@ -45,10 +51,9 @@ def change_rows(changes: Sequence[ObjectChange], authors: Authors) -> list[Revie
 def _text_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
     yield f"workspace {plan.workspace_id}: {_headline(plan)}"
     yield from align_rows(change_rows(plan.changes, authors))
-    if plan.sums:
+    if plan.limits:
         yield ""
-        for name, before, after, more in _sums(plan):
-            yield f"{name}: {before} → {after} ({more})"
+        yield from (f"{name}: {before} → {after}" for name, before, after in _limit_cells(plan))
     if plan.drift:
         yield ""
         yield "not as in the file, and left alone:"
@@ -59,10 +64,10 @@ def _markdown_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
     yield ACCESS_MARKER
     yield f"### Access plan for `{quote_code(plan.workspace_id)}`: {_headline(plan)}"
     yield ""
-    if plan.sums:
-        yield "| | before | after | |"
-        yield "|---|---:|---:|---:|"
-        yield from (f"| {' | '.join(cells)} |" for cells in _sums(plan))
+    if plan.limits:
+        yield "| | before | after |"
+        yield "|---|---:|---:|"
+        yield from (f"| {' | '.join(cells)} |" for cells in _limit_cells(plan))
         yield ""
     losses = [change for change in plan.changes if change.is_loss]
     others = [change for change in plan.changes if not change.is_loss]
@@ -122,17 +127,23 @@ def _drift_rows(drift: Sequence[Drift], authors: Authors) -> list[ReviewRow]:
     return rows
 
 
-def _sums(plan: AccessPlan) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the name, the dollars before and after, and the difference of each sum."""
-    for each in plan.sums:
-        name = (
-            "budget, month"
-            if each.subject == "budget"
-            else f"limits of {each.subject}, {each.period}"
-        )
-        more = each.after - each.before
-        sign = "-" if more < 0 else "+"
-        yield name, _money(each.before), _money(each.after), f"{sign}{_money(abs(more))}"
+def _limit_cells(plan: AccessPlan) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each sum of limits, and the dollars before and after."""
+    for change in plan.limits:
+        is_budget = change.subject == "budget"
+        name = "budget" if is_budget else f"limits of {change.subject}"
+        more = change.after.usd - change.before.usd
+        after = _limit_sum(change.after)
+        if change.before.usd and change.after.usd:
+            after += f" ({'-' if more < 0 else '+'}{_money(abs(more))})"
+        yield f"{name}, {change.period}", _limit_sum(change.before), after
+
+
+def _limit_sum(limits: LimitSum) -> str:
+    if not limits.usd:
+        return "no limit" if limits.unlimited else "none"
+    more = f", {limits.unlimited} without a limit" if limits.unlimited else ""
+    return f"{_money(limits.usd)}{more}"
 
 
 def _stated(setting: SettingChange) -> str:

@@ -146,13 +146,13 @@ def test_c100_the_plan_states_dollars_losses_and_changes_made_elsewhere(tmp_path
         f"- key     ci       limits day $80.00 → $5.00 (set outside the file by {by})",
         "",
         "limits of teams, month: $800.00 → $700.00 (-$100.00)",
-        "limits of members, day: $20.00 → $0.00 (-$20.00)",
-        "limits of keys, day: $80.00 → $5.00 (-$75.00)",
+        "limits of members, day: $20.00, 1 without a limit → no limit",
+        "limits of keys, day: $80.00, 5 without a limit → $5.00, 5 without a limit (-$75.00)",
         "",
         "not as in the file, and left alone:",
     ]
     assert "! key  made elsewhere  is not in the file" in shown
-    assert "| limits of teams, month | $800.00 | $700.00 | -$100.00 |" in access_markdown(
+    assert "| limits of teams, month | $800.00 | $700.00 (-$100.00) |" in access_markdown(
         plan, authors
     )
     for secret in vault.values.values():
@@ -256,7 +256,7 @@ def test_c100_only_the_operator_changes_budgets_and_owners(tmp_path: Path) -> No
     ]
     owned = text % OPERATORS + "members: { eva: { role: owner }, ana: { role: admin } }\n"
     plan = plan_of(api, tmp_path, owned)
-    assert "budget, month: $0.00 → $300.00 (+$300.00)" in access_text(plan, {})
+    assert "budget, month: no limit → $300.00" in access_text(plan, {})
     assert len(applied(api, tmp_path, owned, vault)) == 3
     assert api.get("/workspace")["data"]["budget"] == 300
     # Whatever the order in the file, the new owner comes before the old one goes.
