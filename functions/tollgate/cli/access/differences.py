@@ -280,11 +280,10 @@ def _new_settings(change: ObjectChange | None) -> Mapping[str, SettingValue]:
 
 
 def _sum_limits(objects: Iterable[LiveObject], period: str) -> LimitSum:
-    amounts = [
-        found.get("limits", {}).get(period) for found in objects if not found.get("disabled")
-    ]
-    limits = [Decimal(amount) for amount in amounts if amount is not None]
-    return LimitSum(usd=sum(limits, Decimal(0)), unlimited=len(amounts) - len(limits))
+    # A new object has no limits unless its entry states some.
+    limits = [found.get("limits", {}) for found in objects if not found.get("disabled")]
+    amounts = [Decimal(each[period]) for each in limits if period in each]
+    return LimitSum(usd=sum(amounts, Decimal(0)), unlimited=len(limits) - len(amounts))
 
 
 def _budget(value: SettingValue) -> LimitSum:
