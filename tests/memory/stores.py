@@ -20,10 +20,16 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
+from tollgate.core.routing.endpoint_status import (
+    AnswerTime,
+    CooldownPolicy,
+    KeyFault,
+    KeyNote,
+    Speed,
+)
 from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
-from tollgate.stores.routing.cooldowns import Failures, select_resting
+from tollgate.stores.routing.cooldowns import Failures, select_key_notes, select_resting
 from tollgate.stores.routing.speeds import (
     WRITE_EVERY_S,
     MeasuredWindows,
@@ -352,11 +358,28 @@ class MemoryCooldownStore:
         failures = {each: self._failures.get(each) for each in endpoint_ids}
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
-    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+    def has_key_note(self, endpoint_id: str) -> bool:
+        """Return True if the endpoint's last failure was a fault of its key."""
+        failures = self._failures.get(endpoint_id)
+        return failures is not None and failures.fault is not None
+
+    async def remove_key_note(self, endpoint_id: str) -> None:
+        """Remove the fault of an endpoint's key."""
+        if endpoint_id in self._failures:
+            self._failures[endpoint_id] = replace(self._failures[endpoint_id], fault=None)
+
+    async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
+        """Return the endpoints whose last failure was a fault of their key."""
+        failures = {each: self._failures.get(each) for each in endpoint_ids}
+        return select_key_notes(failures, now_s=self._clock.now_s())
+
+    async def count_failure(
+        self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
+    ) -> bool:
         """Count a failure; return whether it is the one that makes the endpoint rest."""
         now_s = self._clock.now_s()
         before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        after = self._failures[endpoint_id] = before.add_one(now_s, policy)
+        after = self._failures[endpoint_id] = before.add_one(now_s, policy, fault)
         return after.count == policy.after_failures
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:

@@ -1,9 +1,13 @@
 /** Elements that several views share: states, tables, figures, bars, forms and dialogs. */
 
 import { announce, button, code, h, p, plain, quiet, show, small } from "./dom.js";
-import { distance, money, usd } from "./format.js";
+import { distance, money, moment, usd } from "./format.js";
+
+/** Names of the faults of a provider's key. */
+export const KEY_FAULTS = { absent: "no key", rejected: "key rejected" };
 
 const ADVICE = {
+  keys: "Set the key of a provider: tollgate doctor, or the banner of tollgate dev, names the secret or the variable.",
   400: "Change what the message names.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
@@ -90,6 +94,12 @@ export const figures = (...each) =>
 export const facts = (...each) =>
   h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+
+/** Return the state of an endpoint: a fault of its key, a rest, or what it is otherwise. */
+export function endpointState({ key, key_seen_at: seenAt }, rests, otherwise) {
+  if (key) return h("span", { class: "outcome error" }, KEY_FAULTS[key], seenAt && small("last request ", moment(seenAt, { seconds: false })));
+  return rests ? h("span", { class: "outcome cancelled" }, rests) : h("span", { class: "outcome ok" }, otherwise);
+}
 
 /** Return a bar of what is spent, held and left of a limit, also as text. */
 export function limitBar(name, { limit, spent, held = 0, left, resets }) {

@@ -121,7 +121,14 @@ async def _serve(
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         files = wire_files(settings, stores, clock)
         app = wire_whole_app(
-            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+            settings,
+            stores,
+            gateways,
+            catalogs,
+            upstream=upstream,
+            files=files,
+            clock=clock,
+            journal=journal,
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)

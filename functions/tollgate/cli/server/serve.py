@@ -129,7 +129,14 @@ async def _open_app(
         if files is not None:
             await stack.enter_async_context(aclosing(files))
         app = wire_whole_app(
-            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+            settings,
+            stores,
+            gateways,
+            catalogs,
+            upstream=upstream,
+            files=files,
+            clock=clock,
+            journal=journal,
         )
         readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
