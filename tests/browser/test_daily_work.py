@@ -1,5 +1,10 @@
 """What people do in the console every day: look where requests went, and try another."""
 
+import csv
+from pathlib import Path
+
+import httpx2
+
 from tests.browser.test_views import THEMES, violations
 from tests.browser.visitor import Visitor
 
@@ -17,3 +22,62 @@ def test_c3_a_provider_without_a_key_does_not_look_ready(visitor: Visitor, axe: 
         assert violations(visitor, axe) == []
     visitor.go("models?id=test/echo")
     visitor.page.get_by_text("in service").wait_for()
+
+
+def test_somebody_looks_where_the_money_went_by_two_groups(
+    visitor: Visitor, axe: str, tmp_path: Path
+) -> None:
+    visitor.sign_in()
+    page = visitor.page
+    page.get_by_role("link", name="7 days").click()
+    page.locator("[name=by]").select_option("team")
+    page.get_by_role("heading", name="Spend a day by team").wait_for()
+    page.locator("[name=then]").select_option("model")
+    table = page.get_by_role("table", name="Spend by team")
+    table.get_by_role("columnheader", name="Model").wait_for()
+    page.locator("[name=show]").focus()
+    page.locator("[name=show]").select_option("errors")
+    table = page.get_by_role("table", name="Errors by team")
+    table.wait_for()
+    assert page.evaluate("document.activeElement.name") == "show"
+    first = table.locator("tbody tr").first
+    assert "search" in first.inner_text()
+    assert "test/echo:429" in first.inner_text()
+    table.get_by_role("button", name="Requests").click()
+    assert table.locator("[aria-sort]").inner_text().startswith("Requests")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Reasoning").check()
+    table.get_by_role("columnheader", name="Reasoning").wait_for()
+    assert violations(visitor, axe) == []
+    with page.expect_download() as saved:
+        visitor.press("Save as CSV")
+    file = tmp_path / "spend.csv"
+    saved.value.save_as(file)
+    with file.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    failed = [row for row in rows if row["model"] == "test/echo:429"]
+    [requests] = [int(row["failed"]) for row in failed]
+    # A row leads to the requests behind its figure, wherever the row is pressed.
+    row = table.locator("tbody tr").filter(has_text="test/echo:429")
+    row.locator("td").last.click(force=True)
+    found = page.get_by_role("table", name="Generations").locator("tbody tr")
+    found.first.wait_for()
+    assert found.count() == requests
+    assert "provider_rate_limit" in found.first.inner_text()
+
+
+def test_requests_appear_as_they_come(visitor: Visitor, api: httpx2.Client) -> None:
+    visitor.sign_in()
+    page = visitor.page
+    visitor.open("generations?live=1&model=test/echo")
+    rows = page.get_by_role("table", name="Generations").locator("tbody tr")
+    rows.first.wait_for()
+    before = rows.count()
+    bearer = {"authorization": f"Bearer {visitor.server.key}"}
+    body = {"model": "test/echo", "messages": [{"role": "user", "content": "Live"}]}
+    made = api.post("chat/completions", json=body, headers=bearer)
+    page.locator("tr.fresh").wait_for()
+    assert rows.count() == before + 1
+    rows.first.locator("td").nth(3).click(force=True)
+    page.get_by_role("heading", name="Bill").wait_for()
+    assert made.headers["x-generation-id"] in page.url

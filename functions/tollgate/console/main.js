@@ -41,6 +41,7 @@ async function open() {
     if (!view) return location.replace(`#/${served.find((each) => !each.hidden).name}`);
     showFrame(served, view);
     const params = new URLSearchParams(query);
+    const focused = main.contains(document.activeElement) && document.activeElement.name;
     const heading = h("h1", { tabindex: "-1" }, view.title);
     const body = h("div", { class: "view", "aria-busy": "true" }, quiet("Loading …"));
     show(main, heading, body);
@@ -53,6 +54,8 @@ async function open() {
     if (signal.aborted) return;
     show(body, content);
     body.removeAttribute("aria-busy");
+    // A filter that changed the view keeps the focus.
+    if (focused) body.querySelector(`[name="${CSS.escape(focused)}"]`)?.focus();
     announce(`${view.title} is shown`);
   } catch (failure) {
     if (!signal.aborted) refuse(failure);

@@ -7,7 +7,6 @@ import { distance, money, moment, usd } from "./format.js";
 export const KEY_FAULTS = { absent: "no key", rejected: "key rejected" };
 
 const ADVICE = {
-  keys: "Set the key of a provider: tollgate doctor, or the banner of tollgate dev, names the secret or the variable.",
   400: "Change what the message names.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
@@ -41,12 +40,12 @@ export const column = (title, cell) => ({ title, cell });
 /** Return a column of numbers. */
 export const numeric = (title, cell) => ({ title, cell, number: true });
 
-/** Return a table. A column has `cell(row)`; the caption is only for screen readers. */
-export function table(caption, columns, rows) {
+/** Return a table. A column has `cell(row)`; `link(row)` makes rows links; screen readers read the caption. */
+export function table(caption, columns, rows, { link } = {}) {
   const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "right" }, title));
   const line = (row) =>
-    h("tr", {}, columns.map(({ cell, number }, index) =>
-      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null }, cell(row))));
+    h("tr", { class: link && "link" }, columns.map(({ cell, number }, index) =>
+      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null }, link && !index ? h("a", { href: link(row) }, cell(row)) : cell(row))));
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -55,7 +54,7 @@ export function table(caption, columns, rows) {
 }
 
 /** Return a table that has a button for its next page; `load(cursor)` returns a page. */
-export async function pagedTable(caption, columns, load, none) {
+export async function pagedTable(caption, columns, load, none, options) {
   let first;
   try {
     first = await load(null);
@@ -65,7 +64,7 @@ export async function pagedTable(caption, columns, load, none) {
     throw failure;
   }
   if (!first.data.length && !first.next_cursor) return none;
-  const whole = table(caption, columns, first.data);
+  const whole = table(caption, columns, first.data, options);
   const body = whole.querySelector("tbody");
   const more = button("Show more", next, { class: "more" });
   let cursor = first.next_cursor;
@@ -73,7 +72,7 @@ export async function pagedTable(caption, columns, load, none) {
     more.disabled = true;
     try {
       const page = await load(cursor);
-      body.append(...table(caption, columns, page.data).querySelectorAll("tbody > tr"));
+      body.append(...table(caption, columns, page.data, options).querySelectorAll("tbody > tr"));
       cursor = page.next_cursor;
       announce(`${page.data.length} more`);
       if (!cursor) more.remove();
@@ -144,13 +143,14 @@ export function field({ name, label, hint, options, type = "text", value = "", .
 export const filled = (form) =>
   Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value !== ""));
 
-/** Return a form of filters that changes the address of its view. */
+/** Return a form of filters, each of which changes the address of its view at once. */
 export function filters(go, view, fields) {
-  const submit = (event) => {
+  const apply = (event) => {
     event.preventDefault();
-    go(view, filled(event.target));
+    const form = event.target.closest("form");
+    if (form.reportValidity()) go(view, filled(form));
   };
-  return h("form", { class: "filters", onsubmit: submit }, fields, h("button", { type: "submit" }, "Filter"));
+  return h("form", { class: "filters", onchange: apply, onsubmit: apply }, fields);
 }
 
 /** Open a dialog with a form; `save(values)` is called, an error is shown next to the buttons. */

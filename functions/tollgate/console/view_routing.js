@@ -60,7 +60,7 @@ function explained(plan) {
   const removed = plan.candidates.filter((each) => each.attempt === null);
   return [
     plan.error && problem({ message: plan.error.message, status: 400 }),
-    tried.length > 0 && tried.every(({ key }) => key) && problem({ message: "No endpoint has a usable key, so the request would fail.", status: "keys" }),
+    tried.length > 0 && tried.every(({ key }) => key) && h("div", { class: "notice near", role: "status" }, p(h("strong", {}, "No endpoint has a usable key, so the request would fail.")), p("Set the key of a provider: ", code("tollgate doctor"), ", or the banner of ", code("tollgate dev"), ", names the secret or the variable.")),
     tried.length ? drawing(plan, tried) : empty("No endpoint would serve it.", p("The reasons are below.")),
     facts(
       ["Held first", money(plan.hold)],
