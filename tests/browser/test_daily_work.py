@@ -81,3 +81,49 @@ def test_requests_appear_as_they_come(visitor: Visitor, api: httpx2.Client) -> N
     rows.first.locator("td").nth(3).click(force=True)
     page.get_by_role("heading", name="Bill").wait_for()
     assert made.headers["x-generation-id"] in page.url
+
+
+def test_a_key_is_changed_whole_and_what_changes_is_shown_first(
+    visitor: Visitor, api: httpx2.Client, axe: str
+) -> None:
+    visitor.sign_in()
+    page = visitor.page
+    visitor.open("keys")
+    visitor.press("Create a key …")
+    visitor.fill(name="night batch", team_id="research", tokens_per_minute="9000", limit_day="2")
+    visitor.press("Create")
+    visitor.press("Done")
+    page.get_by_role("button", name="Change … night batch").click()
+    visitor.fill(models="test/*, smart", expires_at="2031-05-06", limit_day="0.5", response_days="7")
+    page.locator("[name=tokens_per_minute]").fill("")
+    shown = page.locator("dialog .changes li").all_inner_texts()
+    assert [line.partition(":")[0] for line in shown] == [
+        "Models",
+        "Expires (UTC)",
+        "Tokens a minute",
+        "Days of responses",
+        "Limit of the day, $",
+    ]
+    assert "2 0.5" in shown[-1]
+    assert "$0.00 of it are spent." in shown[-1]
+    assert violations(visitor, axe) == []
+    visitor.press("Save")
+    page.locator("dialog").wait_for(state="detached")
+    [key] = [it for it in api.get("keys").json()["data"] if it["name"] == "night batch"]
+    assert (key["models"], key["limits"]) == (["test/*", "smart"], {"day": 0.5})
+    assert key["expires_at"] == "2031-05-06T23:59:59Z"
+    assert (key["tokens_per_minute"], key["response_days"]) == (None, 7)
+    # What the form left as it was is not sent.
+    assert (key["team_id"], key["requests_per_minute"]) == ("research", 60)
+
+
+def test_an_id_is_explained_in_words(visitor: Visitor) -> None:
+    visitor.sign_in()
+    visitor.open("teams")
+    visitor.press("Create a team …")
+    visitor.fill(id="Growth Team")
+    visitor.press("Create")
+    field = visitor.page.locator("dialog [name=id]")
+    assert field.evaluate("it => it.validity.patternMismatch")
+    visitor.page.get_by_text("Use lower-case letters, digits, . _ -").wait_for()
+    assert "^[" not in visitor.page.locator("dialog").inner_text()

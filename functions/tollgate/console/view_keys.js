@@ -3,6 +3,7 @@
 import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { count, distance, moment, money, uri } from "./format.js";
+import { changeKey, createKey } from "./key_dialog.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
 import { has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
 
@@ -33,7 +34,7 @@ export async function render({ params, signal, refresh }) {
   const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput });
   narrow(text);
   return [
-    h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => create(refresh))),
+    h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => createKey((made) => secretShown(made, refresh)))),
     list,
   ];
 }
@@ -79,7 +80,7 @@ function card(key, { mayChange, refresh }) {
     h("div", { class: "buttons" },
       h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && !isOfSessions && [
-        has(MANAGERS) && act("Limits …", () => limits(key, refresh)),
+        has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
         act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
         act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
@@ -107,45 +108,6 @@ export const rateField = (of, hint) =>
 /** Return the limits that a form states; with `all`, null for those that it leaves empty. */
 export const limitsOf = (values, { all: every = false } = {}) =>
   Object.fromEntries(Object.keys(PERIODS).filter((period) => every || values[`limit_${period}`]).map((period) => [period, values[`limit_${period}`] ?? null]));
-
-function limits(of, refresh) {
-  dialog(`Limits of ${of.name}`, [
-    limitFields(of.limits),
-    rateField(of),
-  ], {
-    save: async (values) => {
-      const rpm = values.requests_per_minute;
-      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
-      refresh();
-    },
-  });
-}
-
-async function create(refresh) {
-  const teams = await getAll("teams").then(({ data }) => data, () => []);
-  const roles = ["inference", "read", "management"].map((role) => [role, role]);
-  dialog("Create a key", [
-    field({ name: "name", label: "Name", required: true, maxlength: "100" }),
-    session.key.role !== "developer" && field({ name: "role", label: "Role", options: roles, value: "inference" }),
-    teams.length > 0 && field({ name: "team_id", label: "Team", options: [["", "none"], ...teams.map(({ id }) => [id, id])], hint: "Its limits hold too." }),
-    field({ name: "environment", label: "Environment", maxlength: "64", placeholder: "production" }),
-    field({ name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Globs, separated by commas; empty allows all." }),
-    limitFields(),
-  ], {
-    action: "Create",
-    save: async (values) => {
-      const made = await send("POST", "keys", {
-        name: values.name,
-        role: values.role ?? "inference",
-        labels: values.environment ? { environment: values.environment } : {},
-        ...(values.team_id ? { team_id: values.team_id } : {}),
-        limits: limitsOf(values),
-        models: values.models ? values.models.split(",").map((each) => each.trim()).filter(Boolean) : null,
-      });
-      return secretShown(made, refresh);
-    },
-  });
-}
 
 function rotate(key, refresh) {
   dialog(`Rotate ${key.name}`, [
