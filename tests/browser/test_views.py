@@ -169,10 +169,22 @@ def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Vi
     assert f"curl -N {visitor.server.base_url}/chat/completions" in code
     assert "'\\''" in code
     assert visitor.server.key not in code
-    visitor.fill(model="test/echo:429")
-    visitor.press("Send")
+    visitor.fill(model="test/echo:429", prompt="And now?")
+    page.get_by_label("Prompt").press("Control+Enter")
     answer.get_by_role("alert").wait_for()
     assert "Request" in answer.inner_text()
+    # Neither the figures nor the bill of the run before.
+    assert page.get_by_role("link", name="bill").count() == 0
+    assert "Tokens" not in visitor.text.partition("Show code")[2]
+    visitor.fill(model="test/echo")
+    visitor.press("Send")
+    page.get_by_role("link", name="bill").wait_for()
+    visitor.press("Show code")
+    sent = page.locator(".copyable code").inner_text()
+    # The refused prompt was sent again once, after the first turn.
+    assert [sent.count(text) for text in ("it'\\''s fine", "And now?")] == [2, 1]
+    visitor.press("New conversation")
+    assert page.locator(".turn").count() == 0
 
 
 def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> None:
