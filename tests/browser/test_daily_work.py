@@ -1,9 +1,12 @@
 """What people do in the console every day: look where requests went, and try another."""
 
 import csv
+import json
 from pathlib import Path
 
 import httpx2
+import pytest
+from playwright.sync_api import Route
 
 from tests.browser.test_views import THEMES, violations
 from tests.browser.visitor import Visitor
@@ -94,7 +97,9 @@ def test_a_key_is_changed_whole_and_what_changes_is_shown_first(
     visitor.press("Create")
     visitor.press("Done")
     page.get_by_role("button", name="Change … night batch").click()
-    visitor.fill(models="test/*, smart", expires_at="2031-05-06", limit_day="0.5", response_days="7")
+    visitor.fill(
+        models="test/*, smart", expires_at="2031-05-06", limit_day="0.5", response_days="7"
+    )
     page.locator("[name=tokens_per_minute]").fill("")
     shown = page.locator("dialog .changes li").all_inner_texts()
     assert [line.partition(":")[0] for line in shown] == [
@@ -127,3 +132,39 @@ def test_an_id_is_explained_in_words(visitor: Visitor) -> None:
     assert field.evaluate("it => it.validity.patternMismatch")
     visitor.page.get_by_text("Use lower-case letters, digits, . _ -").wait_for()
     assert "^[" not in visitor.page.locator("dialog").inner_text()
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_statement_of_large_sums_fits_a_phone(visitor: Visitor, width: int) -> None:
+    def enlarge(route: Route) -> None:
+        reply = route.fetch().json()
+        sums = {"usage": 1_234_567.891234567, "closing_balance": -9_876_543.219876543}
+        reply["data"] |= {**sums, "credit_limit": 25_000_000.123456789}
+        route.fulfill(body=json.dumps(reply), content_type="application/json")
+
+    visitor.sign_in()
+    visitor.page.route("**/v1/statement*", enlarge)
+    visitor.page.set_viewport_size({"width": width, "height": 800})
+    visitor.go("statement")
+    visitor.page.get_by_text("$1,234,567.89").wait_for()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+    spilt = "them => them.filter(it => it.scrollWidth > it.clientWidth).length"
+    assert visitor.page.locator(".figures > div").evaluate_all(spilt) == 0
+
+
+def test_the_key_is_asked_for_at_once_and_a_wrong_one_is_an_error(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.host}/console/")
+    page.get_by_role("heading", name="Sign in").wait_for()
+    page.keyboard.type("sk-tg-nobody")
+    page.keyboard.press("Enter")
+    page.locator(".notice.bad").wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.type(visitor.server.key)
+    page.keyboard.press("Enter")
+    visitor.wait()
+    # An inference key is offered no view that its role cannot open.
+    assert page.get_by_role("link", name="Generations").count() == 0
+    visitor.press("Sign out")
+    page.get_by_text("You are signed out").wait_for()
+    assert page.locator(".notice.bad").count() == 0

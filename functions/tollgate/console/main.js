@@ -105,17 +105,18 @@ function showFrame(served, current) {
   );
 }
 
-function showSignIn(message = "") {
+function showSignIn(message = "", options = {}) {
   show(nav);
   show(account);
   document.title = "Sign in · Tollgate";
-  show(main, signIn(message, open));
+  show(main, signIn(message, open, options));
+  document.getElementById("secret").focus();
 }
 
 async function leave() {
   await signOut();
   history.replaceState(null, "", "#/");
-  showSignIn("You are signed out; this tab has forgotten the key.");
+  showSignIn("You are signed out; this tab has forgotten the key.", { failed: false });
 }
 
 /** Open the first view, after completing a sign-in that returns to this page. */

@@ -7,6 +7,8 @@ import { distance, money, moment, usd } from "./format.js";
 export const KEY_FAULTS = { absent: "no key", rejected: "key rejected" };
 
 const ADVICE = {
+  model_not_found: "Choose a name of the list of models.",
+  provider_auth: "Trying again does not help before the key of the provider works.",
   400: "Change what the message names.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
@@ -22,7 +24,7 @@ export function problem(failure, again) {
     "div",
     { class: "notice bad", role: "alert" },
     p(h("strong", {}, failure.message)),
-    p(ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
+    p(ADVICE[failure.code] ?? ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
     failure.requestId && quiet("Request ", code(failure.requestId)),
     again && button("Try again", again),
   );

@@ -5,7 +5,7 @@ import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { count, distance, moment, money, uri } from "./format.js";
 import { changeKey, createKey } from "./key_dialog.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
-import { has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
+import { has, KEEPERS_OF_KEYS, MANAGERS, PEOPLE } from "./roles.js";
 
 const SHOWN_MAX = 200;
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
@@ -78,7 +78,7 @@ function card(key, { mayChange, refresh }) {
     ),
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
-      h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      has(PEOPLE) && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && !isOfSessions && [
         has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
         act("Rotate …", () => rotate(key, refresh)),
