@@ -1,8 +1,9 @@
 """Uploaded files. Each file has an item and an object, and is counted until both are deleted."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -114,10 +115,23 @@ class DynamoFileStore:
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         file = self._new(new, len(content))
+        write = partial(self._contents.put, object_of(file), content, file.media_type)
+        return await self._store(file, write, is_funded=new.is_funded)
+
+    async def create_joined(self, new: NewFile, sources: Sequence[tuple[str, int]]) -> StoredFile:
+        """Store a file that consists of other objects, given as keys and sizes."""
+        file = self._new(new, sum(size_bytes for _, size_bytes in sources))
+        place, type_ = object_of(file), file.media_type
+        write = partial(self._contents.join, sources, place, type_, observe=lambda _: None)
+        return await self._store(file, write, is_funded=new.is_funded)
+
+    async def _store(
+        self, file: StoredFile, write: Callable[[], Awaitable[None]], *, is_funded: bool
+    ) -> StoredFile:
         with refusing_when_unavailable():
-            await self._reserve(file, is_funded=new.is_funded)
+            await self._reserve(file, is_funded=is_funded)
             try:
-                await self._contents.put(object_of(file), content, file.media_type)
+                await write()
             except StoreError:
                 await self._give_up(file)
                 raise
@@ -135,19 +149,17 @@ class DynamoFileStore:
             if upload is None:
                 return None
             file = replace(file, awaited_until_s=upload.expires_s + LATE_S)
-            await self._await(file, is_funded=new.is_funded)
+            await self._reserve(file, is_funded=new.is_funded)
+            await self._put(file)
         return file, upload
 
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
         """Reserve room for a file in parts; the file can be found once the parts are joined."""
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
         with refusing_when_unavailable():
-            await self._await(file, is_funded=new.is_funded)
+            await self._reserve(file, is_funded=new.is_funded)
+            await self._put(file)
         return file
-
-    async def _await(self, file: StoredFile, *, is_funded: bool) -> None:
-        await self._reserve(file, is_funded=is_funded)
-        await self._put(file)
 
     def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
         now_s = int(self._clock.now_s())
@@ -282,6 +294,11 @@ class DynamoFileStore:
             return await self._contents.download(
                 object_of(file), filename=file.filename, media_type=file.media_type
             )
+
+    async def read_range(self, file: StoredFile, start: int, length: int) -> bytes:
+        """Return a range of a file's content."""
+        with refusing_when_unavailable():
+            return await self._contents.get_range(object_of(file), start, length)
 
     async def usage(self, workspace_id: str) -> FileUsage:
         with refusing_when_unavailable():
