@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from tollgate.core.batches import Batch
+from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.ids import is_id
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
@@ -41,6 +41,7 @@ class MemoryBatchStore:
         limit: int,
         after: str | None = None,
         reach: OwnerScope = WHOLE_WORKSPACE,
+        client: BatchClient = "openai",
     ) -> Page[Batch]:
         if after is not None and not is_id(after.removeprefix("batch_")):
             raise invalid_request("after: must be the id of a batch.", "after")
@@ -48,6 +49,7 @@ class MemoryBatchStore:
             batch
             for place, batch in sorted(self._batches.items(), key=lambda it: it[1].id, reverse=True)
             if place.workspace_id == workspace_id
+            and batch.client == client
             and reach.has(batch.member_id)
             and (after is None or batch.id < after)
         ]

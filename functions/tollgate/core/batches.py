@@ -18,6 +18,8 @@ BatchStatus = Literal[
     "cancelling",
     "cancelled",
 ]
+# The format in which a batch is created and shown, and in which its results are written.
+BatchClient = Literal["openai", "anthropic"]
 ENDED: Final = frozenset[BatchStatus]({"failed", "completed", "expired", "cancelled"})
 # The limits of a file are OpenAI's: https://platform.openai.com/docs/guides/batch (2026-11-27).
 LINES_MAX: Final = 50_000
@@ -79,6 +81,7 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The key under which the lines run."""
     member_id: str | None = None
     """The member that owns the batch; None if no member does."""
+    client: BatchClient = "openai"
     endpoint: str
     """The path of the route that every line names."""
     input_file_id: str

@@ -129,6 +129,11 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/uploads/{upload_id}/parts"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/complete"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/cancel"): _CONTENT,
+    # A batch spends like a metered request.
+    ("POST", "/v1/batches"): METERED,
+    ("GET", "/v1/batches"): _CONTENT,
+    ("GET", "/v1/batches/{batch_id}"): _CONTENT,
+    ("POST", "/v1/batches/{batch_id}/cancel"): _CONTENT,
     ("GET", "/v1/key"): _EVERYBODY,
     ("GET", "/v1/keys"): _KEY_READER,
     ("POST", "/v1/keys"): _KEY_CHANGER,

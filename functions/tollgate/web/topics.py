@@ -104,6 +104,7 @@ TOPICS: Final = (
         ),
         frozenset({"uploads"}),
     ),
+    Topic((DottedName("tollgate.web.batches.batch_routes:batch_routes"),), frozenset({"batches"})),
 )
 
 

@@ -176,7 +176,7 @@ def batch_partition(workspace_id: str) -> str:
 
 
 def batch_key(partition: str, bare_id: str) -> Item:
-    """Return the core table's key of a batch in its workspace or in OPEN_BATCHES, sorted by time."""
+    """Return the core table's key of a batch, in its workspace or in OPEN_BATCHES, by time."""
     return _key(partition, f"B#{bare_id}")
 
 

@@ -14,7 +14,7 @@ from tollgate.aws.failures import (
     TransactionCancelled,
     refusing_when_unavailable,
 )
-from tollgate.core.batches import BATCH_PREFIX, KEPT_DAYS, Batch
+from tollgate.core.batches import BATCH_PREFIX, KEPT_DAYS, Batch, BatchClient
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import invalid_request
 from tollgate.core.ids import IdSource, is_id
@@ -94,6 +94,7 @@ class DynamoBatchStore:
         limit: int,
         after: str | None = None,
         reach: OwnerScope = WHOLE_WORKSPACE,
+        client: BatchClient = "openai",
     ) -> Page[Batch]:
         if after is not None and not is_id(_bare(after)):
             raise invalid_request("after: must be the id of a batch.", "after")
@@ -111,7 +112,11 @@ class DynamoBatchStore:
                     backwards=True,
                 )
                 batches, names = decode_items(read_batch, rows)
-                found += (batch for batch in batches if reach.has(batch.member_id))
+                found += (
+                    batch
+                    for batch in batches
+                    if batch.client == client and reach.has(batch.member_id)
+                )
                 corrupt += names
                 if start is None:
                     break

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tollgate.core.batches import Batch
+from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.records.generation import GenerationRecord
@@ -43,8 +43,9 @@ class BatchStore(Protocol):
         limit: int,
         after: str | None = None,
         reach: OwnerScope = WHOLE_WORKSPACE,
+        client: BatchClient = "openai",
     ) -> Page[Batch]:
-        """Return a page of a workspace's batches after the batch `after`, newest first."""
+        """Return a page of a workspace's batches of a format after `after`, newest first."""
 
     async def open_batches(self) -> Sequence[BatchPlace]:
         """Return the batches of all workspaces that have not ended, oldest first."""
