@@ -8,7 +8,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
-from tollgate.wiring.batches import wire_batch_queue
+from tollgate.wiring.batch_stores import wire_batch_queue
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.observation import wire_observation, wire_web_limits

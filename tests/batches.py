@@ -37,6 +37,7 @@ class Fate:
         self._applied = applied
         self._freezes_s = freezes_s
         self._thaws_s = 0.0
+        self.met = asyncio.Event()
         self.calls = 0
         self.is_dead = False
 
@@ -50,6 +51,7 @@ class Fate:
         is_due, loop = number == self._at, asyncio.get_running_loop()
         if is_due and self._freezes_s is not None:
             self._thaws_s = loop.time() + self._freezes_s
+            self.met.set()
         await asyncio.sleep(self._thaws_s - loop.time())
         dies = is_due and self._freezes_s is None
         if dies and not self._applied:

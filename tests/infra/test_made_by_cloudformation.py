@@ -24,6 +24,7 @@ MADE: Final = (
     "AWS::Logs::LogGroup",
     "AWS::S3::Bucket",
     "AWS::SNS::Topic",
+    "AWS::SQS::Queue",
 )
 
 

@@ -1,4 +1,4 @@
-"""A small signing client for AWS services with JSON protocols (DynamoDB, KMS, Secrets Manager, SQS).
+"""A small signing client for AWS services with JSON protocols: DynamoDB, KMS, SQS and others.
 
 Tollgate does not use botocore here, because a call takes 1 ms of CPU with botocore and 0.1 ms with
 this client, and because importing botocore slows down a cold start.

@@ -1,4 +1,4 @@
-"""Wires the store of batches and the worker that runs them."""
+"""Wires the workers of batches."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -6,26 +6,11 @@ from tollgate.engine.batches.polling import BatchPolling
 from tollgate.engine.batches.worker import BatchServices, BatchWorker, GatewaySource
 from tollgate.ingress.formats import Ingresses
 from tollgate.settings import Settings
-from tollgate.stores.batches.batches import DynamoBatchStore
 from tollgate.stores.batches.objects import StoredBatchObjects
-from tollgate.stores.batches.queue import SqsBatchQueue
 from tollgate.stores.batches.records import DynamoLineRecords
-from tollgate.wiring.aws import aws_json
+from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
-
-
-def wire_batch_store(stores: Stores, clock: Clock) -> DynamoBatchStore:
-    """Return the store of batches."""
-    return DynamoBatchStore(stores.client, stores.tables.core, ids=IdSource(clock), clock=clock)
-
-
-def wire_batch_queue(settings: Settings, clock: Clock) -> SqsBatchQueue | None:
-    """Return the queue that wakes the batch function; None if the settings name none."""
-    if settings.batch_queue_url is None:
-        return None
-    client = aws_json(settings, "sqs", settings.sqs_endpoint_url, clock)
-    return SqsBatchQueue(client, settings.batch_queue_url)
 
 
 def wire_batch_worker(

@@ -11,7 +11,7 @@ from tollgate.stores.ports.batches import BatchQueue
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
-from tollgate.wiring.batches import wire_batch_store
+from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
 

@@ -69,8 +69,8 @@ async def test_c83_a_frozen_worker_that_goes_on_is_not_paid_for_what_another_did
         works = await batch_of(await slow_house(), lines(3))
         fate = Fate(at, freezes_s=3 * LEASE_S)
         frozen = asyncio.create_task(works.run(works.worker(fate=fate)))
-        while fate.calls <= at and not frozen.done():
-            await asyncio.sleep(0.1)
+        frozen.add_done_callback(lambda _, fate=fate: fate.met.set())
+        await fate.met.wait()
         await asyncio.gather(frozen, works.run())
         await works.check_once(3)
         if fate.calls <= at:

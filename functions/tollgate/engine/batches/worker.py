@@ -79,6 +79,8 @@ class BatchWorker:
         self._services = services
         self._room = asyncio.Semaphore(lines_at_once)
         self.stop = asyncio.Event()
+        self.steps = 0
+        """The number of steps that this worker has tried."""
 
     async def work(self, place: BatchPlace, deadline: Deadline) -> float | None:
         """Work on a batch until no step is free or the deadline is near.
@@ -112,6 +114,7 @@ class BatchWorker:
             claim = partial(begin, step=step, trial=trial, now_s=now_s)
             begun = await services.store.change(place, claim)
             if begun is not None:
+                self.steps += 1
                 await self._try(begun, step, trial.id, deadline)
 
     async def _try(self, batch: Batch, step: int, try_id: str, deadline: Deadline) -> None:

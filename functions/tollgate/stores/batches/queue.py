@@ -4,7 +4,7 @@ from msgspec import MsgspecError, json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
-from tollgate.stores.ports.batches import BatchPlace
+from tollgate.stores.ports.batches import BatchPlace, BatchStore
 
 
 class SqsBatchQueue:
@@ -28,6 +28,28 @@ class SqsBatchQueue:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
+
+
+class OpenBatches:
+    """Wakes the workers of all open batches, because a message may be lost."""
+
+    def __init__(self, store: BatchStore, queue: SqsBatchQueue | None) -> None:
+        self._store = store
+        self._queue = queue
+
+    async def wake(self) -> int:
+        """Send a message for each open batch, and return their number; 0 without a queue."""
+        if self._queue is None:
+            return 0
+        places = await self._store.open_batches()
+        for place in places:
+            await self._queue.send(place)
+        return len(places)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._queue is not None:
+            await self._queue.aclose()
 
 
 def read_message(body: str) -> BatchPlace:
