@@ -6,17 +6,23 @@ Keeps C83.
 import asyncio
 import json
 from collections import Counter
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import pytest
+from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 from openai.types import Batch
 
-from tests.deployment import Deployment, Workspace
+from tests.clocks import ShiftedClock
+from tests.deployment import Deployment, Workspace, open_stores
 from tests.functional.test_serve import Served, served
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
+from tollgate.wiring.upkeep import wire_upkeep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -105,8 +111,12 @@ async def check_once(
     assert outcomes["ok"] == count, outcomes
     billed = {record.id: record.cost_nano_usd for record in records if record.outcome == "ok"}
     assert sorted(billed) == sorted(each["response"]["request_id"] for each in answers)
+    # Processes that died between a record and its settlement leave the settlement to the sweeper.
+    later = ShiftedClock(HOLD_LIFETIME_S + 60)
+    async with aclosing(open_stores(deployment.settings, later)) as stores:
+        await wire_upkeep(deployment.settings, stores, later).sweeper.run()
     balance = await deployment.administration.credits.balance(workspace.id)
-    assert balance.spent_nano_usd == sum(billed.values())
+    assert (balance.spent_nano_usd, balance.held_nano_usd) == (sum(billed.values()), 0)
 
 
 async def test_c83_openais_sdk_runs_a_batch_under_serve(
@@ -123,6 +133,55 @@ async def test_c83_openais_sdk_runs_a_batch_under_serve(
         await check_once(deployment, workspace, client, batch, 40)
         assert [it.id for it in (await client.batches.list()).data] == [batch.id]
         assert (await client.batches.cancel(batch.id)).status == "completed"
+
+
+async def test_c83_anthropics_sdk_runs_a_batch_under_serve(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    workspace = await deployment.workspace()
+
+    def asked(custom_id: str, **changes: Any) -> Any:
+        params = {
+            "model": "test/echo",
+            "max_tokens": 20,
+            "messages": [{"role": "user", "content": "Say it."}],
+        }
+        return {"custom_id": custom_id, "params": params | changes}
+
+    async with (
+        served(deployment, TOLLGATE_OBJECTS_FOLDER=str(tmp_path)) as server,
+        AsyncAnthropic(base_url=f"{server.url}/api", api_key=workspace.inference.secret) as client,
+    ):
+        batches = client.messages.batches
+        with pytest.raises(anthropic.BadRequestError, match="same custom_id"):
+            await batches.create(requests=[asked("a"), asked("a")])
+        batch = await batches.create(
+            requests=[asked("a"), asked("b"), asked("c", max_tokens=-1), asked("d", model="none")]
+        )
+        assert (batch.processing_status, batch.request_counts.processing) == ("in_progress", 4)
+        with pytest.raises(anthropic.BadRequestError, match="cancelled first"):
+            await batches.delete(batch.id)
+        async with asyncio.timeout(60):
+            while batch.processing_status != "ended":
+                await asyncio.sleep(0.2)
+                batch = await batches.retrieve(batch.id)
+        assert (batch.request_counts.succeeded, batch.request_counts.errored) == (2, 2)
+        results = {each.custom_id: each.result async for each in await batches.results(batch.id)}
+        assert [results[name].type for name in "abcd"] == [
+            *("succeeded", "succeeded", "errored", "errored")
+        ]
+        first, third = results["a"], results["c"]
+        assert first.type == "succeeded"
+        assert first.message.content[0].type == "text"
+        assert third.type == "errored"
+        assert third.error.error.type == "invalid_request_error"
+        assert [each.id async for each in batches.list()] == [batch.id]
+        assert (await batches.cancel(batch.id)).processing_status == "ended"
+        assert (await batches.delete(batch.id)).type == "message_batch_deleted"
+        with pytest.raises(anthropic.NotFoundError):
+            await batches.retrieve(batch.id)
+        records = await records_of(deployment, workspace)
+        assert Counter(record.outcome for record in records) == {"ok": 2}
 
 
 @pytest.mark.nightly

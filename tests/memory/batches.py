@@ -34,6 +34,9 @@ class MemoryBatchStore:
         self._batches[place] = replace(changed, revision=stored.revision + 1)
         return self._batches[place]
 
+    async def delete(self, place: BatchPlace) -> None:
+        self._batches.pop(place, None)
+
     async def page(
         self,
         workspace_id: str,

@@ -10,7 +10,12 @@ from tollgate.core.batches import StepTry
 from tollgate.engine.batches.line_run import LineRun
 from tollgate.engine.batches.lines import parse_line, read_lines
 from tollgate.engine.batches.pieces import piece_name, read_stored, stop_reason, unrun
-from tollgate.engine.batches.results import LineResult, decode_results, encode_line
+from tollgate.engine.batches.results import (
+    LineResult,
+    decode_results,
+    encode_line,
+    encode_message_line,
+)
 from tollgate.engine.batches.validation import Piece
 
 # Size from which written lines become a part, which bounds the memory of a join.
@@ -61,18 +66,24 @@ class _FileWriter:
 
 
 async def join_results(run: LineRun, pieces: Sequence[Piece], trial: StepTry) -> JoinedFiles:
-    """Write the results of all lines, in the order of the input, into two files."""
+    """Write the results of all lines, in the order of the input, into files."""
     output, errors = (
         _FileWriter(run, "output", trial.number),
         _FileWriter(run, "error", trial.number),
     )
+    encode = encode_line
+    if run.batch.client == "anthropic":
+        # Anthropic's results are one file.
+        encode, errors = encode_message_line, output
     not_run = 0
     async for results in _all_results(run, pieces, trial):
         for result in results:
-            await (output if result.is_ok else errors).add(encode_line(result))
+            await (output if result.is_ok else errors).add(encode(result))
         not_run += sum(result.not_run is not None for result in results)
     return JoinedFiles(
-        output_file_id=await output.close(), error_file_id=await errors.close(), not_run=not_run
+        output_file_id=await output.close(),
+        error_file_id=None if errors is output else await errors.close(),
+        not_run=not_run,
     )
 
 

@@ -65,6 +65,24 @@ class FileResult(Struct, kw_only=True):
     error: LineError | None
 
 
+class MessageResult(Struct, kw_only=True, omit_defaults=True):
+    """What became of a request in Anthropic's results."""
+
+    type: Literal["succeeded", "errored", "canceled", "expired"]
+    message: Raw = Raw()
+    error: Raw = Raw()
+
+
+class MessageLine(Struct, kw_only=True):
+    """A line of the results, as Anthropic writes it.
+
+    https://docs.anthropic.com/en/api/retrieving-message-batch-results (2026-11-27)
+    """
+
+    custom_id: str
+    result: MessageResult
+
+
 _RESULTS: Final = json.Decoder(tuple[LineResult, ...])
 
 
@@ -76,6 +94,18 @@ def encode_results(results: Sequence[LineResult]) -> bytes:
 def decode_results(content: bytes) -> tuple[LineResult, ...]:
     """Decode the stored results of a piece; raise MsgspecError if they are corrupt."""
     return _RESULTS.decode(content)
+
+
+def encode_message_line(result: LineResult) -> bytes:
+    """Return a result as a line of Anthropic's results, with its newline."""
+    answer = result.answer
+    if answer is None:
+        shown = MessageResult(type="canceled" if result.not_run == "batch_cancelled" else "expired")
+    elif result.is_ok:
+        shown = MessageResult(type="succeeded", message=answer.body)
+    else:
+        shown = MessageResult(type="errored", error=answer.body)
+    return json.encode(MessageLine(custom_id=result.custom_id, result=shown)) + b"\n"
 
 
 def encode_line(result: LineResult) -> bytes:

@@ -158,19 +158,26 @@ class BatchWorker:
     async def _validate(self, run: LineRun, refusal: GatewayError | None) -> None:
         batch, trial = run.batch, run.batch.tries[VALIDATION][-1]
         faults, lines = tuple[LineFault, ...](), 0
+        # Anthropic's batches never fail as a whole: each of their lines has a result.
+        is_strict = batch.client != "anthropic"
         try:
             if refusal is not None:
                 raise refusal
             await self._admit(run.parser)
         except GatewayError as refused:
-            faults = (LineFault(code=refused.code.value, message=refused.message),)
+            faults = (
+                ()
+                if not is_strict
+                else (LineFault(code=refused.code.value, message=refused.message),)
+            )
         size_bytes = await run.objects.input_bytes(batch)
         if size_bytes is None and not faults:
             message = f"the file {batch.input_file_id} was deleted or has expired"
             faults = (LineFault(code="file_not_found", message=message, param="input_file_id"),)
         if size_bytes is not None and not faults:
             read = partial(run.objects.read_input, batch)
-            checked = await FileCheck(run.parser, batch.id).run(read, size_bytes)
+            check = FileCheck(run.parser, batch.id, is_strict=is_strict)
+            checked = await check.run(read, size_bytes)
             faults, lines = checked.faults, checked.lines
             if not faults:
                 await run.objects.put(batch, _INDEX, checked.index())

@@ -87,6 +87,11 @@ class DynamoBatchStore:
         with refusing_when_unavailable():
             raise StoreUnavailable("the batch is changed too often", maybe_applied=False)
 
+    async def delete(self, place: BatchPlace) -> None:
+        key = batch_key(batch_partition(place.workspace_id), _bare(place.batch_id))
+        with refusing_when_unavailable():
+            await self._client.call("DeleteItem", {"TableName": self._table, "Key": key})
+
     async def page(
         self,
         workspace_id: str,

@@ -36,6 +36,9 @@ class BatchStore(Protocol):
         if there is no such batch, nothing is written and the result is None.
         """
 
+    async def delete(self, place: BatchPlace) -> None:
+        """Delete a batch that has ended; ignore a missing one."""
+
     async def page(
         self,
         workspace_id: str,

@@ -29,6 +29,7 @@ async def create_batch(
     input_file_id: str,
     metadata: Mapping[str, str],
     output_expires_s: int,
+    lines: int = 0,
 ) -> Batch:
     """Store a batch, which a worker then validates and runs, and wake a worker."""
     now_s = int(services.clock.now_s())
@@ -43,6 +44,7 @@ async def create_batch(
         times={"validating": now_s},
         expires_s=now_s + WINDOW_S,
         metadata=metadata,
+        lines=lines,
         output_expires_s=output_expires_s,
     )
     await batch_store(services).create(batch)
