@@ -18,9 +18,8 @@ from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
-from tollgate.stores.batches.queue import read_message
 from tollgate.stores.ports.batches import BatchPlace
-from tollgate.wiring.batch_stores import wire_batch_queue
+from tollgate.wiring.batch_stores import read_message, wire_batch_queue
 from tollgate.wiring.batches import wire_batch_worker
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
@@ -44,21 +43,21 @@ class Message(TypedDict):
 
 
 class Context(Protocol):
-    """What Lambda says about an invocation."""
+    """The facts about an invocation that Lambda passes on."""
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds until the function is stopped."""
 
 
 def handler(event: Mapping[str, Sequence[Message]], context: Context) -> None:
-    """Work on the batch that each message names."""
+    """Run the batch that each message names."""
     for message in event["Records"]:
         left_s = context.get_remaining_time_in_millis() / 1_000 - _RESERVE_S
         asyncio.run(_work(read_message(message["body"]), left_s))
 
 
 async def _work(place: BatchPlace, left_s: float) -> None:
-    """Work on a batch, and send a message for the rest if this worker got anything to do.
+    """Run steps of a batch, and send a message for the rest if there was anything to do.
 
     Another worker that has all the work also sends a message for the rest.
     """

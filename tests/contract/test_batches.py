@@ -22,7 +22,7 @@ from tollgate.stores.ports.batches import BatchPlace, BatchStore
 from tollgate.stores.rules.batches import (
     JOIN,
     VALIDATION,
-    begin,
+    begin_try,
     finish_join,
     finish_piece,
     finish_validation,
@@ -75,8 +75,10 @@ async def test_c83_a_batch_goes_through_its_steps_and_is_no_longer_open(stores: 
         assert found is not None
         assert next_step(found, now_s) == step
         trial = StepTry(name, now_s + 60)
-        assert await change(partial(begin, step=step, trial=trial, now_s=now_s))
-        assert await change(partial(begin, step=step, trial=StepTry("x", 0), now_s=now_s)) is None
+        assert await change(partial(begin_try, step=step, trial=trial, now_s=now_s))
+        assert (
+            await change(partial(begin_try, step=step, trial=StepTry("x", 0), now_s=now_s)) is None
+        )
 
     await take(VALIDATION, "a")
     await change(

@@ -22,10 +22,10 @@ BatchStatus = Literal[
 BatchClient = Literal["openai", "anthropic"]
 ENDED: Final = frozenset[BatchStatus]({"failed", "completed", "expired", "cancelled"})
 # The limits of a file are OpenAI's: https://platform.openai.com/docs/guides/batch (2026-11-27).
-LINES_MAX: Final = 50_000
+BATCH_LINES_MAX: Final = 50_000
 FILE_BYTES_MAX: Final = 200_000_000
 LINE_BYTES_MAX: Final = 8 * 1024 * 1024
-WINDOW_S: Final = DAY_S
+BATCH_WINDOW_S: Final = DAY_S
 # Days for which the results of a batch are stored, unless it states another time.
 KEPT_DAYS: Final = 30
 

@@ -10,11 +10,13 @@ import pytest
 
 from tests.asgi import request
 from tests.unit.web.routes import (
+    BATCH_ROUTES,
     EVERY_KEYS_ROUTES,
     FILE_ROUTES,
     KEY_CHANGES,
     KEY_LISTS,
     MONEY_LISTS,
+    NEW_BATCHES,
     OPERATOR_CHANGES,
     OPERATOR_LISTS,
     PEOPLE_CHANGES,
@@ -53,6 +55,8 @@ SERVED_BY = [
     (SUBJECT_ROUTES, {"management", "owner"}, {"acme", OPERATORS}),
     (RESPONSE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
+    (BATCH_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
+    (NEW_BATCHES, GENERATE, {"acme", OPERATORS}),
     (OPERATOR_LISTS, READERS, {OPERATORS}),
     (OPERATOR_CHANGES, MANAGERS, {OPERATORS}),
 ]

@@ -9,7 +9,7 @@ from tollgate.engine.batches.polling import BatchPolling
 
 @asynccontextmanager
 async def working_on_batches(polling: BatchPolling | None, drain_s: int) -> AsyncIterator[None]:
-    """Work on open batches within a `with` block; at its end, lines may run `drain_s` seconds.
+    """Run open batches within a `with` block; at its end, lines may run `drain_s` seconds.
 
     Lines that run longer are cancelled; they cost nothing, and run again later.
     """

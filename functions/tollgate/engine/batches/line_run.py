@@ -55,7 +55,7 @@ class Undecided(Struct, frozen=True):
     """A line of which it is unknown whether it was billed; the next try decides."""
 
 
-Outcome = LineResult | Waits | Undecided
+LineOutcome = LineResult | Waits | Undecided
 
 
 class CollectedReply:
@@ -168,13 +168,13 @@ class LineLedger:
 
 
 class LineRun(Struct, frozen=True, kw_only=True):
-    """What runs the lines of one batch."""
+    """The runner of the lines of one batch."""
 
     parser: LineParser
     objects: BatchObjects
     batch: Batch
 
-    async def run(self, line: BatchLine, generation_id: str, deadline: Deadline) -> Outcome:
+    async def run(self, line: BatchLine, generation_id: str, deadline: Deadline) -> LineOutcome:
         """Run a line as one generation with this id, and return what became of it."""
         parser, gateway = self.parser, self.parser.gateway
         try:
@@ -198,7 +198,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
             return self.refused(line.custom_id, generation_id, InternalError())
         return await self._outcome(line, sink, reply)
 
-    async def _outcome(self, line: BatchLine, sink: LineSink, reply: CollectedReply) -> Outcome:
+    async def _outcome(self, line: BatchLine, sink: LineSink, reply: CollectedReply) -> LineOutcome:
         record, failure = sink.record, sink.failure
         if record is None or record.outcome == "lost" or isinstance(failure, OutcomeUnknown):
             return Undecided()

@@ -11,7 +11,7 @@ from tollgate.core.batches import Batch, StepTry, Tally
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import AccessError, ErrorCode, InternalError, LedgerError
 from tollgate.core.ids import following_id
-from tollgate.engine.batches.line_run import LineRun, Outcome, Undecided, Waits
+from tollgate.engine.batches.line_run import LineOutcome, LineRun, Undecided, Waits
 from tollgate.engine.batches.lines import BatchLine, parse_line, read_lines
 from tollgate.engine.batches.results import (
     LineResult,
@@ -30,7 +30,7 @@ _LINE_MIN_S: Final = 20.0
 
 
 class PieceOutcome(Struct, frozen=True, kw_only=True):
-    """What a try of a piece has led to."""
+    """The outcome of a try of a piece."""
 
     tally: Tally
     """The results of the piece, added up."""
@@ -68,7 +68,9 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         results |= {result.custom_id: result for result in found if result is not None}
         left = [line for line in lines if line.custom_id not in results]
         if not_run is not None:
-            outcomes: Sequence[Outcome] = [unrun(line, trial, self.piece, not_run) for line in left]
+            outcomes: Sequence[LineOutcome] = [
+                unrun(line, trial, self.piece, not_run) for line in left
+            ]
         elif sum(not each.clean for each in earlier) >= _DEATHS_MAX:
             fail = partial(self.run.refused, refusal=InternalError())
             outcomes = [fail(line.custom_id, self._id(trial, line)) for line in left]
@@ -118,7 +120,7 @@ class PieceRun(Struct, frozen=True, kw_only=True):
                 return result
         return None
 
-    async def _run(self, line: BatchLine, trial: StepTry, deadline: Deadline) -> Outcome:
+    async def _run(self, line: BatchLine, trial: StepTry, deadline: Deadline) -> LineOutcome:
         generation_id = self._id(trial, line)
         if self.refusal is not None:
             return self.run.refused(line.custom_id, generation_id, self.refusal)
@@ -156,7 +158,7 @@ def unrun(line: BatchLine, trial: StepTry, piece: Piece, reason: NotRun) -> Line
     return LineResult(custom_id=line.custom_id, request_id=request_id, not_run=reason)
 
 
-def _add_up(whole: Sequence[LineResult], outcomes: Sequence[Outcome]) -> PieceOutcome:
+def _add_up(whole: Sequence[LineResult], outcomes: Sequence[LineOutcome]) -> PieceOutcome:
     tally = Tally()
     for result in whole:
         tally = tally.plus(result.tally)

@@ -34,7 +34,7 @@ class BatchPolling:
         self._woken.set()
 
     async def run(self) -> None:
-        """Work until `stop` is called."""
+        """Run open batches until `stop` is called."""
         while not self._worker.stop.is_set():
             try:
                 await self._begin_work()

@@ -66,7 +66,7 @@ class FileResult(Struct, kw_only=True):
 
 
 class MessageResult(Struct, kw_only=True, omit_defaults=True):
-    """What became of a request in Anthropic's results."""
+    """The result of a request in Anthropic's results."""
 
     type: Literal["succeeded", "errored", "canceled", "expired"]
     message: Raw = Raw()

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct, json
 
-from tollgate.core.batches import FILE_BYTES_MAX, LINES_MAX, LineFault
+from tollgate.core.batches import BATCH_LINES_MAX, FILE_BYTES_MAX, LineFault
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import GatewayError, invalid_request
 from tollgate.core.ownership import OwnerScope
@@ -93,7 +93,7 @@ class FileCheck:
         batch_id: str,
         *,
         is_strict: bool = True,
-        lines_max: int = LINES_MAX,
+        lines_max: int = BATCH_LINES_MAX,
     ) -> None:
         """Prepare the check; without `is_strict`, requests at fault fail when their lines run."""
         self._is_strict = is_strict

@@ -27,7 +27,7 @@ from tollgate.stores.ports.batches import BatchObjects, BatchPlace, BatchStore, 
 from tollgate.stores.rules.batches import (
     JOIN,
     VALIDATION,
-    begin,
+    begin_try,
     extend,
     finish_join,
     finish_piece,
@@ -35,7 +35,7 @@ from tollgate.stores.rules.batches import (
     give_back,
     is_stopping,
     next_step,
-    refuse,
+    refuse_file,
     wakes_s,
 )
 
@@ -60,7 +60,7 @@ class GatewaySource(Protocol):
 
 
 class BatchServices(Struct, frozen=True, kw_only=True):
-    """What workers need."""
+    """Services that workers use."""
 
     store: BatchStore
     objects: BatchObjects
@@ -83,7 +83,7 @@ class BatchWorker:
         """The number of steps that this worker has tried."""
 
     async def work(self, place: BatchPlace, deadline: Deadline) -> float | None:
-        """Work on a batch until no step is free or the deadline is near.
+        """Try steps of a batch until none is free or the deadline is near.
 
         Returns the seconds after which more can be done; None if the batch has ended.
         """
@@ -111,7 +111,7 @@ class BatchWorker:
             if self.stop.is_set() or deadline.remaining_s() < _STEP_MIN_S:
                 return 0.0
             trial = StepTry(services.ids.new_id(), now_s + LEASE_S)
-            claim = partial(begin, step=step, trial=trial, now_s=now_s)
+            claim = partial(begin_try, step=step, trial=trial, now_s=now_s)
             begun = await services.store.change(place, claim)
             if begun is not None:
                 self.steps += 1
@@ -195,7 +195,7 @@ class BatchWorker:
                 return
         await self._change(
             batch,
-            lambda found: refuse(found, trial.id, faults, lines=lines, now_s=self._now_s()),
+            lambda found: refuse_file(found, trial.id, faults, lines=lines, now_s=self._now_s()),
         )
 
     async def _admit(self, parser: LineParser) -> None:

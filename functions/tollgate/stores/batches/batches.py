@@ -39,7 +39,7 @@ _ROWS: Final = "B#"
 _CHANGES_MAX: Final = 20
 _PAUSE_MAX_S: Final = 0.2
 _READ_AT_ONCE: Final = 100
-PAGE_MAX: Final = 100
+BATCH_PAGE_MAX: Final = 100
 
 
 class DynamoBatchStore:
@@ -104,7 +104,7 @@ class DynamoBatchStore:
         if after is not None and not is_id(_bare(after)):
             raise invalid_request("after: must be the id of a batch.", "after")
         start = None if after is None else batch_key(batch_partition(workspace_id), _bare(after))
-        limit, found, corrupt = min(limit, PAGE_MAX), list[Batch](), list[str]()
+        limit, found, corrupt = min(limit, BATCH_PAGE_MAX), list[Batch](), list[str]()
         with refusing_when_unavailable():
             while len(found) <= limit:
                 rows, start = await query_rows(

@@ -1,6 +1,6 @@
 """The queue in SQS that wakes the batch function."""
 
-from msgspec import MsgspecError, json
+from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
@@ -50,11 +50,3 @@ class OpenBatches:
         """Close the connections."""
         if self._queue is not None:
             await self._queue.aclose()
-
-
-def read_message(body: str) -> BatchPlace:
-    """Return the batch that a message names; raise ValueError if the message is corrupt."""
-    try:
-        return json.decode(body, type=BatchPlace)
-    except MsgspecError as corrupt:
-        raise ValueError(f"the message names no batch: {corrupt}") from corrupt

@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number
@@ -48,6 +47,7 @@ from tollgate.stores.files.arrivals import LATE_S, Arrivals
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.rows import (
     ROWS,
+    FileChange,
     awaited_object_of,
     bare_id_of,
     encode_file,
@@ -81,14 +81,6 @@ _ABANDONED_S: Final = 1_800
 _REMOVAL_ATTEMPTS: Final = 8
 
 
-class FileChange(Struct, frozen=True, kw_only=True):
-    """The attributes of a deleted file that the audit log shows."""
-
-    filename: str
-    purpose: FilePurpose
-    size_bytes: int
-
-
 class DynamoFileStore:
     """Implements `stores.ports.administration.FileStore`."""
 
@@ -120,9 +112,9 @@ class DynamoFileStore:
 
     async def create_joined(self, new: NewFile, sources: Sequence[tuple[str, int]]) -> StoredFile:
         """Store a file that consists of other objects, given as keys and sizes."""
-        file = self._new(new, sum(size_bytes for _, size_bytes in sources))
-        place, type_ = object_of(file), file.media_type
-        write = partial(self._contents.join, sources, place, type_, observe=lambda _: None)
+        file = self._new(new, sum(size for _, size in sources))
+        join, place = self._contents.join, object_of(file)
+        write = partial(join, sources, place, file.media_type, observe=lambda _: None)
         return await self._store(file, write, is_funded=new.is_funded)
 
     async def _store(
@@ -149,17 +141,19 @@ class DynamoFileStore:
             if upload is None:
                 return None
             file = replace(file, awaited_until_s=upload.expires_s + LATE_S)
-            await self._reserve(file, is_funded=new.is_funded)
-            await self._put(file)
+            await self._await(file, is_funded=new.is_funded)
         return file, upload
 
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
         """Reserve room for a file in parts; the file can be found once the parts are joined."""
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
-        with refusing_when_unavailable():
-            await self._reserve(file, is_funded=new.is_funded)
-            await self._put(file)
+        await self._await(file, is_funded=new.is_funded)
         return file
+
+    async def _await(self, file: StoredFile, *, is_funded: bool) -> None:
+        with refusing_when_unavailable():
+            await self._reserve(file, is_funded=is_funded)
+            await self._put(file)
 
     def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
         now_s = int(self._clock.now_s())

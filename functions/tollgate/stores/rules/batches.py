@@ -43,7 +43,7 @@ def wakes_s(batch: Batch) -> float | None:
     return min(ends, default=None)
 
 
-def begin(batch: Batch, step: int, trial: StepTry, now_s: float) -> Batch | None:
+def begin_try(batch: Batch, step: int, trial: StepTry, now_s: float) -> Batch | None:
     """Return the batch with a new try of a step; None if the step is not to be tried now."""
     tries = batch.tries.get(step, ())
     if tries and tries[-1].id == trial.id:
@@ -100,7 +100,7 @@ def finish_validation(
     return _enter(_without(counted, VALIDATION), "in_progress", now_s)
 
 
-def refuse(
+def refuse_file(
     batch: Batch, try_id: str, faults: tuple[LineFault, ...], *, lines: int, now_s: float
 ) -> Batch | None:
     """Return the batch as failed, because its file is at fault; None if the lease is lost."""

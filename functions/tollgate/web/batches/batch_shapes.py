@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from tollgate.core.batches import KEPT_DAYS, WINDOW_S, Batch, BatchStatus
+from tollgate.core.batches import BATCH_WINDOW_S, KEPT_DAYS, Batch, BatchStatus
 from tollgate.core.clock import DAY_S
 from tollgate.core.money.amounts import usd
 from tollgate.web.files.file_shapes import EXPIRES_MAX_S, EXPIRES_MIN_S
@@ -114,7 +114,7 @@ class BatchObject(BaseModel):
             error_file_id=batch.error_file_id,
             created_at=batch.created_s,
             in_progress_at=batch.times.get("in_progress"),
-            expires_at=batch.created_s + WINDOW_S,
+            expires_at=batch.created_s + BATCH_WINDOW_S,
             finalizing_at=batch.times.get("finalizing"),
             completed_at=batch.times.get("completed"),
             failed_at=batch.times.get("failed"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.batches import BATCH_PREFIX, LINES_MAX, Batch
+from tollgate.core.batches import BATCH_LINES_MAX, BATCH_PREFIX, Batch
 from tollgate.web.shapes import Body, moment, moment_or_none
 
 MESSAGE_BATCH_PREFIX = "msgbatch_"
@@ -24,7 +24,7 @@ class BatchedMessage(Body):
 class MessageBatchBody(Body):
     """A message batch to create."""
 
-    requests: Annotated[list[BatchedMessage], Field(min_length=1, max_length=LINES_MAX)]
+    requests: Annotated[list[BatchedMessage], Field(min_length=1, max_length=BATCH_LINES_MAX)]
 
 
 class MessageCounts(BaseModel):

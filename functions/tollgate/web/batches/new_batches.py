@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tollgate.core.batches import BATCH_PREFIX, WINDOW_S, Batch, BatchClient
+from tollgate.core.batches import BATCH_PREFIX, BATCH_WINDOW_S, Batch, BatchClient
 from tollgate.core.errors import GatewayError, RequestError, not_found
 from tollgate.core.principal import Principal
 from tollgate.stores.ports.batches import BatchPlace, BatchStore
@@ -42,7 +42,7 @@ async def create_batch(
         endpoint=endpoint,
         input_file_id=input_file_id,
         times={"validating": now_s},
-        expires_s=now_s + WINDOW_S,
+        expires_s=now_s + BATCH_WINDOW_S,
         metadata=metadata,
         lines=lines,
         output_expires_s=output_expires_s,
@@ -53,7 +53,7 @@ async def create_batch(
 
 
 async def wake_worker(services: Services, batch: Batch) -> None:
-    """Wake a worker; without a queue, the workers of this host find the batch by themselves."""
+    """Send a message to a worker; without a queue, this host's workers look for batches."""
     if services.batch_queue is None:
         return
     try:
