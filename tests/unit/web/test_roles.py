@@ -146,7 +146,7 @@ def test_c91_every_route_of_the_table_is_in_the_matrix() -> None:
     keyed = [key for key, access in ACCESS.items() if access.roles and not access.keyless]
     # Routes that generate, and those of the app that signs people in, have tests of their own.
     others = [key for key in keyed if ACCESS[key].roles in (GENERATE, {*get_args(MemberRole)})]
-    assert len(keyed) - len(others) == len(ROUTES)
+    assert len(keyed) - len(others) == len(ROUTES) - len(NEW_BATCHES)
 
 
 @pytest.mark.parametrize("role", ["billing", "viewer"])

@@ -12,7 +12,6 @@ from tollgate.ingress.formats import (
     EMBEDDINGS,
     MESSAGES,
     MODERATIONS,
-    RERANK,
     RESPONSES,
     IngressFormat,
 )
@@ -27,7 +26,6 @@ BATCH_FORMATS: Final[Mapping[str, IngressFormat]] = {
         COMPLETIONS,
         MODERATIONS,
         MESSAGES,
-        RERANK,
     )
 }
 _RANGE_BYTES: Final = 8 * 1024 * 1024
