@@ -29,7 +29,7 @@ def batches() -> None:
 @click.option("--endpoint", metavar="PATH", help="Path of the lines; by default the first line's.")
 @click.option("--watch", is_flag=True, help="Wait until the batch has ended.")
 @calls_gateway
-def create_batch(
+def create_from_file(
     api: Api, style: OutputStyle, *, file: Path, endpoint: str | None, watch: bool
 ) -> None:
     """Upload FILE, which has one request a line as JSON, and create a batch of its lines."""
