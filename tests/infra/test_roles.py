@@ -88,7 +88,7 @@ PERMISSIONS: Final = {
         "CoreTable where pk begins with BATCHES": {"dynamodb:DeleteItem"},
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
-        "${ObjectsBucket.Arn}/batches/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/batches/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "ObjectsBucket": {"s3:ListBucket"},

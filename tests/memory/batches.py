@@ -89,9 +89,9 @@ class MemoryBatchObjects:
     async def get(self, batch: Batch, name: str) -> bytes | None:
         return self.objects.get((batch.id, name))
 
-    async def delete(self, batch: Batch, names: Sequence[str]) -> None:
-        for name in names:
-            self.objects.pop((batch.id, name), None)
+    async def clear(self, batch: Batch) -> None:
+        for place in [place for place in self.objects if place[0] == batch.id]:
+            del self.objects[place]
 
     async def create_file(
         self, batch: Batch, filename: str, parts: Sequence[tuple[str, int]]

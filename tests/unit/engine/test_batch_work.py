@@ -37,6 +37,8 @@ async def test_c83_each_line_is_once_in_output_record_and_bill() -> None:
     batch = await works.check_once(70)
     assert (batch.lines, batch.pieces, batch.error_file_id) == (70, 3, None)
     assert home.held_nano_usd == 0
+    # Nothing of the lines remains but what the batch's files have.
+    assert not works.objects.objects
     [first, *_] = works.lines(batch.output_file_id)
     assert first["response"]["status_code"] == 200
     assert first["response"]["body"]["choices"][0]["message"]["content"] == "Hello"

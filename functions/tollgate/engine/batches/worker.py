@@ -242,8 +242,14 @@ class BatchWorker:
                 now_s=self._now_s(),
             ),
         )
-        if ended is not None:
-            _log.info("batch %s has ended: %s", ended.id, ended.status)
+        if ended is None:
+            return
+        _log.info("batch %s has ended: %s", ended.id, ended.status)
+        try:
+            await run.objects.clear(ended)
+        except GatewayError as failure:
+            # The rules of the bucket delete the rest.
+            _log.warning("results of batch %s remain: %s", ended.id, failure.message)
 
     async def _pieces(self, run: LineRun) -> tuple[Piece, ...]:
         if not run.batch.pieces:

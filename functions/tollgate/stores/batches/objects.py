@@ -1,5 +1,6 @@
 """The contents of batches: their files, and the results of their lines until these are joined."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from tollgate.core.files.stored import NewFile, StoredFile
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.rules.object_names import workspace_folder
 
+_DELETED_AT_ONCE: Final = 32
 # A bucket's rule and the sweeper delete what remains below this prefix.
 PREFIX: Final = "batches/"
 
@@ -37,10 +39,12 @@ class StoredBatchObjects:
         with refusing_when_unavailable():
             return await self._objects.get(_object(batch, name))
 
-    async def delete(self, batch: Batch, names: Sequence[str]) -> None:
+    async def clear(self, batch: Batch) -> None:
         with refusing_when_unavailable():
-            for name in names:
-                await self._objects.delete(_object(batch, name))
+            async for group in self._objects.list(_object(batch, "")):
+                for first in range(0, len(group), _DELETED_AT_ONCE):
+                    some = group[first : first + _DELETED_AT_ONCE]
+                    await asyncio.gather(*(self._objects.delete(it.key) for it in some))
 
     async def create_file(
         self, batch: Batch, filename: str, parts: Sequence[tuple[str, int]]

@@ -86,8 +86,8 @@ class BatchObjects(Protocol):
     async def get(self, batch: Batch, name: str) -> bytes | None:
         """Return an intermediate result of a batch, or None if there is none."""
 
-    async def delete(self, batch: Batch, names: Sequence[str]) -> None:
-        """Delete intermediate results of a batch; ignore missing ones."""
+    async def clear(self, batch: Batch) -> None:
+        """Delete all intermediate results of a batch that has ended."""
 
     async def create_file(
         self, batch: Batch, filename: str, parts: Sequence[tuple[str, int]]
