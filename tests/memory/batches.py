@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from tollgate.core.batches import Batch, BatchClient
-from tollgate.core.errors import ErrorCode, RequestError, invalid_request
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError, invalid_request
 from tollgate.core.ids import is_id
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
@@ -96,7 +96,10 @@ class MemoryBatchObjects:
     async def create_file(
         self, batch: Batch, filename: str, parts: Sequence[tuple[str, int]]
     ) -> str:
-        content = b"".join(self.objects[batch.id, name] for name, _ in parts)
+        found = [self.objects.get((batch.id, name)) for name, _ in parts]
+        if None in found:
+            raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "A part was deleted.")
+        content = b"".join(filter(None, found))
         assert len(content) == sum(size for _, size in parts)
         file_id = f"file-{len(self.files)}-{filename}"
         self.files[file_id] = content
