@@ -315,6 +315,9 @@ async def call_every_route(
     people = await make_people(deployment, workspace, "all")
     for number, route in enumerate(ROUTES):
         method, path, body = route
+        if "/batches" in path:
+            # Batches need a queue, which test_batch_function.py has.
+            continue
         if any(it in str((path, body)) for it in people):
             # A route may delete whom it names.
             people = await make_people(deployment, workspace, f"route {number}")
