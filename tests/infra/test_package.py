@@ -76,6 +76,7 @@ def test_c97_the_wheel_has_the_package_and_each_part_and_nothing_else(slim: Path
         *("METADATA", "WHEEL", "RECORD", "LICENSE", "entry_points.txt")
     }
     assert "tollgate/py.typed" in names
+    assert not (ROOT / "build").exists()
 
 
 def test_c97_both_wheels_pass_the_check_of_a_release(slim: Path, full: Path) -> None:
