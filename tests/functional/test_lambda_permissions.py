@@ -183,7 +183,7 @@ REFUSED: Final[list[tuple[str, str, dict[str, Any], str]]] = [
     ("s3", "delete_object", {"Bucket": BUCKET, "Key": "answers/key"}, "AccessDenied"),
     ("sns", "publish", {"TopicArn": "arn:other", "Message": "no"}, "AuthorizationError"),
     ("bedrock-runtime", "converse_stream", {"modelId": "other.model"}, "AccessDeniedException"),
-    ("sts", "get_caller_identity", {}, "403"),
+    ("logs", "describe_log_groups", {}, "403"),
 ]
 
 
