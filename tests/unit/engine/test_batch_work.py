@@ -11,18 +11,37 @@ import pytest
 from msgspec.structs import replace
 
 from tests.batches import CHAT, INPUT, Died, Fate, batch_of, file_of, line
-from tests.gateways import House, house
+from tests.gateways import House, house, store_is_away
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
 from tollgate.core.batches import FILE_BYTES_MAX, LINE_BYTES_MAX
+from tollgate.core.principal import Principal
 from tollgate.engine.batches.lines import BATCH_FORMATS
 from tollgate.engine.batches.validation import FileCheck, LineParser
 from tollgate.engine.batches.worker import LEASE_S
 from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Admissions
 from tollgate.stores.rules.batches import cancel
 
 
 def lines(count: int) -> list[dict[str, Any]]:
     return [line(f"n{number}") for number in range(count)]
+
+
+class AwayOnce:
+    """Admissions whose store cannot be reached at first."""
+
+    def __init__(self, admissions: Admissions) -> None:
+        self._admissions = admissions
+        self.was_away = False
+
+    async def admit(self, principal: Principal, request_id: str, **limits: Any) -> None:
+        if not self.was_away:
+            self.was_away = True
+            raise store_is_away()
+        await self._admissions.admit(principal, request_id, **limits)
+
+    def end(self, principal: Principal, request_id: str) -> None:
+        self._admissions.end(principal, request_id)
 
 
 async def slow_house() -> House:
@@ -199,6 +218,23 @@ async def test_c83_a_bad_file_is_refused_before_anything_is_spent(
     assert (batch.faults[0].code, batch.faults[0].line) == (code, number)
     assert not home.near.requests
     assert not home.stores.books.records
+
+
+async def test_c83_a_store_that_is_away_fails_no_batch() -> None:
+    home = await house()
+    works = await batch_of(home, lines(2))
+    away = AwayOnce(home.gateway.admissions)
+    home.gateway = replace(home.gateway, admissions=away)
+    await works.run()
+    await works.check_once(2)
+    assert away.was_away
+
+
+async def test_c83_a_key_without_money_is_refused_before_anything_is_read() -> None:
+    works = await batch_of(await house(funds_nano_usd=1), lines(1))
+    works.home.stores.books.wallets["acme"].available = 0
+    batch = await works.run()
+    assert (batch.status, batch.faults[0].code) == ("failed", "insufficient_credits")
 
 
 async def test_c83_a_deleted_file_is_refused() -> None:

@@ -16,7 +16,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.admission import admit
 from tollgate.engine.batches.joining import join_results
-from tollgate.engine.batches.line_run import LineRun
+from tollgate.engine.batches.line_run import WAITS_FOR, LineRun
 from tollgate.engine.batches.lines import BATCH_FORMATS
 from tollgate.engine.batches.pieces import PieceRun, read_stored, stop_reason
 from tollgate.engine.batches.validation import FileCheck, LineParser, Piece, read_index
@@ -165,6 +165,8 @@ class BatchWorker:
                 raise refusal
             await self._admit(run.parser)
         except GatewayError as refused:
+            if refused.code in WAITS_FOR:
+                raise
             faults = (
                 ()
                 if not is_strict
