@@ -107,6 +107,10 @@ async def _serve(
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
         await _wait_for_store(stores, clock, store)
+        try:
+            await stores.claim_item_version()
+        except LedgerError as failure:
+            raise click.ClickException(failure.message) from failure
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, store.state)
 
