@@ -1,0 +1,53 @@
+"""`python -m tests.side_by_side write|settle|golden`: this tree's part in a test of two releases.
+
+`write` and `settle` work on the store that a JSON file names, in which `write` notes what it left.
+`golden` writes the items of this version into tests/released, for every later version to settle.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from tests.ministack import running_ministack
+from tests.side_by_side.release import running_release
+from tests.side_by_side.settle import settle_everything
+from tests.side_by_side.tables import TABLES, dump
+from tests.side_by_side.write import WRITTEN_S, write_everything
+
+GOLDEN: Final = Path(__file__).parents[1] / "released" / "items.json"
+
+
+async def work(command: str, store: dict[str, Any]) -> None:
+    """Write or settle everything in a store."""
+    objects = Path(store["objects"])
+    async with running_release(store["url"], store["tables"], objects, WRITTEN_S) as release:
+        if command == "settle":
+            await settle_everything(release, store["left"])
+            return
+        store["left"] = await write_everything(release)
+        if command == "golden":
+            contents = await dump(release.stores.client, store["tables"], objects)
+            text = json.dumps({"left": store["left"]} | contents, indent=1, sort_keys=True)
+            GOLDEN.write_text(text + "\n")
+
+
+def main() -> None:
+    """Run the command."""
+    if sys.argv[1:] == ["golden"]:
+        with TemporaryDirectory() as folder, running_ministack(Path(folder)) as url:
+            names = {table: table for table in TABLES}
+            objects = Path(folder) / "objects"
+            objects.mkdir()
+            asyncio.run(work("golden", {"url": url, "tables": names, "objects": str(objects)}))
+        return
+    command, file = sys.argv[1], Path(sys.argv[2])
+    store = json.loads(file.read_text())
+    asyncio.run(work(command, store))
+    file.write_text(json.dumps(store))
+
+
+if __name__ == "__main__":
+    main()
