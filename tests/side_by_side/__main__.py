@@ -1,7 +1,8 @@
 """`python -m tests.side_by_side write|settle|golden`: this tree's part in a test of two releases.
 
 `write` and `settle` work on the store that a JSON file names, in which `write` notes what it left.
-`golden` writes the items of this version into tests/released, for every later version to settle.
+`golden` writes this version's items, and the resources with data, into tests/released, for every
+later version to keep.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from tests.side_by_side.release import running_release
 from tests.side_by_side.settle import settle_everything
 from tests.side_by_side.tables import TABLES, dump
 from tests.side_by_side.write import WRITTEN_S, write_everything
+from tollgate.cli.upgrades.template_changes import REPLACING, load_template
 
+RESOURCES: Final = Path(__file__).parents[1] / "released" / "resources.json"
 GOLDEN: Final = Path(__file__).parents[1] / "released" / "items.json"
 
 
@@ -34,6 +37,13 @@ async def work(command: str, store: dict[str, Any]) -> None:
             GOLDEN.write_text(text + "\n")
 
 
+def stored_resources() -> dict[str, Any]:
+    """Return the part of the template that stores data."""
+    template = load_template((Path(__file__).parents[2] / "infra" / "template.yaml").read_text())
+    resources: Any = template["Resources"]
+    return {"Resources": {name: it for name, it in resources.items() if it["Type"] in REPLACING}}
+
+
 def main() -> None:
     """Run the command."""
     if sys.argv[1:] == ["golden"]:
@@ -41,6 +51,7 @@ def main() -> None:
             names = {table: table for table in TABLES}
             objects = Path(folder) / "objects"
             objects.mkdir()
+            RESOURCES.write_text(json.dumps(stored_resources(), indent=1) + "\n")
             asyncio.run(work("golden", {"url": url, "tables": names, "objects": str(objects)}))
         return
     command, file = sys.argv[1], Path(sys.argv[2])
