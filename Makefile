@@ -35,7 +35,7 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 
 checks := check-types check-style check-tidy
 tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
-deployment := .venv/bin/python -m infra.deployment
+deployment := .venv/bin/python -m tollgate.cli.stack.deploy
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always

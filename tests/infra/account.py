@@ -38,4 +38,4 @@ def running_account(directory: Path) -> Iterator[dict[str, str]]:
 
 def deployment(config: Path, *arguments: str) -> list[str]:
     """Return the command of one half of `make deploy`."""
-    return [sys.executable, "-m", "infra.deployment", "--config", str(config), *arguments]
+    return [sys.executable, "-m", "tollgate.cli.stack.deploy", "--config", str(config), *arguments]

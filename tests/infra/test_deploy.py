@@ -20,13 +20,13 @@ import click
 import pytest
 from moto import mock_aws
 
-from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tests.infra.account import deployment
 from tests.infra.translation import ROOT
 from tests.moto_server import running_moto
 from tests.nightly import first
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AwsAccount
+from tollgate.cli.stack.stages import InvalidAnswer, keep_answers, parse_email, read_stage
 from tollgate.web.keys.key_shapes import NewKeyBody
 from tollgate.web.money.credit_routes import GrantBody
 

@@ -11,8 +11,9 @@ import boto3  # type: ignore[import-untyped]  # ships no types
 import click
 from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
-from infra.deployment.next_steps import next_steps
-from infra.deployment.stages import (
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.cli.stack.next_steps import next_steps
+from tollgate.cli.stack.stages import (
     ALARM_EMAIL,
     READERS,
     READERS_UNRESERVED_MIN,
@@ -24,11 +25,10 @@ from infra.deployment.stages import (
     parse_region,
     read_stage,
 )
-from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import secret_names
 
-_ROOT: Final = Path(__file__).parents[2]
+_ROOT: Final = Path(__file__).parents[4]
 _REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in routing.yaml
 _stage = click.argument("stage", default="default")
 
@@ -195,7 +195,7 @@ def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
 
 
 def _run(command: list[str]) -> None:
-    status = subprocess.run(command, cwd=_ROOT, check=False).returncode
+    status = subprocess.run(command, cwd=_ROOT, check=False).returncode  # noqa: S603 - a tool
     if status:
         raise SystemExit(status)
 
