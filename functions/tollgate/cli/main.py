@@ -33,12 +33,14 @@ _SECTIONS: Final = {
 }
 _ENTRIES: Final = {
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
+    "build": _Entry("stack.build", "build", "Build the functions for Lambda."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
     "check": _Entry("routing.check", "check", "Report the errors in a routing file."),
     "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
+    "deploy": _Entry("stack.deploy", "deploy", "Build and deploy a stack, and publish to it."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),

@@ -10,16 +10,16 @@ import sys
 from inspect import getsource
 from itertools import pairwise
 from textwrap import dedent
-from typing import cast
+from typing import Annotated, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import ModelSchema
 from typing_extensions import override
 
 from tollgate.routing.plugin_sections import OcrSection, PluginsSection
-from tollgate.routing.scalars import FileGlob, Strict
+from tollgate.routing.scalars import Day, FileGlob, Strict
 from tollgate.routing.schema import MainFile
 from tollgate.routing.tool_sections import ServerToolsSection
 
@@ -46,13 +46,23 @@ class Routing(MainFile):
         return pdf.ocr if pdf else None
 
 
+class CatalogSection(Strict):
+    """Release of the catalog in `catalog.yaml`, next to this file."""
+
+    release: Day
+    """Day of the release."""
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    """SHA-256 of `catalog.yaml`."""
+
+
 class RoutingFile(Routing):
     """Models that a gateway serves, with their providers, prices and limits."""
 
     include: tuple[FileGlob, ...] = ()
     """Globs of files, relative to this file, with more entries for all sections from `providers` to
-    `key_tiers`.
+    `key_tiers`; or `tollgate:` and a provider of `catalog.yaml`, to take it with its models.
     """
+    catalog: CatalogSection | None = None
     dev: DevSection = Field(default_factory=DevSection)
 
 
@@ -94,11 +104,18 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
 
 
 def json_schema_text() -> str:
-    """Return the JSON Schema; references between sections are checked by `tollgate check` only."""
+    """Return the JSON Schema; references between sections, and the keys that a row needs if the
+    catalog has no row of its name, are checked by `tollgate check` only.
+    """
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **RoutingFile.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
     }
+    for section, row in (("providers", "ProviderSection"), ("models", "ModelSection")):
+        del schema["$defs"][row]["required"]
+        rows = schema["properties"][section]["patternProperties"]
+        for pattern, reference in rows.items():
+            rows[pattern] = {"anyOf": [reference, {"type": "null"}]}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -7,6 +7,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
+from tollgate.routing.file.catalog_parts import (
+    CATALOG_FILE,
+    PART_PREFIX,
+    TakenParts,
+    take_parts,
+)
 from tollgate.routing.file.crosscheck import crosscheck
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
@@ -30,7 +36,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...]
     """Files that were read."""
     globs: tuple[str, ...] = ()
-    """Globs in the main file's `include`, except globs that lead outside the repository."""
+    """Globs of the files that the main file reads, except globs outside the repository."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -67,24 +73,28 @@ def inspect(
     template) enables warnings about new pairs of a secret and a host.
     """
     document = read_document(path, path.as_posix())
-    problems = list(document.problems)
+    taken = take_parts(document, path, top)
+    problems = [*document.problems, *taken.problems]
+    if taken.is_refused:
+        return _invalid(path, taken, problems)
     main, found = validate(document, RoutingFile)
     problems += found
     if main is None:
-        return Inspection(
-            problems=_in_order(problems), routing=None, production=None, files=(path,)
-        )
-    parts = [LoadedFile(document, main)]
+        return _invalid(path, taken, problems)
+    parts = [LoadedFile(document, main), *([taken.file] if taken.file else [])]
     development: list[LoadedFile] = []
     globs: list[tuple[Where, str, list[LoadedFile]]] = [
-        (("include", index), glob, parts) for index, glob in enumerate(main.include)
+        (("include", index), glob, parts)
+        for index, glob in enumerate(main.include)
+        if not glob.startswith(PART_PREFIX)
     ]
     if dev:
         globs += [
             (("dev", "include", index), glob, development)
             for index, glob in enumerate(main.dev.include)
         ]
-    files, watched = [path], list[str]()
+    files = [path, *taken.paths]
+    watched = [CATALOG_FILE] if taken.paths else []
     for where, glob, group in globs:
         matching = find_included(path, glob, top)
         files += matching.files
@@ -109,6 +119,16 @@ def inspect(
         production=None if errors else _combine(main, parts),
         files=tuple(files),
         globs=tuple(watched),
+    )
+
+
+def _invalid(path: Path, taken: TakenParts, problems: list[Problem]) -> Inspection:
+    return Inspection(
+        problems=_in_order(problems),
+        routing=None,
+        production=None,
+        files=(path, *taken.paths),
+        globs=(CATALOG_FILE,) if taken.paths else (),
     )
 
 

@@ -1,0 +1,185 @@
+"""Take parts of a catalog release into a routing file: `include: [tollgate:openai]`.
+
+The release is `catalog.yaml` next to the routing file, one file with providers and models, which
+`tollgate catalog release` writes. `catalog` of the routing file pins its day and SHA-256.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.routing.file.document import Plain, Where, YamlDocument, read_document
+from tollgate.routing.file.includes import find_included
+from tollgate.routing.file.known_names import LoadedFile
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.file.validate import validate
+from tollgate.routing.schema import IncludedFile
+
+CATALOG_FILE: Final = "catalog.yaml"
+PART_PREFIX: Final = "tollgate:"
+
+_SHA_SHOWN: Final = 12
+_TO_TAKE: Final = "`tollgate catalog refresh --release installed --write` writes both"
+_Rows = Mapping[str, Plain]
+
+
+class TakenParts(Struct, frozen=True):
+    """Rows of a catalog release that a routing file includes and does not state itself."""
+
+    file: LoadedFile | None = None
+    paths: tuple[Path, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    is_refused: bool = False
+    """True if the release is missing, unreadable or not the pinned one: nothing else is checked."""
+
+
+def file_glob(entry: str) -> str:
+    """Return the glob of the files that an entry of `include` reads."""
+    return CATALOG_FILE if entry.startswith(PART_PREFIX) else entry
+
+
+def take_parts(main: YamlDocument, path: Path, top: Path | None) -> TakenParts:
+    """Return the parts that `main` includes; complete its rows that have names of the catalog.
+
+    A row of `main` is merged into the catalog's row of its name as a JSON merge patch (RFC 7396):
+    mappings key by key, other values replaced, null removes.
+    """
+    parts = dict(_parts_of(main))
+    if not parts or not isinstance(main.content, dict):
+        return TakenParts()
+    first = next(iter(parts))
+    found = find_included(path, CATALOG_FILE, top)
+    if found.message:
+        message = f"{found.message}, from which {parts[first]} is read"
+        problem = main.at_value(first, "R009", message, hint=_TO_TAKE)
+        return TakenParts(problems=(problem,), is_refused=True)
+    (file,) = found.files
+    document = read_document(file, file.as_posix())
+    refused = document.problems or list(_check_pin(main, document, file))
+    if refused:
+        return TakenParts(paths=found.files, problems=tuple(refused), is_refused=True)
+    providers, models = _section(document, "providers"), _section(document, "models")
+    own_providers, own_models = _section(main, "providers"), _section(main, "models")
+    problems = list(_check_parts(main, parts, providers))
+    taken = {
+        slug: row
+        for slug, row in providers.items()
+        if _is_in(slug, parts.values()) and own_providers.get(slug, row) is not None
+    }
+    offered = dict(_models_at(models, taken))
+    bases = {slug: offered.get(slug) or _without(row, "endpoints") for slug, row in models.items()}
+    completed = {
+        "providers": dict(_completed(own_providers, providers)),
+        "models": dict(_completed(own_models, bases)),
+    }
+    main.content |= {name: rows for name, rows in completed.items() if name in main.content}
+    known = offered.keys() | own_models.keys()
+    document.content = {
+        "version": 1,
+        "providers": {slug: row for slug, row in taken.items() if slug not in own_providers},
+        "models": {
+            slug: _with_successor(model, known)
+            for slug, model in offered.items()
+            if slug not in own_models
+        },
+    }
+    rows, invalid = validate(document, IncludedFile)
+    return TakenParts(
+        file=None if rows is None else LoadedFile(document, rows),
+        paths=found.files,
+        problems=(*problems, *invalid),
+    )
+
+
+def merge_patch(base: Plain, patch: Plain) -> Plain:
+    """Return a value after a JSON merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(base) if isinstance(base, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def _parts_of(main: YamlDocument) -> Iterator[tuple[Where, str]]:
+    entries = main.value(("include",))
+    for index, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+        if isinstance(entry, str) and entry.startswith(PART_PREFIX):
+            yield ("include", index), entry
+
+
+def _check_pin(main: YamlDocument, document: YamlDocument, file: Path) -> Iterator[Problem]:
+    """Yield a problem unless `main` pins the day and SHA-256 of the release in `file`."""
+    release = document.value(("release",))
+    sha = sha256(file.read_bytes()).hexdigest()
+    pinned = main.value(("catalog",))
+    if not isinstance(pinned, dict):
+        message = f'"catalog" is missing: it pins the release in {CATALOG_FILE}'
+        hint = f"write catalog: {{ release: {release}, sha256: … }}; {_TO_TAKE}"
+        yield main.at_key(("include",), "R009", message, hint=hint)
+    elif (pinned.get("release"), pinned.get("sha256")) != (release, sha):
+        stated = f"{pinned.get('release')} ({str(pinned.get('sha256'))[:_SHA_SHOWN]})"
+        message = f"{CATALOG_FILE} is {release} ({sha[:_SHA_SHOWN]}), but {stated} is pinned"
+        yield main.at_key(("catalog",), "R009", message, hint=f"restore one of them; {_TO_TAKE}")
+
+
+def _check_parts(
+    main: YamlDocument, parts: Mapping[Where, str], providers: _Rows
+) -> Iterator[Problem]:
+    for where, part in parts.items():
+        if not any(_is_in(slug, (part,)) for slug in providers):
+            known = [f"{PART_PREFIX}{slug}" for slug in providers]
+            nearest = get_close_matches(part, known, n=1)
+            hint = f": did you mean {nearest[0]}?" if nearest else ""
+            message = f"{CATALOG_FILE} has no provider {part.removeprefix(PART_PREFIX)}{hint}"
+            yield main.at_value(where, "R009", message)
+
+
+def _is_in(slug: str, parts: Iterable[str]) -> bool:
+    """Return True if a part names the provider itself, or the beginning of its name before `-`."""
+    return any(f"{PART_PREFIX}{slug}-".startswith(f"{part}-") for part in parts)
+
+
+def _section(document: YamlDocument, name: str) -> _Rows:
+    rows = document.value((name,))
+    return rows if isinstance(rows, dict) else {}
+
+
+def _completed(own: _Rows, bases: _Rows) -> Iterator[tuple[str, Plain]]:
+    """Yield the routing file's rows, merged into those of the catalog; null leaves a row out."""
+    for slug, row in own.items():
+        if slug not in bases:
+            yield slug, row
+        elif row is not None:
+            yield slug, merge_patch(bases[slug], row)
+
+
+def _models_at(models: _Rows, providers: Container[Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield the models with an endpoint at one of the providers, without their other endpoints."""
+    for slug, model in models.items():
+        endpoints = model.get("endpoints") if isinstance(model, dict) else None
+        if not isinstance(model, dict) or not isinstance(endpoints, tuple):
+            continue
+        at_these = tuple(
+            each for each in endpoints if isinstance(each, dict) and each["provider"] in providers
+        )
+        if at_these:
+            yield slug, {**model, "endpoints": at_these}
+
+
+def _with_successor(model: Plain, known: Container[Plain]) -> Plain:
+    """Return a model without its successor if that is not offered."""
+    if isinstance(model, dict) and "successor" in model and model["successor"] not in known:
+        return _without(_without(model, "successor"), "after_retirement")
+    return model
+
+
+def _without(row: Plain, key: str) -> Plain:
+    return {name: row[name] for name in row if name != key} if isinstance(row, dict) else row
