@@ -1,4 +1,4 @@
-"""The requirements.txt of a gateway's repository: one version of Tollgate, and its locked libraries.
+"""The requirements.txt of a gateway's repository: a version of Tollgate, and its locked libraries.
 
 The lines after the two distributions are the lock that the release contains, so they change only
 with the version.

@@ -103,10 +103,12 @@ def list_template_changes(before: _Tree, after: _Tree) -> Iterator[NamedChanges]
 
 
 def _parameters(template: _Tree) -> dict[str, str]:
-    return {
-        name: f" (default {_text(_tree(parameter).get('Default'))})"
-        for name, parameter in _section(template, "Parameters").items()
-    }
+    found = {}
+    for name, stated in _section(template, "Parameters").items():
+        parameter = _tree(stated)
+        default = _text(parameter["Default"]) or "empty" if "Default" in parameter else None
+        found[name] = f" ({f'default {default}' if default else 'must be stated'})"
+    return found
 
 
 def _paths(template: _Tree) -> dict[str, str]:

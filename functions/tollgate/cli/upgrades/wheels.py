@@ -1,4 +1,4 @@
-"""Wheels of a release: fetched by pip, verified by GitHub's command, and read without running them."""
+"""Wheels of a release: fetched by pip, verified by `gh`, and read without running them."""
 
 import ast
 import hashlib
@@ -65,11 +65,10 @@ def fetch_release(version: str | None, folder: Path) -> FetchedRelease:
 
     Raises NoRelease if the index has no such version.
     """
-    wheels = []
-    for name in DISTRIBUTIONS:
-        wanted = f"{name}=={version}" if version else name
-        wheels.append(_download(wanted, folder / "wheels"))
-        version = _version_of(wheels[-1])
+    wheels = _download(version, folder / "wheels")
+    versions = {_version_of(wheel) for wheel in wheels}
+    if len(versions) != 1:
+        raise NoRelease(f"the index has {' and '.join(sorted(versions))}, not one release")
     unpacked = folder / "release"
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
@@ -113,15 +112,18 @@ def verify_release(release: FetchedRelease, repository: str) -> None:
             )
 
 
-def _download(wanted: str, folder: Path) -> Path:
-    before = set(folder.glob("*.whl"))
+def _download(version: str | None, folder: Path) -> list[Path]:
+    """Download the wheel of each distribution, and return the wheels in the same order."""
+    exact = f"=={version}" if version else ""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), wanted]
-    ended = _run(command, _PIP_TIMEOUT_S)
-    fetched = set(folder.glob("*.whl")) - before
-    if ended.returncode or len(fetched) != 1:
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder)]
+    ended = _run([*command, *(f"{name}{exact}" for name in DISTRIBUTIONS)], _PIP_TIMEOUT_S)
+    if ended.returncode:
+        wanted = f"version {version}" if version else "a version"
         raise NoRelease(f"{wanted} cannot be fetched: {_last_line(ended.stderr)}")
-    return fetched.pop()
+    # The name of a wheel has underscores (PyPA's specification of binary distributions).
+    names = [name.replace("-", "_") for name in DISTRIBUTIONS]
+    return [wheel for name in names for wheel in folder.glob(f"{name}-*.whl")]
 
 
 def _run(command: list[str], timeout_s: int) -> subprocess.CompletedProcess[str]:

@@ -76,8 +76,8 @@ def test_parameters_paths_and_permissions_are_compared() -> None:
     changes = list_template_changes(load_template(BEFORE), load_template(after))
     assert {change.title: list(change.lines) for change in changes} == {
         "parameters": [
-            "- Gone (default )",
-            "+ New (default )",
+            "- Gone (default empty)",
+            "+ New (default empty)",
             "~ Memory (default 512) → (default 1024)",
         ],
         "paths": ["- POST /v1/chat", "+ POST /v1/ask"],
