@@ -21,7 +21,7 @@ _READ: Final = (
 
 
 def cut(index: Path, version: str, changed: Mapping[str, str]) -> None:
-    """Put both wheels of a version into the index; `changed` has texts by their path in this tree."""
+    """Put both wheels of a version into the index; `changed` has texts by their path here."""
     texts = {path: (ROOT / path).read_text() for path in _READ} | dict(changed)
     files = {
         path.removeprefix("functions/") if path == _ITEM_VERSIONS else f"tollgate/parts/{path}": it

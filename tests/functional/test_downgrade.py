@@ -6,18 +6,26 @@ Keeps C96.
 import asyncio
 import json
 import subprocess
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.contract.conftest import stores_at
+from tests.functional.test_first_key import tables
+from tests.functional.test_publish import file, stack
 from tests.local_server import ROOT, TOLLGATE
 from tests.local_server import environment as plain
 from tests.ministack import ministack_url
 from tests.stores import REGION, DynamoStores
+from tollgate.cli.main import main
+from tollgate.core.clock import SystemClock
+from tollgate.settings import Settings
 from tollgate.stores.aws.item_versions import READ, claim_item_version
+from tollgate.wiring.stores import wire_stores
 
-__all__ = ["ministack_url"]
+__all__ = ["file", "ministack_url", "stack", "tables"]
 
 
 async def newer_store(url: str) -> dict[str, str]:
@@ -57,3 +65,20 @@ def test_c96_a_downgrade_across_a_change_of_items_refuses(
     said = f"A newer release has stored items of version {READ + 1}"
     assert said in ended.stdout
     assert "Traceback" not in ended.stdout
+
+
+def test_c96_a_deploy_of_an_older_release_refuses(stack: Settings, tmp_path: Path) -> None:
+    config = tmp_path / "samconfig.toml"
+    config.write_text('version = 0.1\n[default.deploy.parameters]\nstack_name = "tollgate"\n')
+    words = ("deploy", "--config", str(config), "--region", "us-east-1", "--no-build")
+
+    async def write_newer_items() -> None:
+        async with aclosing(wire_stores(stack, SystemClock())) as stores:
+            written = READ + 1
+            await claim_item_version(stores.client, stack.core_table, written=written, read=written)
+
+    asyncio.run(write_newer_items())
+    ended = CliRunner().invoke(main, words)
+    assert ended.exit_code == 1, ended.output
+    assert f"A newer release has stored items of version {READ + 1}" in ended.output
+    assert "region" not in config.read_text()
