@@ -75,7 +75,7 @@ def upgrade(
                 return
             attested = f"Attested by {repository} for the tag v{release.version}."
             if unverified:
-                attested = "Not verified: no attestation was asked for."
+                attested = "Not verified: --unverified accepts wheels without an attestation."
             elif repository is None:
                 raise NoRelease(
                     "the attestation cannot be checked without a repository: state --repository, "
