@@ -28,7 +28,7 @@ export async function render({ params, signal, refresh }) {
       ["Took", duration(data.latency_ms), data.first_token_ms === null ? null : `first token ${duration(data.first_token_ms)}`],
       ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
     ),
-    panel("Bill", bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
+    panel("Bill", bill(data), session.operator && data.total_cost > 0 && data.refunded === 0 && refundButton(data, refresh)),
     panel("Attempts", attempts(data.provider_responses)),
     panel("Record", record(data)),
     has(KEEPERS_OF_KEYS) && contentButton(data.id),
@@ -37,12 +37,14 @@ export async function render({ params, signal, refresh }) {
 
 function bill(data) {
   if (!data.cost_lines.length) return quiet("Nothing is billed: no attempt served.");
-  const lines = [...data.cost_lines, { total: true, cost: data.total_cost }];
+  const sums = [{ name: "Total", cost: data.total_cost }];
+  if (data.refunded) sums.push({ name: "Refunded", cost: -data.refunded }, { name: "Net", cost: data.total_cost - data.refunded });
+  const lines = [...data.cost_lines, ...sums];
   return table("Bill", [
-    column("Item", (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && small(`round ${line.round}`)])),
-    numeric("Quantity", (line) => (line.total ? "" : count(line.quantity))),
-    numeric("$ per million", (line) => (line.total ? "" : exact(line.usd_per_million))),
-    numeric("Cost, $", (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
+    column("Item", (line) => (line.name ? h("strong", {}, line.name) : [ITEMS[line.item] ?? line.item, line.round && small(`round ${line.round}`)])),
+    numeric("Quantity", (line) => (line.name ? "" : count(line.quantity))),
+    numeric("$ per million", (line) => (line.name ? "" : exact(line.usd_per_million))),
+    numeric("Cost, $", (line) => (line.name ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
   ], lines);
 }
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from tollgate.cli.gateway.spend import add_refunds, explain_freshness, group_activity
 from tollgate.cli.main import main
+from tollgate.cli.options import resolve_month
 
 
 def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
@@ -95,3 +96,15 @@ def test_a_month_that_does_not_exist_yet_or_at_all_is_refused(month: str) -> Non
     environment = {"TOLLGATE_KEY": "sk-x", "TOLLGATE_URL": "http://127.0.0.1:1/v1"}
     result = CliRunner().invoke(main, ["spend", "--month", month], env=environment)
     assert (result.exit_code, "--month: " in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "today", "month"),
+    [
+        ("last", date(2026, 11, 27), "2026-10"),
+        ("last", date(2027, 1, 1), "2026-12"),
+        ("2026-09", date(2026, 11, 27), "2026-09"),
+    ],
+)
+def test_c67_the_last_month_has_a_name(text: str, today: date, month: str) -> None:
+    assert resolve_month(text, today) == month

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tollgate.cli.catalog.edits import FileEdits
 from tollgate.installation import part
-from tollgate.routing.file.catalog_parts import CATALOG_FILE
+from tollgate.routing.file.catalog_parts import CATALOG_FILE, IN_DEVELOPMENT, IN_PRODUCTION
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import find_included
 
@@ -47,11 +47,13 @@ class CatalogRelease(Struct, frozen=True):
 
 
 def build_release(routing: Path) -> CatalogRelease:
-    """Return the providers and models of a routing file and the files that it includes."""
-    globs = read_document(routing, routing.as_posix()).value(("include",))
+    """Return the providers and models of a routing file and all files that it includes."""
+    document = read_document(routing, routing.as_posix())
     files = [routing]
-    for glob in globs if isinstance(globs, tuple) else ():
-        files += find_included(routing, str(glob)).files
+    for where in (IN_PRODUCTION, IN_DEVELOPMENT):
+        globs = document.value(where)
+        for glob in globs if isinstance(globs, tuple) else ():
+            files += find_included(routing, str(glob)).files
     texts = [file.read_text(encoding="utf-8") for file in files]
     sections = "".join(
         f"\n{name}:\n" + "".join(_rows_of(text, name) for text in texts) for name in _SECTIONS

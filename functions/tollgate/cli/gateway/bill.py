@@ -1,5 +1,6 @@
 """Text output for a bill: cost lines, failed attempts, cache savings and unusual quantities."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
@@ -33,43 +34,59 @@ _PLATFORMS: Final = {"api_gateway_request_id": "API Gateway", "lambda_request_id
 # unusual.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
+_CAUSES_MAX: Final = 2
+_WIDTH: Final = 100
 
 
 def explain_bill(record: Any, earlier: Sequence[Any]) -> list[str]:
-    """Render a generation's bill with notes; `earlier` are previous generations of its key."""
-    lines = [_headline(record)]
-    notes = [
+    """Render a generation's bill with notes, each line at most 100 columns wide.
+
+    `earlier` are previous generations of its key.
+    """
+    names = [_name_line(line) for line in record["cost_lines"]]
+    amounts = [_amounts(line) for line in record["cost_lines"]]
+    name_width, width = (max(map(len, ("", *texts))) for texts in (names, amounts))
+    lines = [
+        f"  {name:<{name_width}}  {amount:>{width}}  {Decimal(line['cost']):>12.9f}"
+        for name, amount, line in zip(names, amounts, record["cost_lines"], strict=True)
+    ]
+    if refunded := Decimal(record.get("refunded") or 0):
+        net = dollars(Decimal(record["total_cost"]) - refunded)
+        lines.append(f"  refunded {dollars(refunded)}, which leaves {net}")
+    notes = (
         *_explain_attempts(record),
         *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, earlier),
-    ]
-    width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
-    for index, line in enumerate(record["cost_lines"]):
-        name = _NAMES.get(line["item"], line["item"])
-        if number := line.get("round"):
-            name = f"{number} {name}"
-        amounts = _amounts(line).rjust(width)
-        note = f"        {notes[index]}" if index < len(notes) else ""
-        lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
-    lines += [f"  {note}" for note in notes[len(record["cost_lines"]) :]]
-    lines += [
-        f"  {name} request {record[field]}"
-        for field, name in _PLATFORMS.items()
-        if record.get(field)
-    ]
-    return lines
+        *(
+            f"{name} request {record[field]}"
+            for field, name in _PLATFORMS.items()
+            if record.get(field)
+        ),
+    )
+    return [*_headline(record), *lines, *(text for note in notes for text in _wrap(note))]
 
 
-def _headline(record: Any) -> str:
+def _wrap(note: str) -> list[str]:
+    return textwrap.wrap(
+        note, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )
+
+
+def _name_line(line: Any) -> str:
+    name: str = _NAMES.get(line["item"], line["item"])
+    return f"{number} {name}" if (number := line.get("round")) else name
+
+
+def _headline(record: Any) -> Iterator[str]:
+    """Yield the amount and who served, then the key, the time and the catalog."""
     served = f"{record['model']} via {record['provider_name']}" if record["model"] else "nobody"
     first = record["first_token_ms"]
     times = [] if first is None else [f"TTFT {_seconds(first)}"]
-    return "  ".join(
+    yield f"{dollars(record['total_cost'])}  {served}"
+    yield "  ".join(
         (
-            dollars(record["total_cost"]),
-            served,
-            f"key {record['key_name'] or record['key_id']}",
+            f"  key {record['key_name'] or record['key_id']}",
             record["created_at"],
             ", ".join([*times, _seconds(record["latency_ms"])]),
             f"catalog {record['catalog_sha'][:7]}",
@@ -140,15 +157,53 @@ def _cache_saved_usd(record: Any) -> Decimal:
 
 
 def _explain_surprise(record: Any, earlier: Sequence[Any]) -> Iterator[str]:
-    """Yield a note if the quantity on the most expensive line is unusual for this key."""
+    """Yield a sentence that compares an unusual cost with the key's earlier requests.
+
+    A cost is unusual if it is at least twice the median of at least ten requests.
+    """
     if len(earlier) < _OTHERS_MIN or not record["cost_lines"]:
         return
-    item = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))["item"]
-    usual = median(_quantity(other, item) for other in earlier)
-    quantity = Decimal(_quantity(record, item))
-    if usual and (times := quantity / Decimal(usual)) >= _SURPRISING_TIMES:
-        name = _NAMES.get(item, item)
-        yield f"why so much: {name} is {times:.1f} × this key's median"
+    cost = Decimal(record["total_cost"])
+    usual = Decimal(median(Decimal(other["total_cost"]) for other in earlier))
+    if not usual or (times := cost / usual) < _SURPRISING_TIMES:
+        return
+    causes = ", ".join(_compare_items(record, earlier))
+    shares = ", ".join(_shares(record))
+    yield (
+        f"why so much: {times:.1f} × the median of this key's last {len(earlier)} requests"
+        f" ({dollars(usual)}): {causes}{f'; {shares}' if shares else ''}"
+    )
+
+
+def _compare_items(record: Any, earlier: Sequence[Any]) -> Iterator[str]:
+    """Yield the two items that add most to the cost, each with its usual cost."""
+
+    def extra_cost(item: str) -> Decimal:
+        return _cost(record, item) - usual[item]
+
+    items = {line["item"] for line in record["cost_lines"]}
+    usual = {item: Decimal(median(_cost(other, item) for other in earlier)) for item in items}
+    for item in sorted(items, key=lambda item: (-extra_cost(item), item))[:_CAUSES_MAX]:
+        if extra_cost(item) > 0:
+            name = _NAMES.get(item, item)
+            yield f"{name} {dollars(_cost(record, item))} (usually {dollars(usual[item])})"
+
+
+def _shares(record: Any) -> Iterator[str]:
+    """Yield the shares of cached input, of reasoning, and of the rounds that called tools."""
+    if cached := record["tokens_cached_prompt"]:
+        yield f"{100 * cached // record['tokens_prompt']} % of the prompt was cached"
+    if (reasoning := record["tokens_reasoning"]) and record["tokens_completion"]:
+        yield f"{100 * reasoning // record['tokens_completion']} % of the output was reasoning"
+    if rounds := record.get("rounds"):
+        later = [line for line in record["cost_lines"] if (line.get("round") or 1) > 1]
+        share = sum(Decimal(line["cost"]) for line in later) / Decimal(record["total_cost"])
+        yield f"{100 * share:.0f} % was spent after the first of {len(rounds)} rounds with tools"
+
+
+def _cost(record: Any, item: str) -> Decimal:
+    costs = (Decimal(line["cost"]) for line in record["cost_lines"] if line["item"] == item)
+    return sum(costs, Decimal(0))
 
 
 def _quantity(record: Any, item: str) -> int:

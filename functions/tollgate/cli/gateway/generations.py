@@ -70,7 +70,8 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
         found.append(record)
         if len(found) == limit:
             break
-    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_GENERATION_SHAPE)
+    rows = [_row(record) for record in found]
+    show(rows, _COLUMNS, style, amounts=("usd",), data=found, shape=_GENERATION_SHAPE)
 
 
 @generations.command("export")

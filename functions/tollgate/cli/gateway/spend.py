@@ -11,7 +11,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api, Refused
-from tollgate.cli.options import utc_today
+from tollgate.cli.options import month_option, utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
 
 # Fields of activity rows; keys are grouped by id, because names can change or repeat.
@@ -31,7 +31,7 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
     metavar="WHAT[,WHAT]",
     help="model, provider, key, day, or the name of a label such as team.",
 )
-@click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
+@month_option
 @click.option(
     "--since", metavar="DAY", help="First UTC day, such as 2026-11-01, or 30d for 30 days ago."
 )
@@ -67,7 +67,7 @@ def spend(
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
-    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=summary)
+    show(rows, (*names, "usd", *_FIGURES, *ids), style, amounts=("usd",), data=summary)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):

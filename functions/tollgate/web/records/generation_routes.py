@@ -14,6 +14,7 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
+from tollgate.stores.ports.credit import refund_id
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
@@ -112,7 +113,9 @@ def generation_routes(services: Services) -> APIRouter:
         record = await find_record(services, own, without_prefix(id_))
         if record is None:
             raise not_found("There is no such generation in this workspace.", "id")
-        return GenerationReply(data=OpenRouterGeneration.show(record))
+        refund = await services.credits.entry(own.workspace_id, refund_id(record.id))
+        refunded = refund.amount_nano_usd if refund else 0
+        return GenerationReply(data=OpenRouterGeneration.show(record, refunded))
 
     @router.get("/generation/content")
     async def show_content(
