@@ -25,6 +25,7 @@ class _Entry(Struct, frozen=True):
 
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
+    "repository": "Repository of a gateway",
     "routing": "Routing file",
     "catalog": "Models and prices",
     "stack": "Deployed stack",
@@ -50,6 +51,7 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
+    "init": _Entry("repository.init", "init", "Make the repository of a gateway."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
     "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),

@@ -5,7 +5,6 @@ text of the catalog's own files, with their comments, so that its changes can be
 """
 
 import re
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import find_included
 
 _SECTIONS: Final = ("providers", "models")
+_KEY: Final = re.compile(r"([a-z_]+):")
 _CHECKED: Final = re.compile(r"\bchecked: (\d{4}-\d{2}-\d{2})")
 _RELEASED: Final = re.compile(r"^release: (\d{4}-\d{2}-\d{2})$", re.M)
 _HEAD: Final = """\
@@ -113,17 +113,19 @@ def release(output: Path) -> None:
     click.echo(f"{output.as_posix()}: release {made.day}, sha256 {made.sha256}")
 
 
-def _rows_of(text: str, section: str) -> str:
-    """Return the lines of a section at the top level, without its key."""
-    return "".join(_lines_of(text, section))
-
-
-def _lines_of(text: str, section: str) -> Iterator[str]:
-    is_inside = False
+def split_sections(text: str) -> dict[str, str]:
+    """Return the lines of each section at the top level of a routing file, its key included."""
+    sections: dict[str, str] = {}
+    name = None
     for line in text.splitlines(keepends=True):
-        if line.startswith(f"{section}:"):
-            is_inside = True
-        elif not line.startswith((" ", "\n", "#")):
-            is_inside = False
-        elif is_inside and line.startswith(" "):
-            yield line
+        if key := _KEY.match(line):
+            name = key[1]
+        if name is not None:
+            sections[name] = sections.get(name, "") + line
+    return sections
+
+
+def _rows_of(text: str, section: str) -> str:
+    """Return the indented lines of a section, without blank lines and comments of the file."""
+    lines = split_sections(text).get(section, "").splitlines(keepends=True)
+    return "".join(line for line in lines if line.startswith(" "))
