@@ -10,11 +10,13 @@ from shutil import which
 from tempfile import NamedTemporaryFile
 from typing import Final
 
-from tollgate.installation import DISTRIBUTION, part
+from tollgate import DISTRIBUTION
+from tollgate.installation import part
 
 # The lock of what the command and the local server need, made for every platform.
 _LOCK: Final = "run.txt"
-_DISTRIBUTIONS: Final = (DISTRIBUTION,)
+# The first adds the libraries of the server to the second, which has the code.
+_DISTRIBUTIONS: Final = ("tollgate-llm", DISTRIBUTION)
 
 
 class NoHashes(Exception):
