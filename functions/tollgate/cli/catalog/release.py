@@ -106,7 +106,7 @@ def take_release(routing: Path, taken: CatalogRelease) -> dict[Path, tuple[str, 
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="File to write, such as catalog.yaml.",
 )
-def release(output: Path) -> None:
+def write_release(output: Path) -> None:
     """Write the catalog of this version as one file, which repositories of gateways include."""
     made = installed_release()
     output.write_text(made.text, encoding="utf-8")

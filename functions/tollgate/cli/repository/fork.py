@@ -10,7 +10,7 @@ from typing import Final
 
 from tollgate.cli.catalog.release import CatalogRelease, split_sections
 from tollgate.installation import PARTS
-from tollgate.routing.file.catalog_parts import IN_DEVELOPMENT, IN_PRODUCTION, PART_PREFIX
+from tollgate.routing.file.catalog_parts import CATALOG_PART, IN_DEVELOPMENT, IN_PRODUCTION
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.document import Plain, YamlDocument, read_document
 from tollgate.routing.file.includes import find_included
@@ -51,7 +51,7 @@ def convert_fork(fork: Path, folder: Path, release: CatalogRelease) -> list[str]
         section: dict(_patches(rows, _taken(shipped, section, parts)))
         for section, rows in own.items()
     }
-    include = [*(f"{PART_PREFIX}{slug}" for slug in parts), *others]
+    include = [*(f"{CATALOG_PART}{slug}" for slug in parts), *others]
     text = "".join(_routing_text(fork, main, release, include, patches))
     (folder / _ROUTING).write_text(text, encoding="utf-8")
     for glob in others:
@@ -158,7 +158,7 @@ def _routing_text(
             yield f"\n{lines.rstrip()}\n"
     development = main.value(IN_DEVELOPMENT)
     globs = [str(each) for each in development] if isinstance(development, tuple) else []
-    kept = [PART_PREFIX + "simulator" if each == PARTS["simulator"] else each for each in globs]
+    kept = [CATALOG_PART + "simulator" if each == PARTS["simulator"] else each for each in globs]
     yield f"\ndev:\n  include: [{', '.join(kept)}]\n" if kept else ""
 
 

@@ -21,7 +21,7 @@ from tollgate.routing.file.validate import validate
 from tollgate.routing.schema import IncludedFile
 
 CATALOG_FILE: Final = "catalog.yaml"
-PART_PREFIX: Final = "tollgate:"
+CATALOG_PART: Final = "tollgate:"
 IN_PRODUCTION: Final[Where] = ("include",)
 IN_DEVELOPMENT: Final[Where] = ("dev", "include")
 
@@ -41,7 +41,7 @@ class PinnedRelease(Struct, frozen=True):
 
 def file_glob(entry: str) -> str:
     """Return the glob of the files that an entry of `include` reads."""
-    return CATALOG_FILE if entry.startswith(PART_PREFIX) else entry
+    return CATALOG_FILE if entry.startswith(CATALOG_PART) else entry
 
 
 def read_pinned(main: YamlDocument, path: Path, top: Path | None) -> PinnedRelease | None:
@@ -119,7 +119,7 @@ def merge_patch(base: Plain, patch: Plain) -> Plain:
 def _parts_of(main: YamlDocument, where: Where) -> Iterator[tuple[Where, str]]:
     entries = main.value(where)
     for index, entry in enumerate(entries if isinstance(entries, tuple) else ()):
-        if isinstance(entry, str) and entry.startswith(PART_PREFIX):
+        if isinstance(entry, str) and entry.startswith(CATALOG_PART):
             yield (*where, index), entry
 
 
@@ -143,16 +143,16 @@ def _check_parts(
 ) -> Iterator[Problem]:
     for where, part in parts.items():
         if not any(_is_in(slug, (part,)) for slug in providers):
-            known = [f"{PART_PREFIX}{slug}" for slug in providers]
+            known = [f"{CATALOG_PART}{slug}" for slug in providers]
             nearest = get_close_matches(part, known, n=1)
             hint = f": did you mean {nearest[0]}?" if nearest else ""
-            message = f"{CATALOG_FILE} has no provider {part.removeprefix(PART_PREFIX)}{hint}"
+            message = f"{CATALOG_FILE} has no provider {part.removeprefix(CATALOG_PART)}{hint}"
             yield main.at_value(where, "R009", message)
 
 
 def _is_in(slug: str, parts: Iterable[str]) -> bool:
     """Return True if a part names the provider itself, or the beginning of its name before `-`."""
-    return any(f"{PART_PREFIX}{slug}-".startswith(f"{part}-") for part in parts)
+    return any(f"{CATALOG_PART}{slug}-".startswith(f"{part}-") for part in parts)
 
 
 def _section(document: YamlDocument, name: str) -> _Rows:

@@ -9,9 +9,9 @@ from msgspec import Struct
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.catalog_parts import (
     CATALOG_FILE,
+    CATALOG_PART,
     IN_DEVELOPMENT,
     IN_PRODUCTION,
-    PART_PREFIX,
     read_pinned,
     take_parts,
 )
@@ -103,7 +103,7 @@ def inspect(
         ]
     watched = [CATALOG_FILE] if release else []
     for where, glob, group in globs:
-        if glob.startswith(PART_PREFIX):
+        if glob.startswith(CATALOG_PART):
             continue
         matching = find_included(path, glob, top)
         files += matching.files
