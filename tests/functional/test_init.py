@@ -16,12 +16,16 @@ from tollgate.cli.repository.requirements import installed_version, write_requir
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.load import inspect
 
-REQUIREMENTS = "tollgate==1.0.0\n"
+
+def made_in(folder: Path, fork: Path | None = None) -> list[str]:
+    return make_repository(
+        folder, "my-gateway", source="acme/tollgate", requirements="tollgate==1.0.0\n", fork=fork
+    )
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    make_repository(tmp_path, "my-gateway", "acme/tollgate", REQUIREMENTS)
+    made_in(tmp_path)
     return tmp_path
 
 
@@ -162,7 +166,7 @@ def test_c97_a_fork_becomes_a_repository_with_the_same_catalog(fork: Path, tmp_p
         (fork / path).write_text(text.partition("removed:")[0])
     made = tmp_path / "made"
     made.mkdir()
-    notes = make_repository(made, "made", "acme/tollgate", REQUIREMENTS, fork)
+    notes = made_in(made, fork)
     assert compile_catalog(made / "routing.yaml").sha == compile_catalog(fork / "routing.yaml").sha
     assert len(files(made)) <= 10
     own = yaml.safe_load((made / "routing.yaml").read_text())
@@ -177,7 +181,7 @@ def test_c97_a_fork_becomes_a_repository_with_the_same_catalog(fork: Path, tmp_p
 def test_c97_an_unchanged_fork_has_no_rows_of_its_own(fork: Path, tmp_path: Path) -> None:
     made = tmp_path / "made"
     made.mkdir()
-    make_repository(made, "made", "acme/tollgate", REQUIREMENTS, fork)
+    made_in(made, fork)
     own = yaml.safe_load((made / "routing.yaml").read_text())
     assert "models" not in own
     assert "providers" not in own

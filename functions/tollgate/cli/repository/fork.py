@@ -52,7 +52,7 @@ def convert_fork(fork: Path, folder: Path, release: CatalogRelease) -> list[str]
         for section, rows in own.items()
     }
     include = [*(f"{CATALOG_PART}{slug}" for slug in parts), *others]
-    text = "".join(_routing_text(fork, main, release, include, patches))
+    text = "".join(_routing_text(fork, main, release=release, include=include, patches=patches))
     (folder / _ROUTING).write_text(text, encoding="utf-8")
     for glob in others:
         for file in find_included(fork / _ROUTING, glob, fork).files:
@@ -141,6 +141,7 @@ def _patches(own: _Rows, taken: _Rows) -> Iterator[tuple[str, Plain]]:
 def _routing_text(
     fork: Path,
     main: YamlDocument,
+    *,
     release: CatalogRelease,
     include: list[str],
     patches: Mapping[str, _Rows],

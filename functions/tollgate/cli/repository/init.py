@@ -57,7 +57,13 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
     try:
         requirements = write_requirements(find_hashes(installed_version()))
         with TemporaryDirectory() as made:
-            kept = make_repository(Path(made), folder.resolve().name, source, requirements, fork)
+            kept = make_repository(
+                Path(made),
+                folder.resolve().name,
+                source=source,
+                requirements=requirements,
+                fork=fork,
+            )
             compile_valid(Path(made) / "routing.yaml")
             shutil.copytree(made, folder, dirs_exist_ok=True)
     except (NoHashes, CannotConvert) as refused:
@@ -69,7 +75,7 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
 
 
 def make_repository(
-    folder: Path, name: str, source: str, requirements: str, fork: Path | None = None
+    folder: Path, name: str, *, source: str, requirements: str, fork: Path | None = None
 ) -> list[str]:
     """Write the files of a repository into a folder; return the notes on the rows of a fork."""
     release = installed_release()

@@ -99,10 +99,9 @@ def _apply(config: Path, stage: str, region: str) -> None:
         # If the creation of the stack fails, CloudFormation must be able to delete the tables.
         decided.append(f"{TABLE_PROTECTION}=false")
     if not _can_reserve_readers(account, chosen):
-        click.echo(
-            f"This account has too little Lambda concurrency to reserve any: {READERS_PARAMETER}=none"
-        )
-        decided.append(f"{READERS_PARAMETER}=none")
+        unreserved = f"{READERS_PARAMETER}=none"
+        click.echo(f"This account has too little Lambda concurrency to reserve any: {unreserved}")
+        decided.append(unreserved)
     if decided:
         command += ["--parameter-overrides", *(chosen.overrides or ()), *decided]
     run_tool(command, Path.cwd())
