@@ -112,10 +112,6 @@ async def _serve(
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
-        await _wait_for_store(stores, clock, store)
-        administration = wire_administration(settings, stores, clock)
-        keys = await seed(administration.keys, administration.credits, store.state)
-
         reader = wire_local_reader()
 
         def gateway(catalog: Catalog) -> Gateway:
@@ -130,6 +126,10 @@ async def _serve(
             settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
+        # The app is wired while the store starts, which takes as long.
+        await _wait_for_store(stores, clock, store)
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(administration.keys, administration.credits, store.state)
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         background = (
