@@ -46,6 +46,10 @@ class SystemClock:
     async def sleep(self, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
 
+    def pause(self, delay_s: float) -> None:
+        """Wait `delay_s` seconds in a command, which has no event loop."""
+        time.sleep(delay_s)
+
 
 async def give_way() -> None:
     """Let other coroutines run before the next step of a long computation."""
