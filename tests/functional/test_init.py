@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.local_server import ROOT
+from tollgate import DISTRIBUTION
 from tollgate.cli.main import main
 from tollgate.cli.repository.init import make_repository
-from tollgate.cli.repository.requirements import installed_version, write_requirements
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.load import inspect
 
@@ -70,7 +71,7 @@ def test_c97_check_and_explain_work_in_the_repository(
 
 
 def test_the_workflows_use_the_action_of_this_version(repository: Path) -> None:
-    action = f"acme/tollgate/.github/actions/gateway@v{installed_version()}"
+    action = f"acme/tollgate/.github/actions/gateway@v{version(DISTRIBUTION)}"
     inputs: set[str] = set()
     for file in sorted((repository / ".github/workflows").iterdir()):
         text = file.read_text()
@@ -107,18 +108,9 @@ def test_c97_a_version_without_hashes_writes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "my-gateway"
     refused = tollgate("init", folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
     assert refused.exit_code == 1
-    assert "the package index has no such version" in refused.output
+    assert "cannot be fetched: " in refused.output
     assert refused.output.endswith("; nothing is written\n")
     assert not folder.exists()
-
-
-def test_requirements_pin_this_version_and_all_that_it_needs() -> None:
-    text = write_requirements({"tollgate==1.0.0": ["b" * 64, "a" * 64]})
-    own = f"tollgate==1.0.0 \\\n    --hash=sha256:{'a' * 64} \\\n    --hash=sha256:{'b' * 64}\n"
-    assert own in text
-    lock = (ROOT / "infra/environments/run.txt").read_text()
-    entries = {line for line in lock.splitlines() if line and not line.lstrip().startswith("#")}
-    assert entries <= set(text.splitlines())
 
 
 MINE = "{ codec: openai_chat, transport: http_sse, base_url: https://mine.example/v1 }"

@@ -1,6 +1,7 @@
 """`tollgate init`: the repository of a gateway, which holds decisions and no code."""
 
 import shutil
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,13 +11,10 @@ import click
 
 from tollgate.cli.catalog.release import CatalogRelease, installed_release
 from tollgate.cli.repository.fork import CannotConvert, convert_fork
-from tollgate.cli.repository.requirements import (
-    NoHashes,
-    find_hashes,
-    installed_version,
-    write_requirements,
-)
 from tollgate.cli.routing.check import compile_valid
+from tollgate.cli.upgrades.requirements import render_requirements
+from tollgate.cli.upgrades.wheels import NoRelease, fetch_release
+from tollgate.installation import DISTRIBUTION, part
 from tollgate.routing.file.catalog_parts import CATALOG_FILE
 
 # Each file of a repository, and its text in the package.
@@ -55,7 +53,10 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
     if folder.is_dir() and any(each.name != ".git" for each in folder.iterdir()):
         raise click.ClickException(f"{folder} is not empty; nothing is written")
     try:
-        requirements = write_requirements(find_hashes(installed_version()))
+        with TemporaryDirectory() as wheels:
+            pins = fetch_release(version(DISTRIBUTION), Path(wheels)).pins
+        lock = (part("environments") / "run.txt").read_text(encoding="utf-8")
+        requirements = render_requirements(pins, lock)
         with TemporaryDirectory() as made:
             kept = make_repository(
                 Path(made),
@@ -66,7 +67,7 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
             )
             compile_valid(Path(made) / "routing.yaml")
             shutil.copytree(made, folder, dirs_exist_ok=True)
-    except (NoHashes, CannotConvert) as refused:
+    except (NoRelease, CannotConvert) as refused:
         raise click.ClickException(f"{refused}; nothing is written") from refused
     for line in kept:
         click.echo(line)
@@ -95,7 +96,7 @@ def _filled(text: str, name: str, source: str, release: CatalogRelease) -> str:
         "@NAME@": name,
         "@SHA256@": release.sha256,
         "@SOURCE@": source,
-        "@VERSION@": installed_version(),
+        "@VERSION@": version(DISTRIBUTION),
     }.items():
         filled = filled.replace(mark, value)
     return filled

@@ -128,6 +128,10 @@ async def _serve(
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         # The app is wired while the store starts, which takes as long.
         await _wait_for_store(stores, clock, store)
+        try:
+            await stores.claim_item_version()
+        except LedgerError as failure:
+            raise click.ClickException(failure.message) from failure
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, store.state)
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)

@@ -68,6 +68,7 @@ async def _open_stores(settings: Settings) -> AsyncIterator[Stores]:
 
 async def sweep(settings: Settings, stores: Stores) -> None:
     """Run the work of the sweeper function."""
+    await stores.claim_item_version()
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)

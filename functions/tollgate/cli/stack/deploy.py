@@ -25,6 +25,8 @@ from tollgate.cli.stack.stages import (
     parse_region,
     read_stage,
 )
+from tollgate.cli.stack.stored_items import check_stored_items
+from tollgate.core.errors import NewerItems
 from tollgate.routing.file.permissions import routed_secret_names, secret_names
 from tollgate.settings import environment_variable
 
@@ -62,6 +64,7 @@ def _prepare(config: Path, stage: str, region: str, email: str) -> None:
         known = chosen.region or region or _region_of_environment() or _REGION_DEFAULT
         caller = AwsAccount(parse_region(known)).caller()
         found = _decide_region(chosen, region)
+        check_stored_items(AwsAccount(found), chosen.stack)
         if chosen.region is None and (sys.stdin.isatty() or region or email):
             # If samconfig.toml has parameters, it has an alarm address or needs none.
             address = parse_email(email)
@@ -72,7 +75,7 @@ def _prepare(config: Path, stage: str, region: str, email: str) -> None:
             raise InvalidAnswer(
                 f"--email is for a first deploy: change {ALARM_EMAIL} in {config.name}"
             )
-    except (InvalidAnswer, AccountError) as error:
+    except (InvalidAnswer, AccountError, NewerItems) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Deploying stack {chosen.stack} to {found} as {caller}")
 
