@@ -17,7 +17,7 @@ from tests.local_server import ROOT, environment
 from tests.unit.cli.planned import BEFORE, routing, traffic
 from tollgate.cli.catalog.release import build_release
 from tollgate.cli.main import main
-from tollgate.installation import DISTRIBUTION
+from tollgate import DISTRIBUTION
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.infra.action import FOLDER as ACTION_FOLDER
 from tests.infra.test_workflows import FOLDER
 
 JOBS: dict[str, Any] = yaml.load(
@@ -40,3 +41,52 @@ def test_c97_a_day_is_one_release(tmp_path: Path, *, exists: bool) -> None:
     view, change = (tmp_path / "gh.txt").read_text().splitlines()
     assert view == "release view catalog-2026-11-27"
     assert change.startswith(f"release {'upload' if exists else 'create'} catalog-2026-11-27 ")
+
+
+GH_OF_RELEASES = """\
+#!/bin/sh
+printf '%s\\n' "$*" >> gh.txt
+case "$2" in
+list) echo catalog-2026-11-28;;
+download) echo "version: 1" > "$RUNNER_TEMP/catalog.yaml";;
+verify) exit "$ATTESTED";;
+esac
+"""
+
+
+@pytest.mark.parametrize("attested", [True, False])
+def test_c97_a_gateway_takes_only_a_release_that_its_source_attests(
+    tmp_path: Path, *, attested: bool
+) -> None:
+    tools = {"gh": GH_OF_RELEASES, "python": "#!/bin/sh\n", "tollgate": '#!/bin/sh\necho "$@"\n'}
+    for name, text in tools.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "catalog.yaml").write_text("version: 1\n")
+    temporary = tmp_path / "temporary"
+    (temporary / "wheels").mkdir(parents=True)
+    (temporary / "wheels" / "litellm-1.whl").touch()
+
+    def script(name: str) -> int:
+        return subprocess.run(
+            ["bash", ACTION_FOLDER / name],
+            cwd=tmp_path,
+            env={
+                "PATH": f"{tmp_path}:{os.environ['PATH']}",
+                "RUNNER_TEMP": str(temporary),
+                "TOLLGATE": str(tmp_path / "tollgate"),
+                "SOURCE": "acme/tollgate",
+                "ATTESTED": "0" if attested else "1",
+                "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+                "GITHUB_OUTPUT": str(tmp_path / "output"),
+            },
+            check=False,
+        ).returncode
+
+    assert (script("fetch.sh") == 0) is attested
+    verified = (tmp_path / "gh.txt").read_text().splitlines()[-1]
+    assert "--repo acme/tollgate --signer-workflow acme/tollgate/.github/workflows/" in verified
+    if attested:
+        assert script("refresh.sh") == 0
+        taken = (temporary / "refresh.txt").read_text()
+        assert taken.endswith(f"--release {temporary}/catalog.yaml\n")

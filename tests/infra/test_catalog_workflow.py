@@ -45,8 +45,8 @@ def test_only_official_actions_run_and_litellm_is_read_not_installed() -> None:
 
 def test_only_a_plan_has_the_key_and_only_the_last_step_may_write() -> None:
     written = [step["name"] for step in STEPS if "GH_TOKEN" in step.get("env", {})]
-    # `tollgate upgrade` reads attestations with the token.
-    assert written == ["Upgrade", "Propose"]
+    # The first two read releases and attestations with the token.
+    assert written == ["Fetch", "Upgrade", "Propose"]
     expressions = set(re.findall(r"\$\{\{ (.*?) \}\}", TEXT))
     assert expressions == {
         "secrets.TOLLGATE_KEY",
@@ -91,7 +91,7 @@ def test_a_price_that_changed_becomes_a_pull_request_with_its_plan(checkout: Pat
     *_, created = (home / "gh.txt").read_text().splitlines()
     assert created.startswith("pr create --base main --head catalog-refresh")
     changed = git(checkout, "show --name-only --format= catalog-refresh").split()
-    assert sorted(changed) == ["infra/catalog/evidence.json", "routing.yaml"]
+    assert sorted(changed) == ["evidence.json", "routing.yaml"]
 
 
 @pytest.mark.nightly

@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
+from tollgate import DISTRIBUTION
 from tollgate.core.dotted_names import import_object
 
 
@@ -25,6 +26,7 @@ class _Entry(Struct, frozen=True):
 
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
+    "repository": "Repository of a gateway",
     "routing": "Routing file",
     "catalog": "Models and prices",
     "stack": "Deployed stack",
@@ -50,6 +52,7 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
+    "init": _Entry("repository.init", "init", "Make the repository of a gateway."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
     "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),
@@ -108,6 +111,13 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except ModuleNotFoundError as missing:
+            if missing.name is None or missing.name.partition(".")[0] == "tollgate":
+                raise
+            raise click.ClickException(
+                f"This command needs a library of the server, {missing.name}: install "
+                f"tollgate-llm, not {DISTRIBUTION} alone."
+            ) from missing
         except ValueError as failure:
             explained = _explain_invalid_settings(failure)
             if explained is None:
@@ -142,7 +152,7 @@ class _LazyGroup(click.Group):
     "zsh_source instead of bash_source in ~/.zshrc; for fish "
     "`_TOLLGATE_COMPLETE=fish_source tollgate | source` in its config.fish.",
 )
-@click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="%(prog)s %(version)s")
 def main() -> None:
     """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""
 

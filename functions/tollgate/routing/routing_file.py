@@ -28,7 +28,7 @@ class DevSection(Strict):
     """Files for `tollgate dev` and `tollgate check`, which production does not use."""
 
     include: tuple[FileGlob, ...] = ()
-    """Globs of files, relative to this file and in the same repository."""
+    """Globs of files, relative to this file and in the same repository, or `tollgate:simulator`."""
 
 
 class Routing(MainFile):

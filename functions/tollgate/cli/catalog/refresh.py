@@ -22,8 +22,8 @@ from tollgate.cli.catalog.release import (
     NotARelease,
     installed_release,
     read_release,
-    release,
     take_release,
+    write_release,
 )
 from tollgate.cli.catalog.verdicts import Verdict, judge_file
 from tollgate.cli.options import routing_file, utc_today
@@ -46,7 +46,7 @@ def catalog_commands() -> None:
     """Keep a routing file in step with published prices, limits and retirement days."""
 
 
-catalog_commands.add_command(release)
+catalog_commands.add_command(write_release)
 
 
 @catalog_commands.command()

@@ -5,7 +5,6 @@ text of the catalog's own files, with their comments, so that its changes can be
 """
 
 import re
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -15,11 +14,12 @@ from msgspec import Struct
 
 from tollgate.cli.catalog.edits import FileEdits
 from tollgate.installation import part
-from tollgate.routing.file.catalog_parts import CATALOG_FILE
+from tollgate.routing.file.catalog_parts import CATALOG_FILE, IN_DEVELOPMENT, IN_PRODUCTION
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import find_included
 
 _SECTIONS: Final = ("providers", "models")
+_KEY: Final = re.compile(r"([a-z_]+):")
 _CHECKED: Final = re.compile(r"\bchecked: (\d{4}-\d{2}-\d{2})")
 _RELEASED: Final = re.compile(r"^release: (\d{4}-\d{2}-\d{2})$", re.M)
 _HEAD: Final = """\
@@ -47,11 +47,13 @@ class CatalogRelease(Struct, frozen=True):
 
 
 def build_release(routing: Path) -> CatalogRelease:
-    """Return the providers and models of a routing file and the files that it includes."""
-    globs = read_document(routing, routing.as_posix()).value(("include",))
+    """Return the providers and models of a routing file and all files that it includes."""
+    document = read_document(routing, routing.as_posix())
     files = [routing]
-    for glob in globs if isinstance(globs, tuple) else ():
-        files += find_included(routing, str(glob)).files
+    for where in (IN_PRODUCTION, IN_DEVELOPMENT):
+        globs = document.value(where)
+        for glob in globs if isinstance(globs, tuple) else ():
+            files += find_included(routing, str(glob)).files
     texts = [file.read_text(encoding="utf-8") for file in files]
     sections = "".join(
         f"\n{name}:\n" + "".join(_rows_of(text, name) for text in texts) for name in _SECTIONS
@@ -104,24 +106,26 @@ def take_release(routing: Path, taken: CatalogRelease) -> dict[Path, tuple[str, 
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="File to write, such as catalog.yaml.",
 )
-def release(output: Path) -> None:
+def write_release(output: Path) -> None:
     """Write the catalog of this version as one file, which repositories of gateways include."""
     made = installed_release()
     output.write_text(made.text, encoding="utf-8")
     click.echo(f"{output.as_posix()}: release {made.day}, sha256 {made.sha256}")
 
 
-def _rows_of(text: str, section: str) -> str:
-    """Return the lines of a section at the top level, without its key."""
-    return "".join(_lines_of(text, section))
-
-
-def _lines_of(text: str, section: str) -> Iterator[str]:
-    is_inside = False
+def split_sections(text: str) -> dict[str, str]:
+    """Return the lines of each section at the top level of a routing file, its key included."""
+    sections: dict[str, str] = {}
+    name = None
     for line in text.splitlines(keepends=True):
-        if line.startswith(f"{section}:"):
-            is_inside = True
-        elif not line.startswith((" ", "\n", "#")):
-            is_inside = False
-        elif is_inside and line.startswith(" "):
-            yield line
+        if key := _KEY.match(line):
+            name = key[1]
+        if name is not None:
+            sections[name] = sections.get(name, "") + line
+    return sections
+
+
+def _rows_of(text: str, section: str) -> str:
+    """Return the indented lines of a section, without blank lines and comments of the file."""
+    lines = split_sections(text).get(section, "").splitlines(keepends=True)
+    return "".join(line for line in lines if line.startswith(" "))

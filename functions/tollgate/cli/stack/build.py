@@ -26,7 +26,7 @@ _BUILT: Final = Path(".aws-sam")
 _LEFT_OUT: Final = shutil.ignore_patterns("__pycache__", "parts")
 
 
-class Source(Struct, frozen=True):
+class BuildSource(Struct, frozen=True):
     """Folder with the code of the functions, laid out as a checkout."""
 
     folder: Path
@@ -97,13 +97,13 @@ def run_tool(command: list[str], folder: Path) -> None:
         raise SystemExit(status)
 
 
-def _source(top: Path) -> Source:
+def _source(top: Path) -> BuildSource:
     """Return the source of a checkout, or lay out that of the package."""
     try:
         needed = compile_permissions(compile_valid(top / ROUTING).routing)
     except NotPermissible as invalid:
         raise click.ClickException(f"{ROUTING} must not be used.\n{invalid}") from invalid
-    checkout = Source(top)
+    checkout = BuildSource(top)
     if checkout.template.is_file():
         text = checkout.template.read_text()
         if write_permissions(text, needed) != text:
@@ -112,7 +112,7 @@ def _source(top: Path) -> Source:
                 "`tollgate permissions` rewrites it, to be reviewed and committed"
             )
         return checkout
-    source = Source(top / _BUILT / "source")
+    source = BuildSource(top / _BUILT / "source")
     functions, artefact = source.folder / PARTS["handlers"], source.folder / PARTS["artefact"]
     for folder in (functions, artefact):
         shutil.rmtree(folder, ignore_errors=True)

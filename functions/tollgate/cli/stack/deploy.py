@@ -15,7 +15,7 @@ from tollgate.cli.stack.build import ROUTING, build_functions, run_tool, sam
 from tollgate.cli.stack.next_steps import next_steps
 from tollgate.cli.stack.stages import (
     ALARM_EMAIL,
-    READERS,
+    READERS_PARAMETER,
     READERS_UNRESERVED_MIN,
     TABLE_PROTECTION,
     InvalidAnswer,
@@ -102,8 +102,9 @@ def _apply(config: Path, stage: str, region: str) -> None:
         # If the creation of the stack fails, CloudFormation must be able to delete the tables.
         decided.append(f"{TABLE_PROTECTION}=false")
     if not _can_reserve_readers(account, chosen):
-        click.echo(f"This account has too little Lambda concurrency to reserve any: {READERS}=none")
-        decided.append(f"{READERS}=none")
+        unreserved = f"{READERS_PARAMETER}=none"
+        click.echo(f"This account has too little Lambda concurrency to reserve any: {unreserved}")
+        decided.append(unreserved)
     if decided:
         command += ["--parameter-overrides", *(chosen.overrides or ()), *decided]
     run_tool(command, Path.cwd())
@@ -137,7 +138,7 @@ def _apply(config: Path, stage: str, region: str) -> None:
 def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
     """Return whether Lambda admits the template's reservation, or the stage decides it itself."""
     try:
-        stated = account.parameter(stage.stack, READERS)
+        stated = account.parameter(stage.stack, READERS_PARAMETER)
         if stage.states_readers or stated not in (None, "none"):
             return True
         return account.unreserved_concurrency() >= READERS_UNRESERVED_MIN

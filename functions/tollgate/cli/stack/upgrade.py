@@ -18,7 +18,7 @@ from tollgate.cli.upgrades.requirements import (
     render_requirements,
 )
 from tollgate.cli.upgrades.wheels import NoRelease, fetch_release, verify_release
-from tollgate.installation import DISTRIBUTION
+from tollgate import DISTRIBUTION
 
 _REQUIREMENTS: Final = Path("requirements.txt")
 _TO_PRICES: Final = "`tollgate catalog refresh --release installed --write` takes it afterwards"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.routing.file.document import Plain, Where, YamlDocument, read_document
 from tollgate.routing.file.includes import find_included
@@ -20,48 +21,58 @@ from tollgate.routing.file.validate import validate
 from tollgate.routing.schema import IncludedFile
 
 CATALOG_FILE: Final = "catalog.yaml"
-PART_PREFIX: Final = "tollgate:"
+CATALOG_PART: Final = "tollgate:"
+IN_PRODUCTION: Final[Where] = ("include",)
+IN_DEVELOPMENT: Final[Where] = ("dev", "include")
 
 _SHA_SHOWN: Final = 12
 _TO_TAKE: Final = "`tollgate catalog refresh --release installed --write` writes both"
 _Rows = Mapping[str, Plain]
 
 
-class TakenParts(Struct, frozen=True):
-    """Rows of a catalog release that a routing file includes and does not state itself."""
+class PinnedRelease(Struct, frozen=True):
+    """Release of the catalog next to a routing file."""
 
-    file: LoadedFile | None = None
+    document: YamlDocument
     paths: tuple[Path, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    is_refused: bool = False
-    """True if the release is missing, unreadable or not the pinned one: nothing else is checked."""
+    refused: tuple[Problem, ...] = ()
+    """Problems of a release that is missing, unreadable or not the pinned one."""
 
 
 def file_glob(entry: str) -> str:
     """Return the glob of the files that an entry of `include` reads."""
-    return CATALOG_FILE if entry.startswith(PART_PREFIX) else entry
+    return CATALOG_FILE if entry.startswith(CATALOG_PART) else entry
 
 
-def take_parts(main: YamlDocument, path: Path, top: Path | None) -> TakenParts:
-    """Return the parts that `main` includes; complete its rows that have names of the catalog.
-
-    A row of `main` is merged into the catalog's row of its name as a JSON merge patch (RFC 7396):
-    mappings key by key, other values replaced, null removes.
-    """
-    parts = dict(_parts_of(main))
-    if not parts or not isinstance(main.content, dict):
-        return TakenParts()
+def read_pinned(main: YamlDocument, path: Path, top: Path | None) -> PinnedRelease | None:
+    """Return the release from which `main` takes parts; None if it takes none."""
+    parts = {**dict(_parts_of(main, IN_PRODUCTION)), **dict(_parts_of(main, IN_DEVELOPMENT))}
+    if not parts:
+        return None
     first = next(iter(parts))
     found = find_included(path, CATALOG_FILE, top)
     if found.message:
         message = f"{found.message}, from which {parts[first]} is read"
-        problem = main.at_value(first, "R009", message, hint=_TO_TAKE)
-        return TakenParts(problems=(problem,), is_refused=True)
+        refused = main.at_value(first, "R009", message, hint=_TO_TAKE)
+        return PinnedRelease(YamlDocument(CATALOG_FILE), refused=(refused,))
     (file,) = found.files
     document = read_document(file, file.as_posix())
-    refused = document.problems or list(_check_pin(main, document, file))
-    if refused:
-        return TakenParts(paths=found.files, problems=tuple(refused), is_refused=True)
+    problems = document.problems or _check_pin(main, document, file)
+    return PinnedRelease(document, found.files, tuple(problems))
+
+
+def take_parts(
+    main: YamlDocument, release: PinnedRelease, where: Where
+) -> tuple[list[LoadedFile], list[Problem]]:
+    """Return the parts that `main` takes; complete its rows that have names of the catalog.
+
+    A row of `main` is merged into the catalog's row of its name as a JSON merge patch (RFC 7396):
+    mappings key by key, other values replaced, null removes.
+    """
+    parts = dict(_parts_of(main, where))
+    if not parts or not isinstance(main.content, dict):
+        return [], []
+    document = release.document
     providers, models = _section(document, "providers"), _section(document, "models")
     own_providers, own_models = _section(main, "providers"), _section(main, "models")
     problems = list(_check_parts(main, parts, providers))
@@ -78,7 +89,7 @@ def take_parts(main: YamlDocument, path: Path, top: Path | None) -> TakenParts:
     }
     main.content |= {name: rows for name, rows in completed.items() if name in main.content}
     known = offered.keys() | own_models.keys()
-    document.content = {
+    content: dict[str, Plain] = {
         "version": 1,
         "providers": {slug: row for slug, row in taken.items() if slug not in own_providers},
         "models": {
@@ -87,12 +98,9 @@ def take_parts(main: YamlDocument, path: Path, top: Path | None) -> TakenParts:
             if slug not in own_models
         },
     }
-    rows, invalid = validate(document, IncludedFile)
-    return TakenParts(
-        file=None if rows is None else LoadedFile(document, rows),
-        paths=found.files,
-        problems=(*problems, *invalid),
-    )
+    part = replace(document, content=content, problems=[])
+    rows, invalid = validate(part, IncludedFile)
+    return [LoadedFile(part, rows)] if rows else [], [*problems, *invalid]
 
 
 def merge_patch(base: Plain, patch: Plain) -> Plain:
@@ -108,11 +116,11 @@ def merge_patch(base: Plain, patch: Plain) -> Plain:
     return merged
 
 
-def _parts_of(main: YamlDocument) -> Iterator[tuple[Where, str]]:
-    entries = main.value(("include",))
+def _parts_of(main: YamlDocument, where: Where) -> Iterator[tuple[Where, str]]:
+    entries = main.value(where)
     for index, entry in enumerate(entries if isinstance(entries, tuple) else ()):
-        if isinstance(entry, str) and entry.startswith(PART_PREFIX):
-            yield ("include", index), entry
+        if isinstance(entry, str) and entry.startswith(CATALOG_PART):
+            yield (*where, index), entry
 
 
 def _check_pin(main: YamlDocument, document: YamlDocument, file: Path) -> Iterator[Problem]:
@@ -135,16 +143,16 @@ def _check_parts(
 ) -> Iterator[Problem]:
     for where, part in parts.items():
         if not any(_is_in(slug, (part,)) for slug in providers):
-            known = [f"{PART_PREFIX}{slug}" for slug in providers]
+            known = [f"{CATALOG_PART}{slug}" for slug in providers]
             nearest = get_close_matches(part, known, n=1)
             hint = f": did you mean {nearest[0]}?" if nearest else ""
-            message = f"{CATALOG_FILE} has no provider {part.removeprefix(PART_PREFIX)}{hint}"
+            message = f"{CATALOG_FILE} has no provider {part.removeprefix(CATALOG_PART)}{hint}"
             yield main.at_value(where, "R009", message)
 
 
 def _is_in(slug: str, parts: Iterable[str]) -> bool:
     """Return True if a part names the provider itself, or the beginning of its name before `-`."""
-    return any(f"{PART_PREFIX}{slug}-".startswith(f"{part}-") for part in parts)
+    return any(f"{CATALOG_PART}{slug}-".startswith(f"{part}-") for part in parts)
 
 
 def _section(document: YamlDocument, name: str) -> _Rows:

@@ -9,8 +9,10 @@ from msgspec import Struct
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.catalog_parts import (
     CATALOG_FILE,
-    PART_PREFIX,
-    TakenParts,
+    CATALOG_PART,
+    IN_DEVELOPMENT,
+    IN_PRODUCTION,
+    read_pinned,
     take_parts,
 )
 from tollgate.routing.file.crosscheck import crosscheck
@@ -73,29 +75,36 @@ def inspect(
     template) enables warnings about new pairs of a secret and a host.
     """
     document = read_document(path, path.as_posix())
-    taken = take_parts(document, path, top)
-    problems = [*document.problems, *taken.problems]
-    if taken.is_refused:
-        return _invalid(path, taken, problems)
+    release = read_pinned(document, path, top)
+    if release is not None and release.refused:
+        return _invalid([*document.problems, *release.refused], (path, *release.paths))
+    parts: list[LoadedFile] = []
+    development: list[LoadedFile] = []
+    problems = list(document.problems)
+    if release is not None:
+        parts, found = take_parts(document, release, IN_PRODUCTION)
+        problems += found
+        if dev:
+            development, found = take_parts(document, release, IN_DEVELOPMENT)
+            problems += found
     main, found = validate(document, RoutingFile)
     problems += found
+    files = [path, *(release.paths if release else ())]
     if main is None:
-        return _invalid(path, taken, problems)
-    parts = [LoadedFile(document, main), *([taken.file] if taken.file else [])]
-    development: list[LoadedFile] = []
+        return _invalid(problems, files)
+    parts.insert(0, LoadedFile(document, main))
     globs: list[tuple[Where, str, list[LoadedFile]]] = [
-        (("include", index), glob, parts)
-        for index, glob in enumerate(main.include)
-        if not glob.startswith(PART_PREFIX)
+        ((*IN_PRODUCTION, index), glob, parts) for index, glob in enumerate(main.include)
     ]
     if dev:
         globs += [
-            (("dev", "include", index), glob, development)
+            ((*IN_DEVELOPMENT, index), glob, development)
             for index, glob in enumerate(main.dev.include)
         ]
-    files = [path, *taken.paths]
-    watched = [CATALOG_FILE] if taken.paths else []
+    watched = [CATALOG_FILE] if release else []
     for where, glob, group in globs:
+        if glob.startswith(CATALOG_PART):
+            continue
         matching = find_included(path, glob, top)
         files += matching.files
         if matching.message:
@@ -122,13 +131,13 @@ def inspect(
     )
 
 
-def _invalid(path: Path, taken: TakenParts, problems: list[Problem]) -> Inspection:
+def _invalid(problems: list[Problem], files: Sequence[Path]) -> Inspection:
     return Inspection(
         problems=_in_order(problems),
         routing=None,
         production=None,
-        files=(path, *taken.paths),
-        globs=(CATALOG_FILE,) if taken.paths else (),
+        files=tuple(files),
+        globs=(CATALOG_FILE,) if len(files) > 1 else (),
     )
 
 

@@ -125,3 +125,13 @@ def test_a_linked_catalog_outside_the_repository_is_not_read(tmp_path: Path) -> 
     folder.mkdir()
     (folder / "catalog.yaml").symlink_to(tmp_path / "secret.yaml")
     assert "outside this file's folder" in refusal(inspected(folder, TAKES, None))
+
+
+def test_c97_a_part_for_development_is_left_out_of_production(tmp_path: Path) -> None:
+    text = TAKES.replace("tollgate:acme]", "tollgate:other]")
+    inspected(tmp_path, f"{text}dev: {{ include: [tollgate:acme] }}\n")
+    inspection = inspect(tmp_path / "routing.yaml", dev=True)
+    assert inspection.routing is not None
+    assert inspection.production is not None
+    assert {"acme", "other"} < inspection.routing.providers.keys()
+    assert inspection.production.providers.keys() == {"other"}
