@@ -7,7 +7,7 @@ import pytest
 
 from tests.stores import DynamoStores
 from tollgate.core.errors import NewerItems
-from tollgate.stores.aws.item_versions import (
+from tollgate.stores.item_versions import (
     READ,
     WRITTEN,
     check_item_version,

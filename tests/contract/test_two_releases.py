@@ -20,7 +20,7 @@ from tests.side_by_side.settle import settle_everything
 from tests.side_by_side.tables import KINDS, TABLES, dump, load, shapes
 from tests.side_by_side.write import WRITTEN_S, write_everything
 from tollgate.stores.aws import items, record_items
-from tollgate.stores.aws.item_versions import READ
+from tollgate.stores.item_versions import READ
 
 RELEASED: Final[dict[str, Any]] = json.loads(GOLDEN.read_text())
 

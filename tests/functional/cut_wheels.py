@@ -10,7 +10,7 @@ from typing import Final
 from tests.local_server import ROOT
 from tollgate.installation import PARTS
 
-_ITEM_VERSIONS: Final = "functions/tollgate/stores/aws/item_versions.py"
+_ITEM_VERSIONS: Final = "functions/tollgate/stores/item_versions.py"
 # What an upgrade reads, by the path in the repository.
 _READ: Final = (
     PARTS["template"],

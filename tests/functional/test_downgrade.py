@@ -22,7 +22,7 @@ from tests.stores import REGION, DynamoStores
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings
-from tollgate.stores.aws.item_versions import READ, claim_item_version
+from tollgate.stores.item_versions import READ, claim_item_version
 from tollgate.wiring.stores import wire_stores
 
 __all__ = ["file", "ministack_url", "stack", "tables"]

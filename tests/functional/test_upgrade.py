@@ -17,13 +17,13 @@ from tests.local_server import ROOT, environment
 from tests.unit.cli.planned import BEFORE, routing, traffic
 from tollgate.cli.catalog.release import build_release
 from tollgate.cli.main import main
-from tollgate.installation import DISTRIBUTION
+from tollgate import DISTRIBUTION
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 
 CURRENT: Final = version(DISTRIBUTION)
 TEMPLATE: Final = "infra/template.yaml"
-ITEMS: Final = "functions/tollgate/stores/aws/item_versions.py"
+ITEMS: Final = "functions/tollgate/stores/item_versions.py"
 SCHEMA: Final = "infra/schema/routing.v1.json"
 DEARER: Final = BEFORE.replace("input: 2.2, output: 11", "input: 4.4, output: 22").replace(
     "checked: 2026-11-21", "checked: 2026-11-30", 1

@@ -9,7 +9,7 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.aws.item_versions import check_item_version, claim_item_version
+from tollgate.stores.item_versions import check_item_version, claim_item_version
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory

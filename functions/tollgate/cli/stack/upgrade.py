@@ -18,7 +18,7 @@ from tollgate.cli.upgrades.requirements import (
     render_requirements,
 )
 from tollgate.cli.upgrades.wheels import NoRelease, fetch_release, verify_release
-from tollgate.installation import DISTRIBUTION
+from tollgate import DISTRIBUTION
 
 _REQUIREMENTS: Final = Path("requirements.txt")
 _TO_PRICES: Final = "`tollgate catalog refresh --release installed --write` takes it afterwards"
@@ -75,7 +75,7 @@ def upgrade(
                 return
             attested = f"Attested by {repository} for the tag v{release.version}."
             if unverified:
-                attested = "Not verified: no attestation was asked for."
+                attested = "Not verified: --unverified accepts wheels without an attestation."
             elif repository is None:
                 raise NoRelease(
                     "the attestation cannot be checked without a repository: state --repository, "

@@ -34,7 +34,7 @@ _HERE: Final = Path(__file__).resolve().parents[2]
 
 def refuse_upgrade(release: FetchedRelease) -> None:
     """Raise NoRelease if stored items or data would be lost or misread with a release."""
-    here = read_item_versions(_HERE / "stores" / "aws" / "item_versions.py")
+    here = read_item_versions(_HERE / "stores" / "item_versions.py")
     there = release.item_versions()
     if here.written > there.read:
         raise NoRelease(

@@ -39,6 +39,8 @@ class _Walk:
                 items = tuple(cast(_Schema, each["items"]) for each in known if "items" in each)
                 for value in content:
                     yield from self.lines(value, items, place)
+            case _:
+                return
 
     def _expanded(self, schemas: tuple[_Schema, ...]) -> Iterator[_Schema]:
         """Yield the schemas, with their references and alternatives."""

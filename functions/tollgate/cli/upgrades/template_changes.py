@@ -145,6 +145,8 @@ def _statements(node: _Node) -> Iterator[_Tree]:
         case list():
             for inner in node:
                 yield from _statements(inner)
+        case _:
+            return
 
 
 def _section(tree: _Tree, name: str) -> _Tree:

@@ -17,7 +17,7 @@ from tollgate.installation import PARTS, PartName
 
 _PIP_TIMEOUT_S: Final = 300
 _GH_TIMEOUT_S: Final = 120
-_ITEM_VERSIONS: Final = "tollgate/stores/aws/item_versions.py"
+_ITEM_VERSIONS: Final = "tollgate/stores/item_versions.py"
 # The workflow whose attestation counts: no other workflow of the repository may have built a wheel.
 _WORKFLOW: Final = ".github/workflows/release.yml"
 
@@ -57,6 +57,8 @@ def read_item_versions(file: Path) -> ItemVersions:
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=int(number))):
                 numbers[name] = number
+            case _:
+                continue
     return ItemVersions(written=numbers["WRITTEN"], read=numbers["READ"])
 
 
