@@ -137,12 +137,15 @@ def test_c97_it_is_deployed_from_the_package_on_a_terminal(
     if not SAM.exists() or ministack_command() is None:
         pytest.skip("the SAM CLI or ministack is not installed: run `make test`")
     kept = {it: os.environ[it] for it in os.environ if it.startswith(("PIP_", "SSL_", "HTTP"))}
+    kept.setdefault("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))
     with running_account(tmp_path) as account:
         deployed = on_terminal(
             [command(installed), "deploy"],
             {**account, **kept, "PYTHONPATH": installed["PYTHONPATH"], "SAM": str(SAM)},
             [("AWS region [us-east-1]:", ""), ("E-mail", ""), ("Deploy this changeset?", "y")],
             folder=repository,
+            # Installing the wheels of the functions is silent.
+            silence_max_s=900,
         )
     assert (deployed.status, deployed.unasked) == (0, ()), deployed.screen
     assert " is live." in deployed.screen

@@ -23,6 +23,7 @@ from infra.package.archives import write_archive
 from tests.local_server import ROOT, environment, local_server
 from tollgate import DISTRIBUTION
 from tollgate.installation import PARTS
+from tollgate.web.access import ACCESS
 
 SLIM: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FULL: Final = tomllib.loads((ROOT / "infra" / "package" / "pyproject.toml").read_text())
@@ -76,6 +77,7 @@ def test_c97_the_wheel_has_the_package_and_each_part_and_nothing_else(slim: Path
         *("METADATA", "WHEEL", "RECORD", "LICENSE", "entry_points.txt")
     }
     assert "tollgate/py.typed" in names
+    assert not (ROOT / "build").exists()
 
 
 def test_c97_both_wheels_pass_the_check_of_a_release(slim: Path, full: Path) -> None:
@@ -151,6 +153,20 @@ def test_c97_both_distributions_have_one_version_and_one_command() -> None:
     assert theirs["scripts"] == ours["scripts"]
     changed = (ROOT / "CHANGELOG.md").read_text()
     assert re.findall(r"^## (\S+)", changed, re.M)[:2] == ["Unreleased", VERSION]
+
+
+def test_c97_the_image_has_the_wheel_runs_without_privileges_and_asks_for_its_health() -> None:
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+    _, last = text.split("\nFROM ${PYTHON}\n")
+    copied = re.findall(r"^COPY (?!--from)(\S+) ", text, re.M)
+    assert "dist/tollgate_llm_slim-*.whl" in copied
+    assert "functions" not in str(copied)
+    sent = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{source}" for source in copied} <= {*sent}
+    assert re.findall(r"^USER (\S+)$", last, re.M) == ["10001:10001"]
+    (port,) = re.findall(r"^EXPOSE (\d+)$", last, re.M)
+    (path,) = re.findall(rf"^HEALTHCHECK .*'http://127\.0\.0\.1:{port}(/\S+)'", last, re.M)
+    assert ("GET", path) in ACCESS
 
 
 @pytest.mark.parametrize("module", OF_CLIENTS)

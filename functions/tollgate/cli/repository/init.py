@@ -9,12 +9,13 @@ from typing import Final
 
 import click
 
+from tollgate import DISTRIBUTION
 from tollgate.cli.catalog.release import CatalogRelease, installed_release
 from tollgate.cli.repository.fork import CannotConvert, convert_fork
 from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.upgrades.requirements import render_requirements
 from tollgate.cli.upgrades.wheels import NoRelease, fetch_release
-from tollgate.installation import DISTRIBUTION, part
+from tollgate.installation import part
 from tollgate.routing.file.catalog_parts import CATALOG_FILE
 
 # Each file of a repository, and its text in the package.
