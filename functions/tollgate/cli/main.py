@@ -68,7 +68,9 @@ _ENTRIES: Final = {
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
-    "upgrade": _Entry("stack.upgrade", "upgrade", "Change the version, and show what that does."),
+    "upgrade": _Entry(
+        "repository.upgrade", "upgrade", "Change the version, and show what that does."
+    ),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),
