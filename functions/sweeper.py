@@ -19,6 +19,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.stores.rules.reports import BrokenInvariant, WebhookReport
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
@@ -63,7 +64,7 @@ async def _sweep() -> None:
     """Run the sweep and the maintenance; the metrics of each part leave before the next begins."""
     async with _upkeep() as (stores, upkeep):
         # An older release than the items fails here, which raises the alarm.
-        await stores.claim_item_version()
+        await claim_store(stores)
         swept = await upkeep.sweeper.run()
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
         _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)

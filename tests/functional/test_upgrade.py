@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from tests.functional.cut_wheels import cut
 from tests.local_server import ROOT, environment
 from tests.unit.cli.planned import BEFORE, routing, traffic
+from tollgate import DISTRIBUTION
 from tollgate.cli.catalog.release import build_release
 from tollgate.cli.main import main
-from tollgate import DISTRIBUTION
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 

@@ -19,6 +19,7 @@ from tollgate.settings import Settings
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 from tollgate.wiring.whole import wire_whole_app
@@ -87,7 +88,7 @@ async def running_release(
         aclosing(wire_upkeep(settings, stores, clock)) as upkeep,
     ):
         await stores.create_tables()
-        await stores.claim_item_version()
+        await claim_store(stores)
 
         def gateway(served: Catalog) -> Any:
             return wire_gateway(stores, upstream, served, clock=clock, journal=journal)

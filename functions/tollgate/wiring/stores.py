@@ -9,7 +9,6 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.item_versions import check_item_version, claim_item_version
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
@@ -55,14 +54,6 @@ class Stores(Struct, frozen=True, kw_only=True):
             await create_tables(self.client, self.tables)
         except StoreUnavailable as unavailable:
             raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, str(unavailable)) from unavailable
-
-    async def check_item_version(self) -> None:
-        """Raise NewerItems if a newer release has written items."""
-        await check_item_version(self.client, self.tables.core)
-
-    async def claim_item_version(self) -> None:
-        """Note that this release writes items; raise NewerItems if it would misread others."""
-        await claim_item_version(self.client, self.tables.core)
 
     async def aclose(self) -> None:
         """Close the connections."""

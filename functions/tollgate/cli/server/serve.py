@@ -28,6 +28,7 @@ from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import open_confined_reader, wire_whole_app
@@ -105,10 +106,10 @@ def _check_catalog(file: Path) -> None:
         ) from failure
 
 
-async def _claim_item_version(stores: Stores) -> None:
+async def _claim_tables(stores: Stores) -> None:
     """Raise ClickException if a newer release wrote the tables; ignore tables out of reach."""
     try:
-        await stores.claim_item_version()
+        await claim_store(stores)
     except NewerItems as newer:
         raise click.ClickException(newer.message) from newer
     except LedgerError as failure:
@@ -125,7 +126,7 @@ async def _open_app(
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
-    await _claim_item_version(stores)
+    await _claim_tables(stores)
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)

@@ -7,6 +7,7 @@ from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import LedgerError, NewerItems
 from tollgate.settings import Settings
+from tollgate.wiring.item_versions import check_store
 from tollgate.wiring.stores import wire_stores
 
 
@@ -33,4 +34,4 @@ def check_stored_items(account: AwsAccount, stack: str) -> None:
 
 async def _check(settings: Settings) -> None:
     async with aclosing(wire_stores(settings, SystemClock())) as stores:
-        await stores.check_item_version()
+        await check_store(stores)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
+from tollgate import DISTRIBUTION
 from tollgate.cli.options import routing_option
 from tollgate.cli.routing.plan import recorded_traffic
 from tollgate.cli.upgrades.report import list_changes_of, plan_catalog, refuse_upgrade
@@ -18,7 +19,6 @@ from tollgate.cli.upgrades.requirements import (
     render_requirements,
 )
 from tollgate.cli.upgrades.wheels import NoRelease, fetch_release, verify_release
-from tollgate import DISTRIBUTION
 
 _REQUIREMENTS: Final = Path("requirements.txt")
 _TO_PRICES: Final = "`tollgate catalog refresh --release installed --write` takes it afterwards"

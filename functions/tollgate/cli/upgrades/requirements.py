@@ -10,8 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate import DISTRIBUTION
+
 # The distribution that people install, and the one that has the code.
-DISTRIBUTIONS: Final = ("tollgate-llm", "tollgate-llm-slim")
+DISTRIBUTIONS: Final = ("tollgate-llm", DISTRIBUTION)
 _PIN: Final = re.compile(
     r"^(?P<name>tollgate-llm(?:-slim)?)==(?P<version>\S+)(?P<hashes>(?:\s*\\?\s*--hash=\S+)*)", re.M
 )
