@@ -34,6 +34,7 @@ _SECTIONS: Final = {
     "gateway": "Running gateway",
 }
 _ENTRIES: Final = {
+    "access": _Entry("gateway.access", "access", "Plan and apply a file of people and keys."),
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
     "build": _Entry("stack.build", "build", "Build the functions for Lambda."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),

@@ -103,19 +103,23 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
     return texts
 
 
-def json_schema_text() -> str:
-    """Return the JSON Schema; references between sections, and the keys that a row needs if the
-    catalog has no row of its name, are checked by `tollgate check` only.
-    """
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **RoutingFile.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
-    }
+def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
+    """Require no key of a provider or model, since the catalog may have it, and accept null."""
     for section, row in (("providers", "ProviderSection"), ("models", "ModelSection")):
         del schema["$defs"][row]["required"]
         rows = schema["properties"][section]["patternProperties"]
         for pattern, reference in rows.items():
             rows[pattern] = {"anyOf": [reference, {"type": "null"}]}
+
+
+def json_schema_text(file: type[BaseModel] = RoutingFile) -> str:
+    """Return a file's JSON Schema, in which references between sections are not checked."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **file.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
+    }
+    if file is RoutingFile:
+        _let_rows_be_partial(schema)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
