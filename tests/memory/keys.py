@@ -9,6 +9,7 @@ from tests.memory.books import MemoryBooks, MemoryKey
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
 from tollgate.core.principal import LimitLevel, Principal
 from tollgate.core.records.audit import Actor
@@ -93,6 +94,7 @@ class MemoryKeyStore:
             response_days=settings.response_days or of_workspace.response_days,
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
+            cost_max_nano_usd=None if settings.max_cost is None else nano_usd(settings.max_cost),
             workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,
             member_id=settings.member_id,

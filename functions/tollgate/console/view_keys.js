@@ -70,6 +70,7 @@ function card(key, { mayChange, refresh }) {
       ["Models", key.models && key.models.join(", ")],
       ["Tier", key.tier],
       ["Rate", rate(key)],
+      ["One request", key.max_cost && `${money(key.max_cost)} at most`],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
       ["Expires", key.expires_at && moment(key.expires_at)],
@@ -111,11 +112,12 @@ export const limitsOf = (values, { all: every = false } = {}) =>
 function limits(of, refresh) {
   dialog(`Limits of ${of.name}`, [
     limitFields(of.limits),
+    field({ name: "max_cost", label: "Cost of one request, $", type: "number", min: "0", step: "any", value: of.max_cost ?? "" }),
     rateField(of),
   ], {
     save: async (values) => {
       const rpm = values.requests_per_minute;
-      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
+      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), max_cost: values.max_cost ?? null, ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
       refresh();
     },
   });

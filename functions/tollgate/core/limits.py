@@ -1,7 +1,7 @@
 """Limits of keys and tiers, and rate limits in the headers of replies."""
 
 from math import ceil
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -10,8 +10,15 @@ Period = Literal["day", "week", "month", "total"]
 AboveKey = Literal["member", "team"]
 # The owners of limits, in the order in which their limits are checked.
 Level = Literal["key", "member", "team", "workspace"]
-# Limits count nano-dollars per period, requests or tokens per minute, or concurrent requests.
-LimitKind = Period | Literal["requests", "tokens", "concurrency"]
+# What states a limit: an owner, or the request itself.
+StatedBy = Level | Literal["request"]
+# Limits count nano-dollars per period or per request, requests or tokens per minute, or concurrent
+# requests.
+LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost"]
+# The kinds of limits that are amounts of money.
+MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost"})
+# The header with a request's own ceiling.
+MAX_COST_HEADER: Final = "x-tollgate-max-cost"
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
@@ -20,6 +27,41 @@ class TierLimits(Struct, frozen=True, kw_only=True):
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
     budget_period: Period = "month"
+
+
+class CostCeiling(Struct, frozen=True, kw_only=True):
+    """The highest possible cost of one request."""
+
+    level: Literal["request", "key"]
+    id: str
+    """The id of the key, or the header in which the request states the ceiling."""
+    nano_usd: int
+
+    @classmethod
+    def lowest(
+        cls, key_id: str, by_key: int | None, by_request: int | None
+    ) -> "CostCeiling | None":
+        """Return the lower of two amounts, with its origin; None without any."""
+        ceilings = [
+            *([] if by_key is None else [cls(level="key", id=key_id, nano_usd=by_key)]),
+            *(
+                []
+                if by_request is None
+                else [cls(level="request", id=MAX_COST_HEADER, nano_usd=by_request)]
+            ),
+        ]
+        return min(ceilings, key=lambda ceiling: ceiling.nano_usd, default=None)
+
+    @property
+    def reached(self) -> "ReachedLimit":
+        """The ceiling as the limit that refuses a request, of which nothing is used."""
+        return ReachedLimit(
+            level=self.level,
+            id=self.id,
+            kind="max_cost",
+            limit=self.nano_usd,
+            remaining=self.nano_usd,
+        )
 
 
 class RateLimit(Struct, frozen=True, kw_only=True):
@@ -33,12 +75,12 @@ class RateLimit(Struct, frozen=True, kw_only=True):
 class ReachedLimit(Struct, frozen=True, kw_only=True):
     """The limit that refused a request, as its error states it."""
 
-    level: Level
+    level: StatedBy
     id: str
-    """The id of the key, member or team."""
+    """The id of the key, member or team, or the header of a request."""
     kind: LimitKind
     limit: int
-    """Nano-dollars for a period, else a number of requests or tokens."""
+    """Nano-dollars for a limit of money, else a number of requests or tokens."""
     remaining: int
     """The unused part of the limit; above zero if it was too small for the refused request."""
     resets_s: int | None = None

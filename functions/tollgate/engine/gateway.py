@@ -129,6 +129,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """Ids that API Gateway and Lambda gave to the request."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller sent with the request."""
+    cost_max_nano_usd: int | None = None
+    """Ceiling of the cost that the request states."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""
     is_large: bool = False

@@ -192,6 +192,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
         request_id=call.request_id,
         fallbacks=call.fallbacks,
         rounds=rounds,
+        cost_max_nano_usd=call.cost_max_nano_usd,
     )
 
 
@@ -202,6 +203,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         meter,
         choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
+        ceiling_nano_usd=context.plan.ceiling_nano_usd,
     )
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)

@@ -36,6 +36,7 @@ from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.stores.ports.base import SealKeys
+from tollgate.web.generation.ceilings import find_cost_max
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -211,6 +212,7 @@ class MeteredEndpoint(FormatEndpoint):
             client_request_id=client_request_id(headers),
             platform_ids=_platform_ids(scope),
             labels=_stated_labels(gateway, headers, parsed),
+            cost_max_nano_usd=find_cost_max(headers),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
             is_large=entered.is_large or _is_large(parsed.request),
         )

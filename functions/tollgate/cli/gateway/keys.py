@@ -316,7 +316,10 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
 
 
 def _row(key: Any) -> dict[str, str]:
-    limits = (f"{period} {exact(limit)}" for period, limit in key["limits"].items())
+    limits = [f"{period} {exact(limit)}" for period, limit in key["limits"].items()]
+    # Older gateways do not send this field.
+    if key.get("max_cost") is not None:
+        limits.append(f"request {exact(key['max_cost'])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
     old = key["old_secret"]
     days, stored = key["content_days"], key["response_days"]

@@ -7,6 +7,7 @@ from typing import Final, Self
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
+from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
@@ -74,6 +75,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """False if only models that read documents themselves may serve a document."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
+    ceiling: CostCeiling | None = None
+    """Highest acceptable cost, as the request or its key states it."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -86,8 +89,12 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         request_id: str,
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
+        cost_max_nano_usd: int | None = None,
     ) -> Self:
-        """Build the planner's input; draws use the id of the session, or else of the request."""
+        """Build the planner's input; draws use the id of the session, or else of the request.
+
+        `cost_max_nano_usd` is the ceiling that the request states, which may be above the key's.
+        """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
         return cls(
@@ -121,6 +128,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             reads_documents=not request.leaves_documents,
             metadata=request.metadata,
             preferences=request.preferences,
+            ceiling=CostCeiling.lowest(
+                principal.key_id, principal.cost_max_nano_usd, cost_max_nano_usd
+            ),
             fallbacks=fallbacks,
         )
 

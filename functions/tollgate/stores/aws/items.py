@@ -79,6 +79,7 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
+    MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
 
 
 class SecretItem(KeyRow):

@@ -46,6 +46,7 @@ def principal_of(row: Item) -> Principal:
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
+        cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 

@@ -22,6 +22,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.generation.ceilings import find_cost_max
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
@@ -73,6 +74,7 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
+            cost_max_nano_usd=find_cost_max(request.headers),
         )
         wanted = await computations.run(make_wanted)
         survey = planner.survey(wanted, now_s=services.clock.now_s())
