@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.failures import (
@@ -22,18 +21,18 @@ from tollgate.aws.failures import (
 )
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
-from tollgate.core.ids import IdSource, created_s
+from tollgate.core.ids import IdSource
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown, outcome_of
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.hold_sides import HoldRequest, states_of, whole_hold
 from tollgate.stores.money.settlements import Release, Settlements
 from tollgate.stores.money.wallets import WalletHold, Wallets
-from tollgate.stores.ports.base import Hold, LevelHold
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.records.generations import DynamoGenerationStore
-from tollgate.stores.rules.periods import bucket_names
 
 _IDS_MAX: Final = 3
 # Time after which no further id is tried, and the request is refused with status 503.
@@ -46,16 +45,6 @@ _DECIDES_FOR_S: Final = 4.0
 _REFUSED_MAX: Final = 4096
 
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
-
-
-class _HoldRequest(Struct, frozen=True, kw_only=True):
-    principal: Principal
-    amount_nano_usd: int
-    tokens: int
-    covered: bool
-    tier: TierLimits | None
-    meanwhile: Callable[[], None] | None
-    """Callback for work that can be done while the writes are in flight."""
 
 
 class DynamoLedger:
@@ -92,7 +81,7 @@ class DynamoLedger:
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Hold money on wallet, key and levels; if all have enough, in one round trip."""
-        request = _HoldRequest(
+        request = HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
@@ -173,7 +162,7 @@ class DynamoLedger:
         )
         return decided
 
-    async def _hold(self, request: _HoldRequest, first_id: str | None) -> Hold:
+    async def _hold(self, request: HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
             for attempt in range(_IDS_MAX):
@@ -189,12 +178,12 @@ class DynamoLedger:
                     break
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
-    async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
+    async def _hold_once(self, request: HoldRequest, hold_id: str) -> Hold | GatewayError | None:
         """Try to place a hold with one id; return the hold, a refusal, or None for an unknown
         outcome.
         """
         principal = request.principal
-        requests = _states_of(request)
+        requests = states_of(request)
         first_count = self._refused.get(principal.key_id, 0)
         states = await self._hold_states(requests[:first_count], hold_id) if first_count else []
         wallet = None
@@ -220,7 +209,7 @@ class DynamoLedger:
             states = [*states, *above]
         held = [state for state in states if isinstance(state, KeyHold)]
         if isinstance(wallet, WalletHold) and len(held) == len(requests):
-            return _whole_hold(request, hold_id, wallet, held)
+            return whole_hold(request, hold_id, wallet, held)
         self._note_refusal(principal.key_id, states, len(requests))
         await self._release(request, hold_id, wallet, states)
         outcomes = (*states, wallet)
@@ -266,7 +255,7 @@ class DynamoLedger:
 
     async def _release(
         self,
-        request: _HoldRequest,
+        request: HoldRequest,
         hold_id: str,
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
         states: Sequence[_StateOutcome],
@@ -283,7 +272,7 @@ class DynamoLedger:
                 cost_nano_usd=0,
             )
             releases.append(Release(write=write, is_unsure=isinstance(wallet, HoldUnknown)))
-        for (owner, _), state in zip(_states_of(request), states, strict=False):
+        for (owner, _), state in zip(states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
                 slice_ = state.owner.slice if isinstance(state, KeyHold) else state.shard
                 write = partial(
@@ -329,59 +318,3 @@ class DynamoLedger:
             ),
         ]
         await self._settlements.settle(hold.id, settling)
-
-
-def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
-    """Return the owner and request for each state that a hold is written to, the key first."""
-    principal = request.principal
-    workspace_id = principal.workspace_id
-    key_request = KeyHoldRequest(
-        amount_nano_usd=request.amount_nano_usd,
-        tokens=request.tokens,
-        covered=request.covered,
-        old_secret=principal.old_secret,
-        tier=request.tier,
-    )
-    key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    states = [(key, key_request)]
-    for level in principal.levels:
-        if level.limited:
-            owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
-            # A tier limits each key separately, so its limits do not apply to levels.
-            states.append(
-                (owner, replace(key_request, tier=None, old_secret=False, slices=level.slices))
-            )
-    return states
-
-
-def _whole_hold(
-    request: _HoldRequest, hold_id: str, wallet: WalletHold, states: Sequence[KeyHold]
-) -> Hold:
-    """Return the hold that all sides have accepted; the key's state comes first."""
-    key, *levels = states
-    return Hold(
-        id=hold_id,
-        workspace_id=request.principal.workspace_id,
-        key_id=request.principal.key_id,
-        shard=wallet.shard,
-        wallet_nano_usd=wallet.amount_nano_usd,
-        key_nano_usd=key.amount_nano_usd,
-        key_buckets=bucket_names(created_s(hold_id)),
-        key_tokens=key.tokens,
-        rate_limit=key.rate_limit,
-        token_limit=key.token_limit,
-        covered=request.covered,
-        tier=request.tier,
-        levels=tuple(
-            LevelHold(
-                level=above,
-                id=state.owner.id,
-                nano_usd=state.amount_nano_usd,
-                tokens=state.tokens,
-                slice=state.owner.slice,
-            )
-            for state in levels
-            if (above := state.owner.above_key) is not None
-        ),
-        crowded=wallet.crowded,
-    )
