@@ -1,6 +1,7 @@
 """Keys in this process's memory."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -29,6 +30,10 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange, new
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import period_ends_s
+
+
+def _nano_usd(amount: Decimal | None) -> int | None:
+    return None if amount is None else nano_usd(amount)
 
 
 class MemoryKeyStore:
@@ -94,7 +99,9 @@ class MemoryKeyStore:
             response_days=settings.response_days or of_workspace.response_days,
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
-            cost_max_nano_usd=None if settings.max_cost is None else nano_usd(settings.max_cost),
+            cost_max_nano_usd=_nano_usd(settings.max_cost),
+            session_nano_usd=_nano_usd(settings.session_budget),
+            session_requests=settings.session_requests,
             workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,
             member_id=settings.member_id,

@@ -9,7 +9,7 @@ Period = Literal["day", "week", "month", "total"]
 # The levels above a key that may have their own limits.
 AboveKey = Literal["member", "team"]
 # The owners of limits, in the order in which their limits are checked.
-Level = Literal["key", "member", "team", "workspace"]
+Level = Literal["key", "member", "team", "session", "workspace"]
 # What states a limit: an owner, or the request itself.
 StatedBy = Level | Literal["request"]
 # Limits count nano-dollars per period or per request, requests or tokens per minute, or concurrent
@@ -17,8 +17,10 @@ StatedBy = Level | Literal["request"]
 LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost"]
 # The kinds of limits that are amounts of money.
 MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost"})
-# The header with a request's own ceiling.
+# The headers with a request's own ceiling, and with narrower limits of its session.
 MAX_COST_HEADER: Final = "x-tollgate-max-cost"
+SESSION_BUDGET_HEADER: Final = "x-tollgate-session-budget"
+SESSION_REQUESTS_HEADER: Final = "x-tollgate-session-requests"
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
@@ -29,28 +31,22 @@ class TierLimits(Struct, frozen=True, kw_only=True):
     budget_period: Period = "month"
 
 
+class SessionLimit(Struct, frozen=True, kw_only=True):
+    """What all requests of one session may cost, and how many they may be; None for no limit."""
+
+    id: str
+    """Hash of the session's id, by which records name the session too."""
+    nano_usd: int | None = None
+    requests: int | None = None
+
+
 class CostCeiling(Struct, frozen=True, kw_only=True):
     """The highest possible cost of one request."""
 
-    level: Literal["request", "key"]
+    level: Literal["request", "key", "session"]
     id: str
-    """The id of the key, or the header in which the request states the ceiling."""
+    """The id of the key, the hash of the session's, or the header that states the ceiling."""
     nano_usd: int
-
-    @classmethod
-    def lowest(
-        cls, key_id: str, by_key: int | None, by_request: int | None
-    ) -> "CostCeiling | None":
-        """Return the lower of two amounts, with its origin; None without any."""
-        ceilings = [
-            *([] if by_key is None else [cls(level="key", id=key_id, nano_usd=by_key)]),
-            *(
-                []
-                if by_request is None
-                else [cls(level="request", id=MAX_COST_HEADER, nano_usd=by_request)]
-            ),
-        ]
-        return min(ceilings, key=lambda ceiling: ceiling.nano_usd, default=None)
 
     @property
     def reached(self) -> "ReachedLimit":
@@ -58,7 +54,7 @@ class CostCeiling(Struct, frozen=True, kw_only=True):
         return ReachedLimit(
             level=self.level,
             id=self.id,
-            kind="max_cost",
+            kind="total" if self.level == "session" else "max_cost",
             limit=self.nano_usd,
             remaining=self.nano_usd,
         )
@@ -88,7 +84,7 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
 
 
 class LimitOwner(Struct, frozen=True, kw_only=True):
-    """The key, member or team whose limits a state counts."""
+    """The key, member, team or session whose limits a state counts."""
 
     level: Level
     id: str
@@ -105,6 +101,11 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     def above_key(self) -> AboveKey | None:
         """The level if it is above a key, else None."""
         return self.level if self.level == "member" or self.level == "team" else None
+
+    @property
+    def beside_key(self) -> AboveKey | Literal["session"] | None:
+        """The level if its state is a side of a hold besides the key's, else None."""
+        return "session" if self.level == "session" else self.above_key
 
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None

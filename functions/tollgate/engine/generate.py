@@ -192,7 +192,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
         request_id=call.request_id,
         fallbacks=call.fallbacks,
         rounds=rounds,
-        cost_max_nano_usd=call.cost_max_nano_usd,
+        ceilings=call.ceilings,
     )
 
 
@@ -272,6 +272,7 @@ async def _hold(
         tokens=plan.tokens_max,
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
+        session=call.session,
         meanwhile=meanwhile,
     )
     try:

@@ -317,9 +317,11 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
 
 def _row(key: Any) -> dict[str, str]:
     limits = [f"{period} {exact(limit)}" for period, limit in key["limits"].items()]
-    # Older gateways do not send this field.
+    # Older gateways do not send these fields.
     if key.get("max_cost") is not None:
         limits.append(f"request {exact(key['max_cost'])}")
+    if key.get("session_budget") is not None:
+        limits.append(f"session {exact(key['session_budget'])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
     old = key["old_secret"]
     days, stored = key["content_days"], key["response_days"]
@@ -369,6 +371,9 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['tokens_per_minute']} tokens/min"
     if key["concurrency"] is not None:
         yield f"{key['concurrency']} at a time"
+    # Older gateways do not send this field.
+    if key.get("session_requests") is not None:
+        yield f"{key['session_requests']} a session"
 
 
 def _state(key: Any) -> str:

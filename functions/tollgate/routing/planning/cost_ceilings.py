@@ -1,9 +1,17 @@
 """Ceilings of a request's cost: its own, its key's and its tier's, of which the lowest counts."""
 
+from typing import Final
+
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import nano_usd, usd_text
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.schema import KeyTierSection
+
+_CAUSES: Final = {
+    "key": Cause.KEY_COST,
+    "request": Cause.REQUEST_COST,
+    "session": Cause.SESSION_COST,
+}
 
 
 def lowest_ceiling(
@@ -17,8 +25,7 @@ def lowest_ceiling(
     if tier is not None and tier.max_cost_usd_per_request is not None:
         ceilings.append((nano_usd(tier.max_cost_usd_per_request), Cause.TIER_COST))
     if ceiling is not None:
-        cause = Cause.KEY_COST if ceiling.level == "key" else Cause.REQUEST_COST
-        ceilings.append((ceiling.nano_usd, cause))
+        ceilings.append((ceiling.nano_usd, _CAUSES[ceiling.level]))
     return min(ceilings, key=lambda pair: pair[0], default=None)
 
 

@@ -99,6 +99,7 @@ class Cause(Enum):
     PRICE = Check.AFFORDABLE, "costs ${} for {}, over provider.max_price"
     TIER_COST = Check.AFFORDABLE, "may cost ${}, the tier's limit is ${}"
     KEY_COST = Check.AFFORDABLE, "may cost ${}, the key's max_cost is ${}"
+    SESSION_COST = Check.AFFORDABLE, "may cost ${}, the session's budget is ${}"
     REQUEST_COST = Check.AFFORDABLE, f"may cost ${{}}, {MAX_COST_HEADER} is ${{}}"
     FALLBACKS_OFF = Check.FALLBACK, "fallbacks are off"
 

@@ -1,7 +1,8 @@
 """Input of the planner, made from a new request or from a record."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from operator import attrgetter
 from typing import Final, Self
 
 from msgspec import Struct, convert, field
@@ -89,11 +90,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         request_id: str,
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
-        cost_max_nano_usd: int | None = None,
+        ceilings: Iterable[CostCeiling] = (),
     ) -> Self:
         """Build the planner's input; draws use the id of the session, or else of the request.
 
-        `cost_max_nano_usd` is the ceiling that the request states, which may be above the key's.
+        `ceilings` are those of the request and its session, which may be above the key's.
         """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
@@ -128,8 +129,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             reads_documents=not request.leaves_documents,
             metadata=request.metadata,
             preferences=request.preferences,
-            ceiling=CostCeiling.lowest(
-                principal.key_id, principal.cost_max_nano_usd, cost_max_nano_usd
+            ceiling=min(
+                (*_ceilings_of(principal), *ceilings), key=attrgetter("nano_usd"), default=None
             ),
             fallbacks=fallbacks,
         )
@@ -173,6 +174,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             preferences=stated,
             **{name: getattr(self, name) for name in _RECORDED_AS_IS},
         )
+
+
+def _ceilings_of(principal: Principal) -> Iterator[CostCeiling]:
+    if principal.cost_max_nano_usd is not None:
+        yield CostCeiling(level="key", id=principal.key_id, nano_usd=principal.cost_max_nano_usd)
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()

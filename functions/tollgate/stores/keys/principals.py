@@ -47,6 +47,8 @@ def principal_of(row: Item) -> Principal:
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
+        session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
+        session_requests=read_optional_number(row, SecretItem.SESSION_REQUESTS),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 

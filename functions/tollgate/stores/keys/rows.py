@@ -68,6 +68,10 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
     "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
     "max_cost": _StoredSetting(KeyRow.MAX_COST, lambda amount: number(nano_usd(amount)), _read_usd),
+    "session_budget": _StoredSetting(
+        KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd
+    ),
+    "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())

@@ -2,7 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -38,10 +39,18 @@ from tollgate.stores.rules.account import (
 )
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
 
+if TYPE_CHECKING:
+    from tollgate.stores.keys.session_states import SessionStates
+
 # Imported with the first hold on a level that has slices.
 _HOLD_ON_SLICES: Final = DottedName[
     Callable[["KeyStates", LimitOwner, str, KeyHoldRequest], Awaitable[KeyHold | GatewayError]]
 ]("tollgate.stores.keys.slices:hold_on_slices")
+
+# Imported with the first hold on a session.
+_SESSION_STATES: Final = DottedName[type["SessionStates"]](
+    "tollgate.stores.keys.session_states:SessionStates"
+)
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
@@ -64,13 +73,17 @@ _UNSEEN: Final = _LastSeen()
 
 
 class KeyStates:
-    """The states of all keys, members and teams."""
+    """The states of all keys, members, teams and sessions."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
         self._table = table
         self._clock = clock
         self._last_seen: OrderedDict[LimitOwner, _LastSeen] = OrderedDict()
+
+    @cached_property
+    def _sessions(self) -> "SessionStates":
+        return _SESSION_STATES()(self._client, self._table, self._clock)
 
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
@@ -79,6 +92,10 @@ class KeyStates:
 
         Raise HoldUnknown if a write may have been applied, and StoreUnavailable if no write was.
         """
+        if request.session is not None:
+            return await self._sessions.hold(
+                owner, hold_id, request.session, request.amount_nano_usd
+            )
         if refusal := request.over_budget(owner, hold_id):
             return refusal
         last_seen = self._last_seen.get(owner, _UNSEEN)
@@ -238,13 +255,24 @@ class KeyStates:
         held_nano_usd: int,
         cost_nano_usd: int,
         unused_tokens: int = 0,
+        unused_requests: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
         """Replace a hold by the cost, in the periods that the hold was taken from.
 
         `unused_tokens` are returned to the hold's minute; the number is negative if more tokens
-        were used than held. A settled hold is ignored.
+        were used than held. `unused_requests` are returned to a session. A settled hold is ignored.
         """
+        if owner.level == "session":
+            await self._sessions.settle(
+                owner,
+                hold_id,
+                held_nano_usd=held_nano_usd,
+                cost_nano_usd=cost_nano_usd,
+                unused_requests=unused_requests,
+                attempts_max=attempts_max,
+            )
+            return
 
         async def settle(held: int) -> None:
             values = {

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.ids import created_s
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.money.wallets import WalletHold
@@ -22,6 +22,7 @@ class HoldRequest(Struct, frozen=True, kw_only=True):
     tokens: int
     covered: bool
     tier: TierLimits | None
+    session: SessionLimit | None
     meanwhile: Callable[[], None] | None
     """Callback for work that can be done while the writes are in flight."""
 
@@ -46,6 +47,10 @@ def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
             states.append(
                 (owner, replace(key_request, tier=None, old_secret=False, slices=level.slices))
             )
+    if request.session is not None:
+        session = f"{principal.key_id}#{request.session.id}"
+        owner = LimitOwner(level="session", id=session, workspace_id=workspace_id)
+        states.append((owner, replace(key_request, tier=None, session=request.session)))
     return states
 
 
@@ -69,14 +74,14 @@ def whole_hold(
         tier=request.tier,
         levels=tuple(
             LevelHold(
-                level=above,
+                level=side,
                 id=state.owner.id,
                 nano_usd=state.amount_nano_usd,
                 tokens=state.tokens,
                 slice=state.owner.slice,
             )
             for state in levels
-            if (above := state.owner.above_key) is not None
+            if (side := state.owner.beside_key) is not None
         ),
         crowded=wallet.crowded,
     )

@@ -22,7 +22,7 @@ from tollgate.aws.failures import (
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown, outcome_of
@@ -78,15 +78,17 @@ class DynamoLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money on wallet, key and levels; if all have enough, in one round trip."""
+        """Hold money on wallet, key, levels and session; if all have enough, in one round trip."""
         request = HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
             tier=tier,
+            session=session,
             meanwhile=meanwhile,
         )
         holding = asyncio.ensure_future(self._hold(request, first_id))
@@ -102,8 +104,10 @@ class DynamoLedger:
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add to a hold on all its sides; raise the refusal if a side refuses.
 
-        Sides that accepted are later settled by the larger amount that they hold.
+        Sides that accepted are later settled by the larger amount that they hold. The session's
+        side stays as it is, because it holds the highest cost.
         """
+        topped = [level for level in hold.levels if level.level != "session"]
         with refusing_when_unavailable():
             refusals = await asyncio.gather(
                 self._wallets.top_up(
@@ -127,7 +131,7 @@ class DynamoLedger:
                         held_nano_usd=level.nano_usd,
                         more_nano_usd=more_nano_usd,
                     )
-                    for level in hold.levels
+                    for level in topped
                 ),
             )
         for refusal in refusals:
@@ -138,7 +142,10 @@ class DynamoLedger:
             wallet_nano_usd=hold.wallet_nano_usd + more_nano_usd,
             key_nano_usd=hold.key_nano_usd + more_nano_usd,
             levels=tuple(
-                replace(level, nano_usd=level.nano_usd + more_nano_usd) for level in hold.levels
+                replace(level, nano_usd=level.nano_usd + more_nano_usd)
+                if level in topped
+                else level
+                for level in hold.levels
             ),
         )
 
@@ -282,6 +289,7 @@ class DynamoLedger:
                     held_nano_usd=state.amount_nano_usd,
                     cost_nano_usd=0,
                     unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
+                    unused_requests=state.requests if isinstance(state, KeyHold) else 0,
                 )
                 releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
         await self._settlements.release(hold_id, releases)

@@ -118,6 +118,26 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     """Highest possible cost of one request in dollars; None for no limit."""
+    session_budget: Annotated[
+        Decimal | None,
+        KeyOption(
+            option="session-budget",
+            text="Cost of all requests of one session, in USD; a request may state a lower one in "
+            "x-tollgate-session-budget. Requests without a session id are refused.",
+        ),
+    ] = None
+    """Spending limit of a session in dollars; None for no limit."""
+    session_requests: Annotated[
+        int | None,
+        KeyOption(
+            option="session-requests",
+            text="Requests of one session; a request may state fewer in "
+            "x-tollgate-session-requests. Requests without a session id are refused.",
+            lowest=1,
+            highest=RATE_MAX,
+        ),
+    ] = None
+    """Requests of a session; None for no limit."""
     concurrency: Annotated[
         int | None,
         KeyOption(

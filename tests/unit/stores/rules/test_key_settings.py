@@ -55,6 +55,8 @@ CHOSEN = KeySettings(
     allowed_ips="192.0.2.0/24,2001:db8::1",
     usage_on="finish",
     max_cost=Decimal("0.25"),
+    session_budget=Decimal("2.5"),
+    session_requests=40,
 )
 NAMES = [field.name for field in fields(KeySettings)]
 
