@@ -101,7 +101,7 @@ class MemoryKeyStore:
             allowed_ips=settings.allowed_ips,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             session_nano_usd=_nano_usd(settings.session_budget),
-            session_requests=settings.session_requests,
+            session_requests_max=settings.session_requests,
             workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,
             member_id=settings.member_id,

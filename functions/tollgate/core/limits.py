@@ -32,7 +32,7 @@ class TierLimits(Struct, frozen=True, kw_only=True):
 
 
 class SessionLimit(Struct, frozen=True, kw_only=True):
-    """What all requests of one session may cost, and how many they may be; None for no limit."""
+    """The highest cost of all requests of one session, and their number; None for no limit."""
 
     id: str
     """Hash of the session's id, by which records name the session too."""

@@ -70,8 +70,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     cost_max_nano_usd: int | None = None
     """The highest possible cost of one request; None for no limit."""
     session_nano_usd: int | None = None
-    """What all requests of one session may cost; None for no limit."""
-    session_requests: int | None = None
+    """The highest cost of all requests of one session; None for no limit."""
+    session_requests_max: int | None = None
     """The requests of one session; None for no limit."""
     session: bool = False
     """True if the caller signed in; `role` is then the role of the member."""

@@ -318,10 +318,9 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
 def _row(key: Any) -> dict[str, str]:
     limits = [f"{period} {exact(limit)}" for period, limit in key["limits"].items()]
     # Older gateways do not send these fields.
-    if key.get("max_cost") is not None:
-        limits.append(f"request {exact(key['max_cost'])}")
-    if key.get("session_budget") is not None:
-        limits.append(f"session {exact(key['session_budget'])}")
+    for name, what in (("max_cost", "request"), ("session_budget", "session")):
+        if key.get(name) is not None:
+            limits.append(f"{what} {exact(key[name])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
     old = key["old_secret"]
     days, stored = key["content_days"], key["response_days"]

@@ -48,7 +48,7 @@ def principal_of(row: Item) -> Principal:
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
-        session_requests=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 

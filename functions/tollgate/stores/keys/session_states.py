@@ -17,9 +17,9 @@ from tollgate.stores.aws.decoding import read_number, reads_an_item
 from tollgate.stores.aws.expressions import ConditionalUpdate
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.aws.items import SessionStateItem
-from tollgate.stores.aws.session_expressions import SESSION_FIRST, SESSION_NEXT, SESSION_SETTLE
 from tollgate.stores.aws.tables import state_key
 from tollgate.stores.keys.key_holds import KeyHold
+from tollgate.stores.keys.session_expressions import SESSION_FIRST, SESSION_NEXT, SESSION_SETTLE
 from tollgate.stores.rules.account import HOLDS_MAX
 from tollgate.stores.rules.session_limits import (
     SESSION_KEPT_S,

@@ -15,7 +15,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
@@ -92,10 +92,6 @@ class KeyStates:
 
         Raise HoldUnknown if a write may have been applied, and StoreUnavailable if no write was.
         """
-        if request.session is not None:
-            return await self._sessions.hold(
-                owner, hold_id, request.session, request.amount_nano_usd
-            )
         if refusal := request.over_budget(owner, hold_id):
             return refusal
         last_seen = self._last_seen.get(owner, _UNSEEN)
@@ -180,6 +176,12 @@ class KeyStates:
     ) -> KeyHold | GatewayError:
         """Place a hold on one slice of a state, as `hold` does on an undivided state."""
         return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
+
+    async def hold_in_session(
+        self, owner: LimitOwner, hold_id: str, limit: SessionLimit, amount_nano_usd: int
+    ) -> KeyHold | GatewayError:
+        """Place a hold on the state of a session."""
+        return await self._sessions.hold(owner, hold_id, limit, amount_nano_usd)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order; remember the limits for the next holds."""

@@ -7,7 +7,7 @@ released and another id is tried, because the lost write may still be applied to
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -234,15 +234,20 @@ class DynamoLedger:
     async def _hold_states(
         self, requests: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
     ) -> list[_StateOutcome]:
-        keys = self._keys
         holding = [
-            outcome_of(
-                (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
-            )
-            for owner, request in requests
+            outcome_of(self._hold_state(owner, hold_id, request)) for owner, request in requests
         ]
         # Most keys have no limited level above them, and a single state needs no task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
+
+    def _hold_state(
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
+    ) -> Awaitable[KeyHold | GatewayError]:
+        keys = self._keys
+        if request.session is not None:
+            amount = request.amount_nano_usd
+            return keys.hold_in_session(owner, hold_id, request.session, amount)
+        return (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
         """Remember which state refused a request, if there are states above that state.

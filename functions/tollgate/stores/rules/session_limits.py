@@ -16,7 +16,7 @@ SESSION_KEPT_S: Final = 7 * DAY_S
 
 
 class SessionState(Struct, frozen=True, kw_only=True):
-    """What the requests of a session have used."""
+    """The money and the requests that a session has used."""
 
     committed_nano_usd: int = 0
     """Nano-dollars spent and held."""

@@ -57,7 +57,7 @@ def find_limits(headers: Mapping[str, str], principal: Principal, work: Work) ->
     if stated is not None:
         ceilings.append(CostCeiling(level="request", id=MAX_COST_HEADER, nano_usd=stated))
     budget = _lower(principal.session_nano_usd, _read_usd(headers, SESSION_BUDGET_HEADER))
-    requests = _lower(principal.session_requests, _read_count(headers, SESSION_REQUESTS_HEADER))
+    requests = _lower(principal.session_requests_max, _read_count(headers, SESSION_REQUESTS_HEADER))
     if budget is None and requests is None:
         return StatedLimits(ceilings=tuple(ceilings), session=None)
     if work.preferences.session_id is None:

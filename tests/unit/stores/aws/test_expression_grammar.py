@@ -3,7 +3,7 @@
 import pytest
 
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
-from tollgate.stores.aws import expressions, session_expressions
+from tollgate.stores.aws import expressions
 from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
     key_change,
@@ -11,6 +11,7 @@ from tollgate.stores.aws.expressions import (
     set_and_remove,
     slice_change,
 )
+from tollgate.stores.keys import session_expressions
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
