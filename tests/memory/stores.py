@@ -50,6 +50,7 @@ from tollgate.stores.rules.audit_chain import (
     days_between,
 )
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
+from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
 
@@ -122,6 +123,11 @@ class MemoryLedger:
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
+            warning=find_warning(
+                key.state().within(tier, created_s(hold_id)),
+                principal.warns_from_percent,
+                created_s(hold_id),
+            ),
             covered=covered,
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),

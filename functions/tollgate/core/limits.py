@@ -68,6 +68,14 @@ class RateLimit(Struct, frozen=True, kw_only=True):
     reset_s: float
 
 
+class LimitWarning(Struct, frozen=True, kw_only=True):
+    """A spending limit of a key, of which the share is used from which replies warn."""
+
+    period: Period
+    percent: int
+    """The spent and held part of the limit, rounded down."""
+
+
 class ReachedLimit(Struct, frozen=True, kw_only=True):
     """The limit that refused a request, as its error states it."""
 

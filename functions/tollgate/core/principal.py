@@ -73,6 +73,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The highest cost of all requests of one session; None for no limit."""
     session_requests_max: int | None = None
     """The requests of one session; None for no limit."""
+    warns_from_percent: int | None = None
+    """Percent of a spending limit from which replies warn; None for no warning."""
     session: bool = False
     """True if the caller signed in; `role` is then the role of the member."""
 

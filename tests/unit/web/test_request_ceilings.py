@@ -159,3 +159,21 @@ async def test_c95_explain_names_the_ceiling() -> None:
     stated = {**headers, MAX_COST_HEADER: "0.0005"}
     reply = await request(app, "POST", "/v1/route/explain", headers=stated, body=content)
     assert all("x-tollgate-max-cost is $0.0005" in str(each) for each in _removed(reply.json))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_c95_replies_name_a_limit_from_the_share_that_its_key_states(
+    path: str, stream: bool
+) -> None:
+    new = NewKey(workspace_id="acme", label="k", warn_at=50, limits_nano_usd={"day": 5_000_000})
+    home = await house(key=new)
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    content = json.dumps({**body(path, 100), "stream": stream}).encode()
+    headers = {"authorization": f"Bearer {home.secret}", "origin": "https://app.example"}
+    reply = await request(app, "POST", path, headers=headers, body=content)
+    assert reply.status == 200
+    period, percent = reply.headers["x-tollgate-limit-warning"].split()
+    held = home.record.held_nano_usd
+    assert (period, percent) == ("day", f"{held // 50_000}%")
+    assert "x-tollgate-limit-warning" in reply.headers["access-control-expose-headers"]

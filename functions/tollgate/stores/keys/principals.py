@@ -49,6 +49,7 @@ def principal_of(row: Item) -> Principal:
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 

@@ -72,6 +72,7 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
         KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd
     ),
     "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
+    "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())

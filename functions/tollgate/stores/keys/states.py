@@ -37,6 +37,7 @@ from tollgate.stores.rules.account import (
     microseconds,
     top_up_refusal,
 )
+from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
 
 if TYPE_CHECKING:
@@ -101,11 +102,8 @@ class KeyStates:
         if last_seen is _UNSEEN and owner.level == "key":
             # Every key has a rate limit; most levels have none.
             form = "idle"
-        take = KeyHoldAttempt(
-            amount_nano_usd=request.amount_max_nano_usd,
-            form=form,
-            tokens=request.tokens,
-        )
+        amount = request.amount_max_nano_usd
+        take = KeyHoldAttempt(amount_nano_usd=amount, form=form, tokens=request.tokens)
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
                 owner,
@@ -143,14 +141,15 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
                 self._remember(owner, item, stored, now_us)
-                held = stored.within(request.tier, created_s(hold_id))
-                now_s = now_us / 1_000_000
+                second = created_s(hold_id)
+                held = stored.within(request.tier, second)
                 return KeyHold(
                     owner=owner,
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
                     rate_limit=held.rate.to_limit(now_us),
-                    token_limit=held.token_limit(created_s(hold_id), now_s),
+                    token_limit=held.token_limit(second, now_us / 1_000_000),
+                    warning=find_warning(held, request.warns_from_percent, second),
                 )
         raise StoreUnavailable(
             f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False

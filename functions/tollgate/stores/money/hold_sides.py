@@ -39,7 +39,7 @@ def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
         tier=request.tier,
     )
     key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    states = [(key, key_request)]
+    states = [(key, replace(key_request, warns_from_percent=principal.warns_from_percent))]
     for level in principal.levels:
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
@@ -70,6 +70,7 @@ def whole_hold(
         key_tokens=key.tokens,
         rate_limit=key.rate_limit,
         token_limit=key.token_limit,
+        warning=key.warning,
         covered=request.covered,
         tier=request.tier,
         levels=tuple(

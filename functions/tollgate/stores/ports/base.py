@@ -9,7 +9,14 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from tollgate.core.limits import AboveKey, LimitOwner, RateLimit, SessionLimit, TierLimits
+from tollgate.core.limits import (
+    AboveKey,
+    LimitOwner,
+    LimitWarning,
+    RateLimit,
+    SessionLimit,
+    TierLimits,
+)
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
@@ -52,6 +59,8 @@ class Hold(Struct, frozen=True, kw_only=True):
     """The key's request rate limit after this hold, for response headers."""
     token_limit: RateLimit | None = None
     """The key's token rate limit after this hold, for response headers."""
+    warning: LimitWarning | None = None
+    """The key's limit of which a large part is used, for response headers."""
     covered: bool = False
     """True if the hold must always cover the cost: it is topped up when it is nearly used up."""
     tier: TierLimits | None = None

@@ -138,6 +138,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     """Requests of a session; None for no limit."""
+    warn_at: Annotated[
+        int | None,
+        KeyOption(
+            option="warn-at",
+            text="Percent of a spending limit from which replies have x-tollgate-limit-warning.",
+            lowest=1,
+            highest=100,
+        ),
+    ] = None
+    """Percent of a spending limit from which replies warn; None for no warning."""
     concurrency: Annotated[
         int | None,
         KeyOption(

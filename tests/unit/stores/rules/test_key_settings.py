@@ -57,6 +57,7 @@ CHOSEN = KeySettings(
     max_cost=Decimal("0.25"),
     session_budget=Decimal("2.5"),
     session_requests=40,
+    warn_at=80,
 )
 NAMES = [field.name for field in fields(KeySettings)]
 
