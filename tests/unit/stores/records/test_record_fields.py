@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.limits import CostCeiling
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -79,6 +80,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "picture": Picture(size="1x1"),
     "documents": ReadSize(types=("application/pdf",), pages=3),
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
+    "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,15 @@ from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeySettings
 from tollgate.web.keys.key_shapes import KeyChangeBody, KeyObject, NewKeyBody
 
 _TOLLGATE = Path(tollgate.__file__).parent
-# KeySettings itself, the form in which a key's state has the settings that a hold checks, and the
-# settings of levels, which may all be absent.
+# KeySettings itself, the stored forms of the settings that authentication reads and of those that a
+# hold checks, and the settings of levels, which may all be absent.
 _LISTS = {
     "stores/rules/key_settings.py",
     "stores/rules/level_settings.py",
+    "stores/keys/rows.py",
     "stores/keys/state_items.py",
 }
-# More names than these in one list, class or call are a second list of the settings. A row that
-# authentication reads has five.
+# More names than these in one list, class or call are a second list of the settings.
 _NAMES_MAX = 5
 # Ids of what a key belongs to are fields of much else.
 _IDS = {"team_id", "member_id"}
@@ -53,6 +54,10 @@ CHOSEN = KeySettings(
     member_id="ana@example.com",
     allowed_ips="192.0.2.0/24,2001:db8::1",
     usage_on="finish",
+    max_cost=Decimal("0.25"),
+    session_budget=Decimal("2.5"),
+    session_requests=40,
+    warn_at=80,
 )
 NAMES = [field.name for field in fields(KeySettings)]
 
