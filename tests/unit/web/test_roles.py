@@ -65,22 +65,20 @@ async def caller_of(them: Tenants, workspace: str, role: str) -> str:
     return f"{workspace} {role}"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "content", "role", "workspace"),
-    [
-        (*route, role, workspace)
-        for routes, roles, workspaces in SERVED_BY
-        for route in routes
-        for role in sorted(roles)
-        for workspace in sorted(workspaces)
-    ],
-)
-async def test_c91_each_role_is_served_by_its_routes(
-    method: str, path: str, content: object, role: str, workspace: str
-) -> None:
+@pytest.mark.parametrize("workspace", ["acme", OPERATORS])
+@pytest.mark.parametrize("role", sorted(ALL))
+async def test_c91_each_role_is_served_by_its_routes(role: str, workspace: str) -> None:
     them = await tenants()
-    reply = await them.ask(await caller_of(them, workspace, role), method, path, content)
-    assert reply.status != 403, reply.body
+    caller = await caller_of(them, workspace, role)
+    for routes, roles, workspaces in SERVED_BY:
+        if role not in roles or workspace not in workspaces:
+            continue
+        for method, path, content in routes:
+            reply = await them.ask(caller, method, path, content)
+            assert reply.status not in (401, 403), (method, path, reply.body)
+            if method != "GET":
+                them = await tenants()
+                caller = await caller_of(them, workspace, role)
 
 
 @pytest.mark.parametrize("workspace", ["acme", OPERATORS])
