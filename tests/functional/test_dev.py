@@ -334,6 +334,7 @@ def test_a_taken_port_is_told_in_one_line(tmp_path: Path) -> None:
     assert f"make run DEV='--port {port + 1}'" in ended.stderr
 
 
+@pytest.mark.nightly
 def test_a_second_server_on_one_state_is_refused_and_the_first_keeps_its_keys(
     tmp_path: Path,
 ) -> None:
