@@ -86,8 +86,6 @@ async def test_c70_a_file_that_is_gone_is_not_found(
     assert await reader.find("acme", short.id) is None
 
 
-# A race shows only on an engine whose transactions are atomic, as moto's are not.
-@pytest.mark.parametrize("dynamo", ["ministack"], indirect=True)
 async def test_c70_a_content_that_was_sent_is_moved_by_the_request_that_names_it(
     files: DynamoFileStore, reader: DynamoFileReader, objects: ObjectStore
 ) -> None:

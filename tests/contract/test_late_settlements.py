@@ -21,9 +21,6 @@ from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 TEAM = level_state_key("team", "acme", "search")
-# Settlements run side by side, which shows only on an engine whose transactions are atomic, as
-# moto's are not.
-pytestmark = pytest.mark.parametrize("dynamo", ["ministack"], indirect=True)
 MEMBER = level_state_key("member", "acme", "ana")
 WALLET = wallet_key("acme", 0)
 
