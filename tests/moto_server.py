@@ -1,4 +1,4 @@
-"""moto's server on loopback: any AWS service, and one request at a time, which AWS isolates, too."""
+"""moto's server on loopback: any AWS service, and one request at a time."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -87,8 +87,7 @@ def test_c64_shards_and_slices_grow_before_they_throttle_when_their_load_doubles
     assert_nothing_is_lost(outcome)
 
 
-@nightly
-@pytest.mark.parametrize(("write_units", "rate"), [(90, 34), (300, 100)])
+@pytest.mark.parametrize(("write_units", "rate"), [(90, 34), pytest.param(300, 100, marks=nightly)])
 def test_c64_what_throttles_grows_and_its_credit_and_limits_come_out_of_the_throttled_item(
     write_units: int, rate: int
 ) -> None:
