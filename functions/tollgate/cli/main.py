@@ -32,6 +32,7 @@ _SECTIONS: Final = {
     "gateway": "Running gateway",
 }
 _ENTRIES: Final = {
+    "access": _Entry("gateway.access", "access", "Plan and apply a file of people and keys."),
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
