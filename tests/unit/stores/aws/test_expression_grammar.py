@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cells import cells
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
 from tollgate.stores.aws import expressions
 from tollgate.stores.aws.expressions import (
@@ -129,7 +130,7 @@ CONDITIONS = (
 PROJECTIONS = (expressions.HOLDS_PROJECTION,)
 
 
-@pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())
+@cells("write", UPDATES.values(), ids=UPDATES.keys())
 def test_every_update_obeys_the_documented_grammar(write: ConditionalUpdate) -> None:
     Expression(write.update).update()
     Expression(write.condition).condition()
