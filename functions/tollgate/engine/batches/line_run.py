@@ -18,7 +18,7 @@ from tollgate.core.errors import (
     RequestError,
 )
 from tollgate.core.events import ChosenGroup
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.engine.batches.lines import BatchLine
@@ -132,6 +132,7 @@ class LineLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Hold money under exactly this id, by which the next try finds the generation."""
@@ -142,6 +143,7 @@ class LineLedger:
             tokens=tokens,
             covered=covered,
             tier=tier,
+            session=session,
             meanwhile=meanwhile,
         )
         if hold.id == first_id:
@@ -186,7 +188,8 @@ class LineRun(Struct, frozen=True, kw_only=True):
                 await sink.render(record)
                 await self._store(generation_id, reply.answer)
 
-            billed = replace(gateway, ledger=LineLedger(gateway.ledger, keep))
+            ledger: Ledger = LineLedger(gateway.ledger, keep)
+            billed = replace(gateway, ledger=ledger)
             call = parser.call(parsed, generation_id, deadline=deadline, batch_id=self.batch.id)
             await generate(billed, call, sink)
         except GatewayError as refusal:
