@@ -18,7 +18,6 @@ from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
-OPEN_BATCHES: Final = "BATCHES"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
 # First letters of keys. `M` is taken: it is the sort key of the workspace itself.
@@ -169,16 +168,6 @@ def file_key(workspace_id: str, file_id: str) -> Item:
 def file_usage_key(workspace_id: str, key_id: str | None) -> Item:
     """Return the key of the item that counts an API key's files, or all files of a workspace."""
     return _key(file_partition(workspace_id), "U" if key_id is None else f"U#{key_id}")
-
-
-def batch_partition(workspace_id: str) -> str:
-    """Return the core table's partition of a workspace's batches."""
-    return f"B#{workspace_id}"
-
-
-def batch_key(partition: str, bare_id: str) -> Item:
-    """Return the core table's key of a batch, in its workspace or in OPEN_BATCHES, by time."""
-    return _key(partition, f"B#{bare_id}")
 
 
 def webhook_partition(workspace_id: str) -> str:

@@ -24,14 +24,9 @@ from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, r
 from tollgate.stores.aws.expressions import SAME_REVISION
 from tollgate.stores.aws.items import AnyItem, BatchItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
-from tollgate.stores.aws.tables import (
-    OPEN_BATCHES,
-    batch_key,
-    batch_partition,
-    get_item,
-    query_rows,
-)
+from tollgate.stores.aws.tables import get_item, query_rows
 from tollgate.stores.aws.transactions import put_if_absent, transact
+from tollgate.stores.batches.keys import OPEN_BATCHES, batch_key, batch_partition
 from tollgate.stores.ports.batches import BatchPlace
 
 _ROWS: Final = "B#"
