@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.crosscheck import crosscheck
 from tollgate.routing.file.document import Where, read_document
+from tollgate.routing.file.guardrail_checks import check_guardrails
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import InvalidRouting, Problem
@@ -101,6 +102,13 @@ def inspect(
     problems += check_server_tools(document, main.server_tools, models, rules=rules, today=today)
     if main.ocr is not None:
         problems += check_ocr(document, main.ocr, rules=rules, today=today)
+    problems += check_guardrails(
+        document,
+        main.guardrails,
+        models,
+        routes={name for part in parts for name in part.content.routes},
+        key_tiers={name for part in parts for name in part.content.key_tiers},
+    )
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
@@ -133,6 +141,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         attribution=main.attribution,
         plugins=main.plugins,
         server_tools=main.server_tools,
+        guardrails=main.guardrails,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},
