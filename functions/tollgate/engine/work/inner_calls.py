@@ -42,10 +42,7 @@ class InnerCalls(Struct, frozen=True, kw_only=True):
 
     def plan(self, work: Work, principal: Principal) -> Plan:
         """Return the attempts with their maximum cost; raise GatewayError if no model may serve."""
-        planning_request = PlanningRequest.of(
-            work, principal=principal, request_id=principal.key_id
-        )
-        return self.planner.plan(planning_request, now_s=self.when_s)
+        return plan_inner_call(self.planner, work, principal, now_s=self.when_s)
 
     async def answer(self, work: Work, principal: Principal, *, timeout_s: float) -> InnerAnswer:
         """Return the whole answer; raise TimeoutError or GatewayError if no endpoint answers."""
@@ -91,3 +88,9 @@ class InnerCalls(Struct, frozen=True, kw_only=True):
                     fold.accept(event)
         usages, _ = account.measure()
         return InnerAnswer(response=fold.response(), lines=account.bill(usages))
+
+
+def plan_inner_call(planner: Planner, work: Work, principal: Principal, *, now_s: float) -> Plan:
+    """Return the plan of an inner call; raise GatewayError if no model may serve."""
+    planning_request = PlanningRequest.of(work, principal=principal, request_id=principal.key_id)
+    return planner.plan(planning_request, now_s=now_s)
