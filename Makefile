@@ -38,7 +38,7 @@ tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
+.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist site sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -56,7 +56,7 @@ test: ## Run every check, and every test that is not nightly
 	.venv/bin/python -m pytest -q $(with_waits) $(of_processes) $(addprefix --ignore ,$(of_providers))
 	.tools/functions/bin/python -m pytest -q $(without_dev) $(of_providers)
 
-test-nightly: .venv/dev.stamp $(tools) ## Run the tests that `make test` leaves out, and properties with more examples
+test-nightly: .venv/dev.stamp $(tools) .tools/site/stamp ## Run the tests that `make test` leaves out, and properties with more examples
 	.venv/bin/python -m pytest -q $(with_waits) $(each_night) $(of_processes) tests/unit
 
 unit: .venv/dev.stamp ## Run the unit tests, on all cores
@@ -114,6 +114,11 @@ smoke: .venv/dev.stamp ## Run the OpenAI SDK against a stack (STACK=..., or URL=
 	@TOLLGATE_SMOKE_STACK="$(or $(STACK),tollgate)" TOLLGATE_SMOKE_URL="$(URL)" \
 		TOLLGATE_SMOKE_MODEL="$(MODEL)" .venv/bin/python -m pytest tests/live/test_smoke.py
 
+site: .venv/run.stamp .tools/site/stamp ## Build the documentation as a site in dist/site (REPOSITORY=... for links to files)
+	@.venv/bin/python -m infra.site $(dist)/site-pages $(REPOSITORY)
+	@.tools/site/bin/zensical build --strict --clean --config-file $(dist)/site-pages/mkdocs.yml
+	@rm -rf $(dist)/site && mv $(dist)/site-pages/site $(dist)/site
+
 sbom: .tools/supply/stamp ## Write what the functions and the command consist of into dist/ (CycloneDX)
 	@mkdir -p $(dist)
 	@$(bill) functions/requirements.txt -o $(dist)/tollgate-functions.cdx.json
@@ -141,6 +146,7 @@ lock: ## Lock the dependencies again (maintainers; needs uv)
 	$(uv_compile) --group ministack -o $(environments)/ministack.txt
 	$(uv_compile) --group sam -o $(environments)/sam.txt
 	$(uv_compile) --group supply -o $(environments)/supply.txt
+	$(uv_compile) --group site -o $(environments)/site.txt
 
 clean: ## Delete the environments, the caches and the local state in .dev
 	rm -rf .venv .tools .dev .aws-sam dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

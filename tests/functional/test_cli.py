@@ -45,12 +45,11 @@ def test_a_list_is_tsv_in_a_pipe_csv_and_json_if_asked(server: LocalServer) -> N
 
 def test_a_bill_is_explained_line_by_line(server: LocalServer) -> None:
     newest = printed(server, "generations", "ls", "--limit", "1").splitlines()[1].split("\t")[0]
-    head, *lines = printed(server, "generations", "show", newest).splitlines()
+    head, details, *lines = printed(server, "generations", "show", newest).splitlines()
 
+    assert re.fullmatch(r"\$\d+\.\d{5,}  test/echo via simulator", head)
     assert re.fullmatch(
-        r"\$\d+\.\d{5,}  test/echo via simulator  key local inference  \S+Z  "
-        r"TTFT \d+\.\d s, \d+\.\d s  catalog [0-9a-f]{7}",
-        head,
+        r"  key local inference  \S+Z  TTFT \d+\.\d s, \d+\.\d s  catalog [0-9a-f]{7}", details
     )
     pattern = r"  (fresh input|output) +[\d,]+ × \$\d+\.\d\d/M +(\d+\.\d{9})"
     costs = [Decimal(found[2]) for line in lines if (found := re.fullmatch(pattern, line))]
@@ -155,6 +154,13 @@ def test_c64_credit_is_added_once_a_name(server: LocalServer) -> None:
     assert Decimal(added.stdout.splitlines()[1].split("\t")[0]) == Decimal(before[0]) + Decimal(
         "2.5"
     )
+
+
+def test_c67_showback_in_focus_has_the_total_of_spend(server: LocalServer) -> None:
+    rows = list(csv.DictReader(io.StringIO(printed(server, "spend", "--focus"))))
+    spent = json.loads(printed(server, "spend", "--json"), parse_float=Decimal)
+    assert sum(Decimal(row["BilledCost"]) for row in rows) == spent["net"]
+    assert {row["x_FocusVersion"] for row in rows} == {"1.2"}
 
 
 def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:

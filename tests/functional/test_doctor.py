@@ -4,6 +4,7 @@ Keeps C33, C35.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,7 +150,7 @@ def test_a_missing_secret_is_a_warning_since_chains_pass_over_it(gateway: Script
     found = findings(gateway, Account(missing=("tollgate/groq",)))
     assert failures(found) == []
     (finding,) = (it for it in found if it.severity == "warn")
-    assert finding.what == "secret tollgate/groq is missing"
+    assert finding.what == "1 of 2 secrets are missing: tollgate/groq"
     assert "create-secret --name tollgate/groq" in finding.remedy
 
 
@@ -162,9 +163,9 @@ def test_the_quota_of_a_new_account_is_a_warning(gateway: ScriptedGateway) -> No
 @pytest.mark.parametrize(
     ("access", "said"),
     [
-        (ModelAccess(in_region=False, subscribed=True, authorized=True), "is not in this region"),
-        (ModelAccess(in_region=True, subscribed=False, authorized=True), "is not open"),
-        (ModelAccess(in_region=True, subscribed=True, authorized=False), "is not open"),
+        (ModelAccess(in_region=False, subscribed=True, authorized=True), "are not in this region"),
+        (ModelAccess(in_region=True, subscribed=False, authorized=True), "are not open"),
+        (ModelAccess(in_region=True, subscribed=True, authorized=False), "are not open"),
     ],
 )
 def test_a_bedrock_model_that_is_not_open_is_a_warning(
@@ -231,7 +232,7 @@ def test_no_gateway_at_all_fails_every_check_that_asks_it() -> None:
 def test_a_model_that_mantle_does_not_list_is_a_warning(gateway: ScriptedGateway) -> None:
     found = findings(gateway, Account(listed=frozenset({"openai.gpt-5.5"})))
     (warned,) = (it for it in found if it.severity == "warn")
-    assert warned.what == "Mantle has no model google.gemma-4-31b in us-east-1"
+    assert warned.what == "models that Mantle does not have in us-east-1: google.gemma-4-31b"
 
 
 @pytest.mark.usefixtures("account")
@@ -293,13 +294,14 @@ def run(*arguments: str) -> Result:
 def test_the_command_finds_the_stack_and_exits_with_one_for_a_failure() -> None:
     result = run()
     assert result.exit_code == 1
-    assert "warn  secret tollgate/mistral is missing  -> aws secretsmanager" in result.output
+    assert re.search(r"warn  \d+ of \d+ secrets are missing: .* and \d+ more\n", result.output)
     assert "ok    Lambda may run 1000 environments at once" in result.output
     assert "ok    the stack serves catalog" in result.output
-    (closed,) = (line for line in result.output.splitlines() if "is not open" in line)
-    assert closed.startswith("warn  Bedrock model anthropic.claude-opus-5-5 is not open")
-    assert "AWS Marketplace" in closed
-    assert "Anthropic requires a form" in closed
+    (closed,) = (line for line in result.output.splitlines() if "are not open" in line)
+    assert closed.startswith("warn  Bedrock models that are not open to this account: anthropic.")
+    *_, title, first, second, third = result.output.splitlines()
+    assert (title, first[:5], second[:5], third[:5]) == ("Next:", "  1. ", "  2. ", "  3. ")
+    assert "aws secretsmanager create-secret" in f"{first}{second}{third}"
     assert "FAIL  the models of Bedrock's Mantle in us-east-1: " in result.output
     assert KEY not in result.output
 

@@ -5,6 +5,7 @@ Keeps C54.
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,6 +191,21 @@ def test_c54_a_rollback_says_that_it_ends_the_canary_too(stack: Settings, file: 
     done("canary", candidate, "--percent", "5", "--file", str(file))
     said = done("rollback")
     assert f"{first[:12]} is live again. The canary of {candidate[:12]} has ended." in said
+
+
+def test_c54_files_that_are_not_committed_are_published_with_a_warning_and_listed_with_a_plus(
+    stack: Settings, file: Path
+) -> None:
+    git = ("git", "-C", str(file.parent), "-c", "user.name=a", "-c", "user.email=a@example.com")
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "add", file.name], check=True)
+    subprocess.run([*git, "commit", "--quiet", "-m", "first"], check=True)
+    assert "not committed" not in done("publish", str(file))
+    reprice(file, "2")
+    assert "Warning: files of this checkout are not committed" in done("publish", str(file))
+    _, latest, first = done("catalogs").splitlines()
+    commit = latest.split("\t")[4]
+    assert (commit[-1], first.split("\t")[4]) == ("+", commit[:-1])
 
 
 def test_c54_without_git_a_file_is_published_all_the_same(

@@ -31,6 +31,7 @@ LAYERS = (
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
+    ("installation",),
     ("cli", "functions"),
 )
 _RANK = {folder: rank for rank, line in enumerate(LAYERS) for folder in line}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +48,13 @@ workspace_id_option = click.option(
     help="Workspace, for the operator; by default, the workspace of the key.",
 )
 
+month_option = click.option(
+    "--month",
+    metavar="YYYY-MM",
+    callback=lambda _context, _option, text: text and resolve_month(text, utc_today()),
+    help="The UTC month, or `last` for the previous one; the current month by default.",
+)
+
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600}
@@ -56,6 +63,11 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600}
 def utc_today() -> date:
     """Return the current UTC day."""
     return datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
+
+
+def resolve_month(text: str, today: date) -> str:
+    """Return the month before `today` for `last`, such as 2026-10, and other text as it is."""
+    return f"{today.replace(day=1) - timedelta(days=1):%Y-%m}" if text == "last" else text
 
 
 def as_moment(text: str) -> str:

@@ -24,6 +24,9 @@ Shape = Callable[[], "type[BaseModel]"]
 OutputStyle = Literal["auto", "json", "csv"]
 TableRow = Mapping[str, str]
 _GAP: Final = 2
+_DIGITS: Final = 4
+_PLACES_MIN: Final = 2
+_PLACES_MAX: Final = 6
 _MOMENT: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
 
 
@@ -32,13 +35,15 @@ def show(
     columns: Sequence[str],
     style: OutputStyle,
     *,
+    amounts: Sequence[str] = (),
     data: object = None,
     shape: Shape | None = None,
 ) -> None:
     """Print rows; a narrow terminal omits the last columns.
 
-    If `data` is given, JSON output has `data` instead of the rows. CSV output also has `data` if
-    `shape` returns the model of its objects.
+    A terminal shows the columns in `amounts` as rounded dollars; a pipe gets every digit. If `data`
+    is given, JSON output has `data` instead of the rows. CSV output also has `data` if `shape`
+    returns the model of its objects.
     """
     listed = list(rows)
     if style == "csv" and shape is not None and isinstance(data, list):
@@ -53,7 +58,14 @@ def show(
         safe = ({name: csv_cell(cell) for name, cell in row.items()} for row in listed)
         click.echo(_delimited(safe, columns, "excel"), nl=False)
     elif sys.stdout.isatty():
-        _table(listed, columns)
+        rounded = {name: round_together([row[name] for row in listed]) for name in amounts}
+        _table(
+            [
+                {**row, **{name: rounded[name][place] for name in amounts}}
+                for place, row in enumerate(listed)
+            ],
+            columns,
+        )
     else:
         click.echo(_delimited(listed, columns, "excel-tab"), nl=False)
     if style == "auto" and not listed:
@@ -117,6 +129,22 @@ def dollars(amount: Any, places: int = 5) -> str:
     return f"${whole}.{part.rstrip('0').ljust(places, '0')}"
 
 
+def round_together(amounts: Sequence[str]) -> list[str]:
+    """Return the amounts of a column in dollars with equally many decimals.
+
+    The largest amount keeps four significant digits, and every amount keeps 2 to 6 decimals. An
+    amount that would round to zero is shown as less than the smallest amount that is shown.
+    """
+    values = [Decimal(amount) for amount in amounts]
+    largest = max(map(abs, values), default=Decimal(0))
+    magnitude = largest.adjusted() if largest else 0
+    places = min(max(_PLACES_MIN, _DIGITS - 1 - magnitude), _PLACES_MAX)
+    smallest = Decimal(1).scaleb(-places)
+    return [
+        f"<{smallest}" if 0 < value < smallest / 2 else f"{value:,.{places}f}" for value in values
+    ]
+
+
 def exact(amount: Any) -> str:
     """Return an amount for programs: all digits, without an exponent."""
     text = f"{Decimal(amount):f}"
@@ -172,4 +200,4 @@ def _plain(text: str, *, shorten: bool = True) -> str:
 
 
 def _is_figure(text: str) -> bool:
-    return text.lstrip("$-").replace(",", "").replace(".", "").isdigit() or not text
+    return text.lstrip("<$-").replace(",", "").replace(".", "").isdigit() or not text

@@ -8,9 +8,9 @@ import { has, KEEPERS_OF_KEYS } from "./roles.js";
 import { outcome } from "./view_generations.js";
 
 const ITEMS = {
-  input: "Input", output: "Output", cache_read: "Read from the cache", cache_write_5m: "Written to the cache, 5 min",
-  cache_write_1h: "Written to the cache, 1 h", input_audio: "Sound in", output_audio: "Sound out",
-  provider_web_search: "Web search of the provider", unpriced_web_search: "Web search without a price",
+  input: "Fresh input", output: "Output", cache_read: "Cache read", cache_write_5m: "Cache write 5m",
+  cache_write_1h: "Cache write 1h", input_audio: "Audio input", output_audio: "Audio output",
+  provider_web_search: "Provider search", unpriced_web_search: "Provider search",
 };
 const SOURCES = {
   provider: "counted by the provider", estimated: "estimated: the provider did not count",
@@ -19,7 +19,7 @@ const SOURCES = {
 
 /** Return the view of the generation `id`. */
 export async function render({ params, signal, refresh }) {
-  const { data } = await get("generation", { id: params.get("id") }, signal);
+  const { data } = await get("generation", { id: params.get("id"), notes: true }, signal);
   return [
     h("p", { class: "path" }, h("a", { href: "#/generations" }, "Generations"), " / ", code(data.id)),
     figures(
@@ -28,7 +28,8 @@ export async function render({ params, signal, refresh }) {
       ["Took", duration(data.latency_ms), data.first_token_ms === null ? null : `first token ${duration(data.first_token_ms)}`],
       ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
     ),
-    panel("Bill", bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
+    panel("Bill", bill(data), session.operator && data.total_cost > 0 && data.refunded === 0 && refundButton(data, refresh)),
+    data.notes?.length > 0 && panel("Why", h("ul", {}, ...data.notes.map((note) => h("li", {}, note)))),
     panel("Attempts", attempts(data.provider_responses)),
     panel("Record", record(data)),
     has(KEEPERS_OF_KEYS) && contentButton(data.id),
@@ -37,12 +38,14 @@ export async function render({ params, signal, refresh }) {
 
 function bill(data) {
   if (!data.cost_lines.length) return quiet("Nothing is billed: no attempt served.");
-  const lines = [...data.cost_lines, { total: true, cost: data.total_cost }];
+  const sums = [{ name: "Total", cost: data.total_cost }];
+  if (data.refunded) sums.push({ name: "Refunded", cost: -data.refunded }, { name: "Net", cost: data.total_cost - data.refunded });
+  const lines = [...data.cost_lines, ...sums];
   return table("Bill", [
-    column("Item", (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && small(`round ${line.round}`)])),
-    numeric("Quantity", (line) => (line.total ? "" : count(line.quantity))),
-    numeric("$ per million", (line) => (line.total ? "" : exact(line.usd_per_million))),
-    numeric("Cost, $", (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
+    column("Item", (line) => (line.name ? h("strong", {}, line.name) : [ITEMS[line.item] ?? line.item, line.round && small(`round ${line.round}`)])),
+    numeric("Quantity", (line) => (line.name ? "" : count(line.quantity))),
+    numeric("$ per million", (line) => (line.name ? "" : exact(line.usd_per_million))),
+    numeric("Cost, $", (line) => (line.name ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
   ], lines);
 }
 

@@ -10,6 +10,15 @@ from msgspec import Struct
 # the platform ends the invocation.
 DEADLINE_EXTENSION: Final = "tollgate.deadline"
 DAY_S: Final = 86_400
+_UNITS: Final = ((DAY_S, "days"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def approximate_duration(seconds: int) -> str:
+    """Return a duration for people, in the largest unit of which it has two, such as `23 h`."""
+    for unit_s, name in _UNITS:
+        if seconds >= 2 * unit_s:
+            return f"{seconds // unit_s} {name}"
+    return f"{seconds} s"
 
 
 class Clock(Protocol):
@@ -36,6 +45,10 @@ class SystemClock:
 
     async def sleep(self, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
+
+    def pause(self, delay_s: float) -> None:
+        """Wait `delay_s` seconds in a command, which has no event loop."""
+        time.sleep(delay_s)
 
 
 async def give_way() -> None:

@@ -1,8 +1,10 @@
 """Exports generations as OpenTelemetry spans, after their answers.
 
-Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Attribute
-names: "Semantic conventions for generative client AI spans" 1.41, all still in development;
-Tollgate's own names begin with `tollgate.`. No span contains a prompt or an answer.
+Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Names: the
+OpenTelemetry GenAI conventions 0.1.0 (github.com/open-telemetry/semantic-conventions-genai,
+2026-11-27), all in development; their schema is sent with each request, so that a collector can
+translate names that change. Tollgate's own names begin with `tollgate.`. No span contains a prompt
+or an answer.
 """
 
 import asyncio
@@ -24,6 +26,7 @@ from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import GenerationRecord, RunRecord
 from tollgate.core.secret import SecretReference
 from tollgate.core.tracing import CollectorError, Span
+from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.gateway import Journal
 from tollgate.http1.errors import HttpError
 from tollgate.http1.pool import Pool
@@ -40,6 +43,10 @@ _CONNECT_TIMEOUT_S: Final = 1.0
 _CONNECTIONS_MAX: Final = 100
 _REPLY_BYTES_MAX: Final = 64 * 1024
 _PATH: Final = "/v1/traces"
+_SCHEMA_URL: Final = "https://opentelemetry.io/schemas/gen-ai/0.1.0"
+# The operations that the conventions name; other kinds of work keep their own names.
+_OPERATIONS: Final[Mapping[WorkKind, str]] = {"embedding": "embeddings"}
+_FORMAT_OPERATIONS: Final = {"completions": "text_completion"}
 _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
@@ -164,13 +171,16 @@ class SpanJournal:
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
     """Return a generation that ended at `end_ns` as OTLP JSON, which has large numbers as text."""
+    operation = _FORMAT_OPERATIONS.get(
+        record.ingress_format, _OPERATIONS.get(record.trace.kind, record.trace.kind)
+    )
     return _render(
         span,
-        f"chat {record.trace.requested_model}",
+        f"{operation} {record.trace.requested_model}",
         kind=_KIND_CLIENT,
         start_ns=end_ns - record.duration_ms * _NS_PER_MS,
         end_ns=end_ns,
-        attributes=_attributes(record),
+        attributes=_attributes(record, operation),
         error=record.error,
     )
 
@@ -225,11 +235,11 @@ def _render(
     return rendered
 
 
-def _attributes(record: GenerationRecord) -> Mapping[str, JsonValue]:
+def _attributes(record: GenerationRecord, operation: str) -> Mapping[str, JsonValue]:
     usage = record.usage
     first_token_ms = record.first_token_ms
     return {
-        "gen_ai.operation.name": _text("chat"),
+        "gen_ai.operation.name": _text(operation),
         "gen_ai.provider.name": _text(record.provider),
         "gen_ai.request.model": _text(record.trace.requested_model),
         "gen_ai.request.stream": {"boolValue": record.streamed},
@@ -273,5 +283,5 @@ def _export_request(spans: list[JsonValue]) -> JsonValue:
     resource: JsonValue = {
         "attributes": [{"key": "service.name", "value": {"stringValue": "tollgate"}}]
     }
-    scope: JsonValue = {"scope": {"name": "tollgate"}, "spans": spans}
+    scope: JsonValue = {"scope": {"name": "tollgate"}, "spans": spans, "schemaUrl": _SCHEMA_URL}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tollgate.cli.gateway.focus import COLUMNS, focus_rows
 from tollgate.cli.gateway.spend import add_refunds, explain_freshness, group_activity
 from tollgate.cli.main import main
+from tollgate.cli.options import resolve_month
 
 
 def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
@@ -95,3 +97,59 @@ def test_a_month_that_does_not_exist_yet_or_at_all_is_refused(month: str) -> Non
     environment = {"TOLLGATE_KEY": "sk-x", "TOLLGATE_URL": "http://127.0.0.1:1/v1"}
     result = CliRunner().invoke(main, ["spend", "--month", month], env=environment)
     assert (result.exit_code, "--month: " in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "today", "month"),
+    [
+        ("last", date(2026, 11, 27), "2026-10"),
+        ("last", date(2027, 1, 1), "2026-12"),
+        ("2026-09", date(2026, 11, 27), "2026-09"),
+    ],
+)
+def test_c67_the_last_month_has_a_name(text: str, today: date, month: str) -> None:
+    assert resolve_month(text, today) == month
+
+
+def test_c67_showback_in_focus_adds_up_to_the_costs_less_the_refunds() -> None:
+    served = row("id1", "ci", "0.5", labels={"team": "search", "env": "ci"}, requests=4)
+    failed = row("id1", "ci", "0", provider_name=None, model=None)
+    refund = {
+        "type": "refund",
+        "created_at": "2026-12-01T10:00:00Z",
+        "amount": Decimal("0.2"),
+        "generation_id": "gen-1",
+    }
+    usage, back = focus_rows("acme", [served, failed], [refund])
+    assert set(usage) == set(back) == set(COLUMNS)
+    assert sum(Decimal(it["BilledCost"]) for it in (usage, back)) == Decimal("0.3")
+    assert (usage["ChargePeriodStart"], usage["ChargePeriodEnd"]) == (
+        "2026-11-21T00:00:00Z",
+        "2026-11-22T00:00:00Z",
+    )
+    assert (usage["BillingPeriodStart"], usage["BillingPeriodEnd"]) == (
+        "2026-11-01T00:00:00Z",
+        "2026-12-01T00:00:00Z",
+    )
+    assert (usage["SubAccountId"], usage["Tags"]) == ("search", '{"team": "search", "env": "ci"}')
+    assert (usage["ConsumedQuantity"], usage["PricingQuantity"]) == ("5", "4")
+    assert (back["ChargeCategory"], back["ConsumedUnit"]) == ("Adjustment", "")
+
+
+@pytest.mark.parametrize("category", ["Usage", "Adjustment"])
+def test_c67_showback_has_no_null_where_focus_forbids_it(category: str) -> None:
+    refund = {
+        "type": "refund",
+        "created_at": "2026-11-21T10:00:00Z",
+        "amount": Decimal("0.2"),
+        "generation_id": "gen-1",
+    }
+    rows = {it["ChargeCategory"]: it for it in focus_rows("acme", [row("k", "", "1")], [refund])}
+    nullable = {"BillingAccountName", "ChargeClass", "SubAccountId", "SubAccountName"}
+    nullable |= {"SubAccountType", "Tags"}
+    if category == "Adjustment":
+        nullable |= {"ConsumedQuantity", "ConsumedUnit", "PricingQuantity", "PricingUnit"}
+        nullable |= {"ResourceId", "ResourceName", "ResourceType"}
+    assert [
+        name for name, text in rows[category].items() if not text and name not in nullable
+    ] == []

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.clocks import STARTED_S, FixedClock
 from tests.gateways import RecordedJournal
@@ -14,6 +15,7 @@ from tollgate.core import tracing
 from tollgate.core.ids import IdSource
 from tollgate.core.records.generation import RunRecord
 from tollgate.core.tracing import CollectorError
+from tollgate.core.work.kinds import WorkKind
 from tollgate.observability.otlp import WAITING_MAX, SpanJournal
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -78,6 +80,30 @@ async def test_a_generation_is_a_span_below_its_callers() -> None:
     assert told["gen_ai.response.finish_reasons"] == {"values": [{"stringValue": "stop"}]}
     assert told["tollgate.cost.usd"] == "1.234567891"
     assert "gen_ai.usage.reasoning.output_tokens" not in told, "null is not zero"
+
+
+@pytest.mark.parametrize(
+    ("kind", "ingress_format", "operation"),
+    [
+        ("embedding", "embeddings", "embeddings"),
+        ("chat", "completions", "text_completion"),
+        ("chat", "messages", "chat"),
+        ("rerank", "rerank", "rerank"),
+    ],
+)
+async def test_an_operation_has_the_name_of_the_conventions_whose_schema_is_sent(
+    kind: WorkKind, ingress_format: str, operation: str
+) -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    plain = record(ingress_format=ingress_format)
+    journal.settled(replace(plain, trace=replace(plain.trace, kind=kind)))
+    await journal.flush()
+    [span] = collector.spans
+    assert attributes(span)["gen_ai.operation.name"] == operation
+    assert span["name"] == f"{operation} {plain.trace.requested_model}"
+    [scope] = collector.requests[0]["resourceSpans"][0]["scopeSpans"]
+    assert scope["schemaUrl"] == "https://opentelemetry.io/schemas/gen-ai/0.1.0"
 
 
 async def test_each_run_of_a_tool_is_a_span_below_its_generation() -> None:

@@ -87,6 +87,25 @@ async def test_c64_no_other_entry_takes_the_id_of_a_refund() -> None:
     assert (reply.status, reply.json["granted"]) == (200, True)
 
 
+async def test_c64_a_refund_is_on_the_bill_of_its_generation_and_restores_no_limit() -> None:
+    them = await tenants()
+
+    async def generation() -> Decimal:
+        path = f"/v1/generation?id={GENERATION_ID}"
+        reply = await them.ask("acme management", "GET", path, None)
+        return Decimal(str(reply.json["data"]["refunded"]))
+
+    def spent() -> object:
+        return [key.spent for key in them.home.stores.books.keys.values()]
+
+    before = spent()
+    assert await generation() == 0
+    body = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE, "amount": "0.00005"}
+    await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
+    assert await generation() == Decimal("0.00005")
+    assert spent() == before
+
+
 async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
     them = await tenants()
     books = them.home.stores.books

@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import click
 
 from tollgate.cli.gateway.bill import explain_bill
 from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api, Query, Refused
+from tollgate.cli.gateway.http import Api, Query
 from tollgate.cli.options import since_moment, with_moments
 from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
@@ -35,7 +35,6 @@ _TAIL_WIDTHS: Final = {
     "ms": 6,
     "provider": 10,
 }
-_OTHERS_MAX: Final = 200
 _EXPORT_PAGE: Final = 500
 
 
@@ -70,7 +69,8 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
         found.append(record)
         if len(found) == limit:
             break
-    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_GENERATION_SHAPE)
+    rows = [_row(record) for record in found]
+    show(rows, _COLUMNS, style, amounts=("usd",), data=found, shape=_GENERATION_SHAPE)
 
 
 @generations.command("export")
@@ -92,9 +92,9 @@ def export_generations(api: Api, style: OutputStyle, since: str) -> None:
 @calls_gateway
 def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
     """Explain a generation's bill line by line."""
-    record = api.get("/generation", {"id": generation_id})["data"]
+    record = api.get("/generation", {"id": generation_id, "notes": "true"})["data"]
     if style == "auto":
-        click.echo("\n".join(explain_bill(record, _others_of_its_key(api, record))))
+        click.echo("\n".join(explain_bill(record)))
     elif style == "json":
         click.echo(as_json(record))
     else:
@@ -158,23 +158,6 @@ def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     if style == "csv":
         raise click.UsageError("--csv does not apply: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
-
-
-def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
-    """Return earlier generations of the record's key; empty if the caller may not list them."""
-    selection = {
-        "key": record["key_id"],
-        "until": record["created_at"],
-        "outcome": "ok",
-        "limit": _OTHERS_MAX,
-    }
-    try:
-        found: Sequence[Any] = api.get("/generations", selection)["data"]
-    except Refused as refused:
-        if refused.status != 403:
-            raise
-        return ()
-    return found
 
 
 def _row(record: Any) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Client of a running gateway's API."""
 
 import json
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final
@@ -14,10 +15,15 @@ from msgspec import Struct
 from pydantic_core import to_json
 from typing_extensions import override
 
+from tollgate.core.clock import SystemClock
+
 _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PIECE_BYTES: Final = 1024 * 1024
 _PAGES_MAX: Final = 1000
+# Statuses of a gateway that may answer soon, and the waits before the next tries.
+_BUSY: Final = frozenset({429, 502, 503, 504})
+_WAITS_S: Final = (1.0, 3.0, 9.0)
 Query = Mapping[str, str | int | Sequence[str] | None]
 
 gateway_url = click.option(
@@ -54,6 +60,7 @@ class Api(Struct, frozen=True):
 
     url: str
     key: str
+    pause: Callable[[float], None] = SystemClock().pause
 
     @override
     def __repr__(self) -> str:
@@ -92,10 +99,13 @@ class Api(Struct, frozen=True):
     def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
         """Yield each page of a list; raise ClickException after 1,000 pages."""
         position: str | None = None
-        for _ in range(_PAGES_MAX):
+        for number in range(1, _PAGES_MAX + 1):
             reply = self.get(path, {**query, cursor: position})
-            yield reply
             position = reply.get("next_cursor")
+            if sys.stderr.isatty() and (position is not None or number > 1):
+                progress = f"{path}: {number} pages read" if position else ""
+                click.echo(f"\r\x1b[K{progress}", nl=False, err=True)
+            yield reply
             if position is None:
                 return
         raise click.ClickException(
@@ -118,9 +128,17 @@ class Api(Struct, frozen=True):
     def _exchange(
         self, method: str, path: str, query: Query, body: Mapping[str, object] | None
     ) -> bytes:
-        with self._open(method, path, query, body) as reply:
-            content: bytes = reply.read(_REPLY_BYTES_MAX)
-            return content
+        """Send a request, and a GET again while the gateway is busy."""
+        waits_s = list(_WAITS_S) if method == "GET" else []
+        while True:
+            try:
+                with self._open(method, path, query, body) as reply:
+                    content: bytes = reply.read(_REPLY_BYTES_MAX)
+                    return content
+            except Refused as refused:
+                if refused.status not in _BUSY or not waits_s:
+                    raise
+            self.pause(waits_s.pop(0))
 
     @contextmanager
     def _open(

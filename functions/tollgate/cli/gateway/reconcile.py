@@ -81,14 +81,16 @@ def reconcile(
 ) -> None:
     """List differences between a provider's invoice and the records; exit with 1 if there are any.
 
-    FILE is a report from the cost API of OpenAI, Anthropic or AWS as JSON, or AWS's Cost and Usage
-    Report 2.0 as CSV. Days are UTC. A key from the operator's workspace compares the records of all
-    workspaces; any other key compares those of its own workspace.
+    FILE is a report from the cost API of OpenAI, Anthropic or AWS as JSON, or as CSV AWS's Cost and
+    Usage Report 2.0, Azure's cost details, or FOCUS, which AWS, Google and Azure export. Days are
+    UTC. A key from the operator's workspace compares the records of all workspaces; any other key
+    compares those of its own workspace.
     """
     try:
-        invoice = read_invoices(files)
+        invoices = read_invoices(files)
     except InvoiceRefused as refused:
         raise click.ClickException(str(refused)) from refused
+    invoice = invoices.lines
     if not invoice:
         raise click.ClickException("The invoice has no lines.")
     first, last = invoice[0].day, max(line.day for line in invoice)
@@ -98,6 +100,8 @@ def reconcile(
     differing = [row for row in compared if row.differs(*bounds)]
     show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
     if style == "auto":
+        for path, kind in invoices.kinds.items():
+            click.echo(f"{path} is read as: {kind}", err=True)
         click.echo(_summary(compared, differing, first, last), err=True)
     if differing:
         raise click.exceptions.Exit(1)

@@ -10,8 +10,9 @@ from typing import Any, Final
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api, Refused
-from tollgate.cli.options import utc_today
+from tollgate.cli.gateway.focus import COLUMNS, focus_rows
+from tollgate.cli.gateway.http import Api, Query, Refused
+from tollgate.cli.options import month_option, utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
 
 # Fields of activity rows; keys are grouped by id, because names can change or repeat.
@@ -31,16 +32,20 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
     metavar="WHAT[,WHAT]",
     help="model, provider, key, day, or the name of a label such as team.",
 )
-@click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
+@month_option
 @click.option(
     "--since", metavar="DAY", help="First UTC day, such as 2026-11-01, or 30d for 30 days ago."
 )
 @click.option("--until", metavar="DAY", help="UTC day after the last one; tomorrow by default.")
+@click.option(
+    "--focus", is_flag=True, help="Print FOCUS 1.2 as CSV, by day, model, provider and key."
+)
 @calls_gateway
 def spend(
     api: Api,
     style: OutputStyle,
     *,
+    focus: bool,
     by: str,
     month: str | None,
     since: str | None,
@@ -53,6 +58,9 @@ def spend(
     today = utc_today()
     days = _days(today, month, since, until)
     query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
+    if focus:
+        _show_focus(api, {**query, "by": None}, days)
+        return
     # The totals of the first page cover all pages.
     reply, *later_pages = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
@@ -67,7 +75,7 @@ def spend(
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
-    show(rows, (*names, "usd", *_FIGURES, *ids), style, data=summary)
+    show(rows, (*names, "usd", *_FIGURES, *ids), style, amounts=("usd",), data=summary)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
@@ -78,6 +86,13 @@ def spend(
         click.echo(totals, err=True)
         for line in explain_freshness(reply):
             click.echo(line, err=True)
+
+
+def _show_focus(api: Api, query: Query, days: tuple[date, date]) -> None:
+    activity = api.pages("/activity", query, "cursor")
+    refunds = list_refunds(api.pages("/credits/ledger", {}, "cursor"), *days)
+    workspace_id = api.get("/workspace")["data"]["id"]
+    show(focus_rows(workspace_id, activity, refunds), COLUMNS, "csv")
 
 
 def _refunds(api: Api, since: date, until: date) -> Decimal | None:
@@ -122,20 +137,22 @@ def _ranges(days: Sequence[str]) -> str:
     )
 
 
-def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
-    """Return the sum of refunds entered on these days; ledger entries come latest first."""
-    total = Decimal(0)
+def list_refunds(entries: Iterable[Any], since: date, until: date) -> Iterator[Any]:
+    """Yield the refunds entered on these days; ledger entries come latest first."""
     for entry in entries:
         day = datetime.fromisoformat(entry["created_at"]).date()
         # Entries are ordered by write time, which is slightly after `created_at`: a day of margin
         # makes sure that no entry is missed.
         if day < since - timedelta(days=1):
             break
-        if day < since:
-            continue
-        if entry["type"] == "refund" and day < until:
-            total += Decimal(entry["amount"])
-    return total
+        if entry["type"] == "refund" and since <= day < until:
+            yield entry
+
+
+def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
+    """Return the sum of the refunds entered on these days; ledger entries come latest first."""
+    refunds = list_refunds(entries, since, until)
+    return sum((Decimal(entry["amount"]) for entry in refunds), Decimal(0))
 
 
 def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
-from tollgate.cli.options import workspace_id_option
+from tollgate.cli.options import month_option, workspace_id_option
 from tollgate.cli.tables import OutputStyle, as_json, exact, show
 
 _MOVES: Final = (
@@ -28,7 +28,7 @@ _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
 
 
 @click.command()
-@click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
+@month_option
 @workspace_id_option
 @click.option("--html", is_flag=True, help="Print an HTML page.")
 @calls_gateway
@@ -48,10 +48,10 @@ def statement(
         click.echo(as_json(found))
         return
     balance = ({"": name, "usd": exact(amount)} for name, amount in _balance(found))
-    show(balance, ("", "usd"), style)
+    show(balance, ("", "usd"), style, amounts=("usd",))
     click.echo()
     columns = (*(name for name in _GROUPS if _is_told_apart(found, name)), *_AMOUNTS, *_COUNTS)
-    show([_line(line) for line in found["lines"]], columns, style)
+    show([_line(line) for line in found["lines"]], columns, style, amounts=_AMOUNTS)
     for remark in _remarks(found):
         click.echo(remark, err=True)
 

@@ -30,33 +30,39 @@ _CENT: Final = Decimal("0.01")
 # Message for a line without a name; only a grouped report can be compared.
 _UNGROUPED: Final = "The report is not grouped by {}: request it with group_by."
 _DAY_S: Final = 86_400
+_ReadResult = Callable[[str, Mapping[str, Any]], InvoiceLine]
 
 
-def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
-    """Yield the lines on a page; raise InvoiceRefused if `alone` and the report has more pages."""
+def read_json_page(page: Any, *, alone: bool) -> tuple[str, list[InvoiceLine]]:
+    """Return the kind of a page, and its lines.
+
+    Raises InvoiceRefused if the kind is unknown, or if `alone` and the report has more pages.
+    """
     if isinstance(page, dict) and alone and (page.get("has_more") or page.get("NextPageToken")):
         raise InvoiceRefused("The report has more pages: give one file for each page.")
     if isinstance(page, dict) and isinstance(page.get("ResultsByTime"), list):
-        yield from _cost_explorer(page["ResultsByTime"])
-        return
+        return "AWS Cost Explorer", list(_cost_explorer(page["ResultsByTime"]))
     if not isinstance(page, dict) or not isinstance(page.get("data"), list):
         raise InvoiceRefused("This is not a report of a known format.")
+    kind, lines = "a report without lines", []
     for bucket in page["data"]:
         day = _bucket_day(bucket)
         for result in bucket["results"]:
-            yield _read_result(result)(day, result)
+            kind, read = _find_kind(result)
+            lines.append(read(day, result))
+    return kind, lines
 
 
-def _read_result(result: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], InvoiceLine]:
+def _find_kind(result: Mapping[str, Any]) -> tuple[str, _ReadResult]:
     match result:
         case {"object": "organization.costs.result"}:
-            return _line_item
+            return "OpenAI costs", _line_item
         case {"object": "organization.usage.completions.result"}:
-            return _completions
+            return "OpenAI usage of completions", _completions
         case {"amount": _}:
-            return _cost_in_cents
+            return "Anthropic cost report", _cost_in_cents
         case {"uncached_input_tokens": _}:
-            return _messages
+            return "Anthropic usage report", _messages
         case _:
             raise InvoiceRefused("This is not a report of a known format.")
 

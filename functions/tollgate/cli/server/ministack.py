@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,8 @@ from typing import Final
 import click
 from msgspec import Struct
 
-_CHECKOUT: Final = Path(__file__).resolve().parents[4]
+from tollgate.installation import environment
+
 _STOP_S: Final = 10.0
 
 
@@ -50,12 +50,13 @@ def lock_folder(state: Path) -> Iterator[None]:
 @contextmanager
 def ministack(state: Path) -> Iterator[Ministack]:
     """Run ministack on 127.0.0.1, and stop it on exit, so that it writes its tables to `state`."""
+    command = environment("ministack") / "bin" / "ministack"
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
         # In its own session, the child does not receive Ctrl-C, so the server can stop before it.
         child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
-            [_executable()],
+            [command],
             env=_environment(state.resolve(), port),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -71,14 +72,6 @@ def ministack(state: Path) -> Iterator[Ministack]:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-
-
-def _executable() -> str:
-    installed = _CHECKOUT / ".tools" / "ministack" / "bin" / "ministack"
-    found = str(installed) if installed.exists() else shutil.which("ministack")
-    if found is None:
-        raise click.ClickException("ministack is not installed; `make run` installs it")
-    return found
 
 
 def _environment(state: Path, port: int) -> dict[str, str]:

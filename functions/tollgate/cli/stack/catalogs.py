@@ -181,9 +181,14 @@ def _row(publication: Publication) -> dict[str, str]:
         "at": _text(publication.moved_s),
         "live": short_sha(publication.live),
         "canary": f"{short_sha(candidate)} {publication.percent} %" if candidate else "",
-        "commit": short_sha(publication.commit or ""),
+        "commit": short_commit(publication.commit or ""),
         "by": publication.by,
     }
+
+
+def short_commit(commit: str) -> str:
+    """Return a commit's first characters, with the `+` of files that were not committed."""
+    return f"{short_sha(commit)}{'+' if commit.endswith('+') else ''}"
 
 
 def _text(at_s: int) -> str:

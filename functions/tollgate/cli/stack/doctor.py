@@ -1,6 +1,6 @@
 """`tollgate doctor`: checks of a deployed stack; a check that cannot be run counts as failed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -28,6 +28,8 @@ _CONCURRENCY_RECOMMENDED: Final = 100
 # AWS refuses signatures with a time that is more than 5 minutes off (IAM user guide, "Troubleshoot
 # Signature Version 4", 2026-11).
 _CLOCK_OFF_MAX_S: Final = 60
+_NAMES_MAX: Final = 5
+_STEPS_MAX: Final = 3
 _PROMPT: Final = "Write the numbers from one to forty as words."
 
 _OPEN_MODEL: Final = (
@@ -135,26 +137,29 @@ def secrets(patient: Patient) -> Iterator[CheckResult]:
     missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
     if not missing:
         yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
-    for name in missing:
-        yield CheckResult("warn", f"secret {name} is missing", create_secret_command(name))
+    else:
+        what = f"{len(missing)} of {len(patient.secrets)} secrets are missing: {_list(missing)}"
+        yield CheckResult("warn", what, create_secret_command(missing[0]))
 
 
 def bedrock_models(patient: Patient) -> Iterator[CheckResult]:
     """Check that the account may invoke every Bedrock model in the routing file."""
-    closed = 0
-    for model_id in patient.bedrock_models:
-        access = patient.account.model_access(model_id)
-        if not access.in_region:
-            closed += 1
-            yield CheckResult(
-                "warn", f"Bedrock model {model_id} is not in this region", "name another profile"
-            )
-        elif not (access.subscribed and access.authorized):
-            closed += 1
-            yield CheckResult(
-                "warn", f"Bedrock model {model_id} is not open to this account", _OPEN_MODEL
-            )
-    if not closed:
+    access = {
+        model_id: patient.account.model_access(model_id) for model_id in patient.bedrock_models
+    }
+    away = [name for name, found in access.items() if not found.in_region]
+    closed = [
+        name
+        for name, found in access.items()
+        if found.in_region and not (found.subscribed and found.authorized)
+    ]
+    if away:
+        what = f"Bedrock models that are not in this region: {_list(away)}"
+        yield CheckResult("warn", what, "name another profile")
+    if closed:
+        what = f"Bedrock models that are not open to this account: {_list(closed)}"
+        yield CheckResult("warn", what, _OPEN_MODEL)
+    if not away and not closed:
         yield CheckResult("ok", f"Bedrock: all {len(patient.bedrock_models)} models are open")
 
 
@@ -166,8 +171,8 @@ def mantle(patient: Patient) -> Iterator[CheckResult]:
         if not missing:
             what = f"Mantle: all {len(called.models)} models are in {called.region}"
             yield CheckResult("ok", what)
-        for model in missing:
-            what = f"Mantle has no model {model} in {called.region}"
+        else:
+            what = f"models that Mantle does not have in {called.region}: {_list(missing)}"
             yield CheckResult("warn", what, "name another region, or request access to the model")
 
 
@@ -264,14 +269,25 @@ def doctor(file: Path, stack: str, region: str | None, **options: str | None) ->
         model=options["model"] or "",
         has_key=options["key"] is not None,
     )
-    failed = False
+    findings = []
     for finding in examine(patient):
-        click.echo(_line(finding))
-        failed |= finding.severity == "FAIL"
-    if failed:
+        click.echo(f"{finding.severity:<5} {finding.what}")
+        findings.append(finding)
+    steps = _next_steps(findings)
+    if steps:
+        click.echo("Next:")
+    for number, remedy in enumerate(steps, start=1):
+        click.echo(f"  {number}. {remedy}")
+    if any(finding.severity == "FAIL" for finding in findings):
         raise SystemExit(1)
 
 
-def _line(finding: CheckResult) -> str:
-    remedy = f"  -> {finding.remedy}" if finding.remedy else ""
-    return f"{finding.severity:<5} {finding.what}{remedy}"
+def _next_steps(findings: Sequence[CheckResult]) -> Sequence[str]:
+    """Return the remedies of the first three findings to act on, failures before warnings."""
+    urgent = sorted(findings, key=lambda finding: finding.severity != "FAIL")
+    return [finding.remedy for finding in urgent if finding.remedy][:_STEPS_MAX]
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return f"{', '.join(names[:_NAMES_MAX])}{more}"

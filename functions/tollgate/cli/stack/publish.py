@@ -27,6 +27,10 @@ from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.routing_file import Routing
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
+_DIRTY: Final = (
+    "Warning: files of this checkout are not committed, so the commit alone does not tell what is "
+    "served; `tollgate catalogs` shows it with a +."
+)
 _FOLLOWED: Final = "Every instance follows within 30 seconds."
 
 
@@ -46,6 +50,8 @@ def publish(file: Path, stack: str, region: str | None) -> None:
         await store.keep(catalog.content)
         now = publish_to_all(before, catalog.sha, _signature(account, file.parent))
         await _move(store, "catalog.publish", before, now)
+        if (now.commit or "").endswith("+"):
+            click.echo(_DIRTY, err=True)
         undo = f" `tollgate rollback` returns to {short_sha(now.previous)}." if now.previous else ""
         return f"{short_sha(catalog.sha)} is live.{_canary_ended(before)} {_FOLLOWED}{undo}"
 

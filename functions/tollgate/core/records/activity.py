@@ -75,8 +75,9 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     day: str
     """The day as `2026-11-21`."""
     model: str | None
-    """None, like `provider`, for generations that no attempt served."""
+    """The model that served, or that was tried first; None if no provider was called."""
     provider: str | None
+    """None if no attempt served."""
     key_id: str
     key_label: str = ""
     """The label of the key's last generation of the day."""
@@ -95,7 +96,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     def matches(self, wanted: GenerationFilter) -> bool:
         """Return whether a filter's model, provider, key and labels select the row.
 
-        A row has the model that served, but not the requested model.
+        A row has the model that served or was tried, but not the requested model.
         """
         return (
             wanted.model in (None, self.model)
@@ -214,10 +215,13 @@ class DaySummary:
         owners = None
         if record.key_label or record.labels:
             owners = self._last[record.key_id] = _owners(record.labels)
-        place = (record.model or "", record.provider or "", record.key_id, stated, owners)
+        # A failure is counted for the model that was tried first. Requested
+        # names are text of callers, and a row for each of them could make any number of rows.
+        model = record.model or (record.attempts[0].model if record.attempts else None)
+        place = (model or "", record.provider or "", record.key_id, stated, owners)
         found = self._sums.get(place)
         if found is None:
-            found = self._sums[place] = _Sum(model=record.model, provider=record.provider)
+            found = self._sums[place] = _Sum(model=model, provider=record.provider)
         found.add(record)
         self.requests += 1
 

@@ -13,6 +13,12 @@ from tollgate.stores.rules.credit_lots import Lot
 EntryKind = Literal["grant", "payment", "adjustment", "refund", "expiry", "credit_line"]
 _TAKING: Final = frozenset[EntryKind]({"adjustment", "expiry", "credit_line"})
 ENTRIES_PAGE_MAX: Final = 100
+REFUND_PREFIX: Final = "refund:"
+
+
+def refund_id(generation_id: str) -> str:
+    """Return the id of the entry that refunds a generation; each generation has one at most."""
+    return f"{REFUND_PREFIX}{generation_id}"
 
 
 class Balance(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.clock import approximate_duration
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, Period, RateLimit, ReachedLimit, TierLimits
@@ -376,7 +377,7 @@ def limit_reached(
     """Return the refusal for a key or level whose limit for a period is used up."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
-    reset = "" if ends_s is None else f" It resets in {ends_s - second} s."
+    reset = "" if ends_s is None else f" It resets in {approximate_duration(ends_s - second)}."
     amount = f"${usd_text(limit_nano_usd)}"
     refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,

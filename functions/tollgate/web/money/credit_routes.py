@@ -14,16 +14,21 @@ from tollgate.core.money.amounts import nano_usd, usd, usd_text
 from tollgate.core.money.statement import UsageGroup
 from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
-from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
+from tollgate.stores.ports.credit import (
+    ENTRIES_PAGE_MAX,
+    REFUND_PREFIX,
+    CreditEntry,
+    EntryKind,
+    refund_id,
+)
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.money.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
-_REFUND: Final = "refund:"
 # Prefixes of ids that the gateway assigns itself.
-_RESERVED: Final = (_REFUND, "expiry:", "credit_line:")
+_RESERVED: Final = (REFUND_PREFIX, "expiry:", "credit_line:")
 
 
 class EntryBody(Body):
@@ -237,7 +242,7 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
     if not 0 < amount <= cost:
         raise invalid_request("The refund is higher than the cost of the generation.", "amount")
     return CreditEntry(
-        id=f"{_REFUND}{bare}",
+        id=refund_id(bare),
         workspace_id=workspace_id,
         kind="refund",
         amount_nano_usd=amount,

@@ -1,5 +1,6 @@
 """Routes for the records of generations, singly and in lists."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -14,10 +15,12 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
+from tollgate.stores.ports.credit import refund_id
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
 from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
+from tollgate.web.records.bill_notes import OTHERS_MAX, list_notes
 from tollgate.web.records.generation_shapes import (
     ContentObject,
     ContentReply,
@@ -107,12 +110,19 @@ def generation_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1", tag="generations")
 
     @router.get("/generation")
-    async def show_generation(own: OwnThings, id_: GenerationId) -> GenerationReply:
+    async def show_generation(
+        own: OwnThings,
+        id_: GenerationId,
+        notes: Annotated[bool, Query(description="true adds sentences about the bill")] = False,
+    ) -> GenerationReply:
         """Show a generation of this workspace, which is readable before its stream has ended."""
         record = await find_record(services, own, without_prefix(id_))
         if record is None:
             raise not_found("There is no such generation in this workspace.", "id")
-        return GenerationReply(data=OpenRouterGeneration.show(record))
+        refund = await services.credits.entry(own.workspace_id, refund_id(record.id))
+        refunded = refund.amount_nano_usd if refund else 0
+        written = list_notes(record, await _list_earlier(services, own, record)) if notes else None
+        return GenerationReply(data=OpenRouterGeneration.show(record, refunded, written))
 
     @router.get("/generation/content")
     async def show_content(
@@ -169,6 +179,21 @@ async def find_record(services: Services, own: Own, generation_id: str) -> Gener
         return None
     record = await services.generations.get(own.workspace_id, generation_id)
     return record if record is not None and own.has_record(record) else None
+
+
+async def _list_earlier(
+    services: Services, own: Own, record: GenerationRecord
+) -> Sequence[GenerationRecord]:
+    """Return up to 200 successful generations of the record's key on the day before it."""
+    wanted = GenerationFilter(
+        since_s=record.created_s - DAY_S,
+        until_s=record.created_s,
+        key_id=record.key_id,
+        outcome="ok",
+        member_id=own.member_id,
+    )
+    page = await services.generations.page(own.workspace_id, wanted, limit=OTHERS_MAX, before=None)
+    return page.found
 
 
 def _cursor(text: str | None) -> str | None:

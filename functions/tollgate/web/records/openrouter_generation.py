@@ -6,10 +6,12 @@ https://openrouter.ai/docs/api/api-reference/generations/get-generation (SDKs 1.
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.web.records.generation_shapes import GenerationObject
+from tollgate.web.shapes import Usd
 
 
 class OpenRouterGeneration(GenerationObject):
@@ -19,6 +21,8 @@ class OpenRouterGeneration(GenerationObject):
     """
 
     workspace_id: str
+    refunded: Usd = Field(description="what was refunded of `total_cost`; 0 without a refund")
+    notes: list[str] | None = Field(description="sentences about the bill, if requested")
     api_type: None = None
     app_id: None = None
     cache_discount: None = None
@@ -40,11 +44,15 @@ class OpenRouterGeneration(GenerationObject):
     web_search_engine: None = None
 
     @classmethod
-    def show(cls, record: GenerationRecord) -> "OpenRouterGeneration":
-        """Build the object from a stored record."""
+    def show(
+        cls, record: GenerationRecord, refunded_nano_usd: int, notes: list[str] | None
+    ) -> "OpenRouterGeneration":
+        """Build the object from a stored record, its refund, and notes on its bill."""
         return cls(
             **dict(GenerationObject.of(record)),
             workspace_id=record.workspace_id,
+            refunded=usd(refunded_nano_usd),
+            notes=notes,
             native_tokens_completion_images=record.usage.image_output_tokens,
         )
 

@@ -70,6 +70,21 @@ CUR = (
     "2026-11-02T06:00:00.000Z,Usage,USE1-BoxUsage:t3.micro,EUR,9\n"
 )
 
+# Columns of other vendors' tables follow in any order, and Azure writes them in two spellings.
+FOCUS = (
+    "BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ServiceCategory,{names}\n"
+    "0.001,USD,Usage,2026-11-02T05:00:00Z,AI and Machine Learning,{item}\n"
+    "0.0005,USD,Usage,2026-11-02T06:00:00Z,AI and Machine Learning,{item}\n"
+    "9,USD,Tax,2026-11-02T06:00:00Z,AI and Machine Learning,{item}\n"
+    "9,EUR,Usage,2026-11-02T06:00:00Z,Compute,{item}\n"
+)
+AZURE = (
+    "Date,MeterName,{cost},{currency},ChargeType\n"
+    "{day},gpt 5.2 Inp glbl Tokens,0.0015,USD,Usage\n"
+    "{day},gpt 5.2 Inp glbl Tokens,9,USD,Refund\n"
+    "{day},Standard Data Transfer Out,9,EUR,Usage\n"
+)
+
 
 def written(folder: Path, content: object, *, packed: bool = False) -> Path:
     text = content if isinstance(content, str) else json.dumps(content)
@@ -100,12 +115,34 @@ def written(folder: Path, content: object, *, packed: bool = False) -> Path:
         (page([USAGE], **BUCKET), "claude-opus-4-7", None, (3_200, 50)),
         (by_usage_type(), "USE1-Model-input-tokens", "0.0015", None),
         (CUR, "USE1-Model-input-tokens", "0.0015", None),
+        (FOCUS.format(names="SkuMeter", item="USE1-Model"), "USE1-Model", "0.0015", None),
+        (FOCUS.format(names="x_UsageType,SkuMeter", item="a,b"), "a", "0.0015", None),
+        (
+            FOCUS.format(names="SkuMeter,ChargeDescription", item=",Tokens"),
+            "Tokens",
+            "0.0015",
+            None,
+        ),
+        (
+            AZURE.format(
+                day="11/02/2026", cost="CostInBillingCurrency", currency="BillingCurrency"
+            ),
+            "gpt 5.2 Inp glbl Tokens",
+            "0.0015",
+            None,
+        ),
+        (
+            AZURE.format(day=DAY, cost="costInBillingCurrency", currency="billingCurrency"),
+            "gpt 5.2 Inp glbl Tokens",
+            "0.0015",
+            None,
+        ),
     ],
 )
 def test_c67_each_format_is_read_exactly(
     tmp_path: Path, content: object, name: str, usd: str | None, tokens: Any, packed: bool
 ) -> None:
-    [line] = read_invoices([written(tmp_path, content, packed=packed)])
+    [line] = read_invoices([written(tmp_path, content, packed=packed)]).lines
     inputs, outputs = tokens or (None, None)
     assert line == InvoiceLine(
         day=DAY,
@@ -117,10 +154,25 @@ def test_c67_each_format_is_read_exactly(
 
 
 @pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (page([line_item(1, "a")]), "OpenAI costs"),
+        (page([USAGE], **BUCKET), "Anthropic usage report"),
+        (by_usage_type(), "AWS Cost Explorer"),
+        (CUR, "AWS Cost and Usage Report 2.0"),
+        (FOCUS.format(names="SkuMeter", item="a"), "FOCUS"),
+    ],
+)
+def test_c67_it_is_told_what_a_file_was_read_as(tmp_path: Path, content: object, kind: str) -> None:
+    path = written(tmp_path, content)
+    assert read_invoices([path]).kinds == {path: kind}
+
+
+@pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "no column"),
-        ("a,b\n1,2\n", "no column"),
+        ("", "those of no known table"),
+        ("a,b\n1,2\n", "those of no known table"),
         ("{", "cannot be read"),
         ("[]", "not a report of a known format"),
         ({"data": []}, None),
@@ -147,7 +199,7 @@ def test_c67_what_is_another_format_is_refused_with_its_reason(
 ) -> None:
     path = written(tmp_path, content)
     if reason is None:
-        assert read_invoices([path]) == []
+        assert read_invoices([path]).lines == []
         return
     with pytest.raises(InvoiceRefused, match=reason) as refused:
         read_invoices([path])

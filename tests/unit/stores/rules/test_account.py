@@ -160,7 +160,7 @@ RESETS_S = period_ends_s("day", NOW_S)
                 remaining=0,
                 resets_s=RESETS_S,
             ),
-            "Team `search` has used up its limit of $5 per day. It resets in 41399 s.",
+            "Team `search` has used up its limit of $5 per day. It resets in 11 h.",
         ),
         (
             replace(LIMITED, concurrency=4, holds=4),
