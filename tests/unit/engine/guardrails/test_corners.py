@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateways import House
-from tests.scripted import FOREVER, Silence, answers, ends, frame, says
-from tests.scripted_tools import ScriptedTools, answered, asks, found, sent, with_tools
+from tests.scripted import FOREVER, Silence, answers, calls, ends, frame, says
+from tests.scripted_tools import Listener, ScriptedTools, answered, asks, found, sent, with_tools
 from tests.unit.engine.client_formats import exchange
 from tests.unit.engine.guardrails.homes import (
     CARD,
@@ -25,6 +25,7 @@ from tests.unit.engine.guardrails.homes import (
 )
 from tests.unit.engine.test_embeddings import offer, vectors
 from tests.upstream.openai_chunks import chunk
+from tollgate.engine.generate import generate
 
 ROUNDS = ("tool_arguments", "tool_results", "output", "input")
 
@@ -141,3 +142,20 @@ async def test_c56_a_masked_text_costs_no_more_than_was_held() -> None:
     assert text_of(reply) == "[email] " * 400
     record = home.record
     assert record.cost_nano_usd <= record.held_nano_usd
+
+
+async def test_c56_a_refused_answer_keeps_the_order_of_events() -> None:
+    fine, filler = "fine words " * 40, "more words " * 40
+    home = await guarded(
+        [*says(fine), *calls("f", '{"a": 1}'), *says(f"{SECRET} {filler}")[1:], *ends()],
+        [*says(fine), *says(f"{SECRET} {filler}")[1:], *ends()],
+        secrets=patterns(stages=("output", "tool_arguments")),
+    )
+    for _ in home.near.requests, home.far.requests:
+        call = home.call("acme/large")
+        listener = Listener(home, call)
+        await generate(home.gateway, call, listener)  # type: ignore[arg-type]
+        whole = listener.whole
+        assert whole.finish == "content_filter"
+        assert SECRET not in str(whole.parts)
+        assert "fine words" in str(whole.parts)

@@ -90,6 +90,18 @@ async def test_c56_masks_are_restored_for_the_caller_and_never_split(stream: boo
     assert home.record.judgements[0].findings == ("email", "card_number")
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("client", CLIENT_FORMATS.values(), ids=CLIENT_FORMATS)
+async def test_c56_masks_are_restored_in_each_format(client: ClientFormat, stream: bool) -> None:
+    home = await guarded(
+        answers("Sent to [ema", "il_1]."), mail=patterns("email", action="mask", restores=True)
+    )
+    body = json.loads(json.dumps(client.question).replace("Hi", f"Mail {EMAIL}"))
+    reply = await client.ask(home, body, stream=stream)
+    assert client.words(client.whole(reply)) == f"Sent to {EMAIL}."
+    assert EMAIL not in json.dumps(home.near.requests[0].body)
+
+
 async def test_c56_masks_in_output_are_not_restored_and_drop_log_probabilities() -> None:
     home = await guarded(
         answers("To ada@exa", "mple.com", " now"), mail=patterns("email", action="mask")
