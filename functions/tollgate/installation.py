@@ -13,10 +13,9 @@ from typing import Final, Literal
 
 import click
 
+from tollgate import DISTRIBUTION
 from tollgate.settings import environment_variable
 
-# The distribution that contains this package: `tollgate` on PyPI is other software.
-DISTRIBUTION: Final = "tollgate"
 _PACKAGE: Final = Path(__file__).resolve().parent
 _INSTALLED: Final = _PACKAGE / "parts"
 

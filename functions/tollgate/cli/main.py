@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
+from tollgate import DISTRIBUTION
 from tollgate.core.dotted_names import import_object
 
 
@@ -32,6 +33,7 @@ _SECTIONS: Final = {
     "gateway": "Running gateway",
 }
 _ENTRIES: Final = {
+    "access": _Entry("gateway.access", "access", "Plan and apply a file of people and keys."),
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
@@ -105,6 +107,13 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except ModuleNotFoundError as missing:
+            if missing.name is None or missing.name.partition(".")[0] == "tollgate":
+                raise
+            raise click.ClickException(
+                f"This command needs a library of the server, {missing.name}: install "
+                f"tollgate-llm, not {DISTRIBUTION} alone."
+            ) from missing
         except ValueError as failure:
             explained = _explain_invalid_settings(failure)
             if explained is None:
@@ -139,7 +148,7 @@ class _LazyGroup(click.Group):
     "zsh_source instead of bash_source in ~/.zshrc; for fish "
     "`_TOLLGATE_COMPLETE=fish_source tollgate | source` in its config.fish.",
 )
-@click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="%(prog)s %(version)s")
 def main() -> None:
     """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""
 

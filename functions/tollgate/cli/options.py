@@ -7,12 +7,37 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from typing_extensions import override
 
 from tollgate.core.clock import SystemClock
 
+# Exit statuses of plans, like those of terraform -detailed-exitcode.
+EXIT_SAME: Final = 0
+EXIT_ERROR: Final = 1
+EXIT_CHANGES: Final = 2
+
+
+class _Misused(click.UsageError):
+    exit_code = EXIT_ERROR
+
+
+class PlanCommand(click.Command):
+    """A command that exits with status 1 on wrong usage, because click's usual status 2 means
+    "changes" here.
+    """
+
+    @override
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as wrong:
+            raise _Misused(wrong.format_message(), wrong.ctx) from wrong
+
+ROUTING_FILE: Final = Path("routing.yaml")
+
 routing_file = click.argument(
     "file",
-    default=Path("routing.yaml"),
+    default=ROUTING_FILE,
     type=click.Path(path_type=Path, dir_okay=False),
 )
 
@@ -23,7 +48,7 @@ def routing_option(
     """Return an option that names a routing file; `routing.yaml` by default."""
     return click.option(
         name,
-        default=Path("routing.yaml"),
+        default=ROUTING_FILE,
         show_default=True,
         type=click.Path(path_type=Path, dir_okay=False),
         help=description,

@@ -97,11 +97,11 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
     return texts
 
 
-def json_schema_text() -> str:
-    """Return the JSON Schema; references between sections are checked by `tollgate check` only."""
+def json_schema_text(file: type[BaseModel] = RoutingFile) -> str:
+    """Return a file's JSON Schema, in which references between sections are not checked."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **RoutingFile.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
+        **file.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 

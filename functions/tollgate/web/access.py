@@ -1,5 +1,6 @@
 """The only table of routes and their permitted callers, and the authentication of callers."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
@@ -70,6 +71,9 @@ _OWN_SESSIONS: Final[frozenset[Role]] = frozenset({"developer", "billing", "view
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 EVERY_ROLE: Final[frozenset[Role]] = frozenset({*get_args(KeyRole), *get_args(MemberRole)})
+# Header of a request that applies a file from git.
+_COMMIT: Final = "x-tollgate-commit"
+_COMMIT_FORM: Final = re.compile(r"[0-9A-Za-z._-]{1,64}\+?")
 # The place of an authenticated caller in the scope of a request.
 PRINCIPAL: Final = "tollgate.principal"
 _RECORDED: Final = frozenset({ErrorCode.INVALID_API_KEY, ErrorCode.PERMISSION_DENIED})
@@ -267,6 +271,7 @@ def actor_of(scope: Scope, principal: Principal | None) -> Actor:
     origin, request_id = source_of(scope), request_id_of(scope)
     if principal is None:
         return unauthenticated(origin, request_id)
+    commit = Headers(scope=scope).get(_COMMIT, "")
     return Actor(
         kind="session" if principal.session else "key",
         id=principal.key_id,
@@ -275,6 +280,7 @@ def actor_of(scope: Scope, principal: Principal | None) -> Actor:
         member_id=principal.member_id,
         origin=origin,
         request_id=request_id,
+        commit=commit if _COMMIT_FORM.fullmatch(commit) else None,
     )
 
 

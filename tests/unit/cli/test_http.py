@@ -61,7 +61,7 @@ def test_a_read_is_tried_again_while_the_gateway_is_busy(
     statuses: list[int], method: str, pauses_s: list[float] | None
 ) -> None:
     paused: list[float] = []
-    api = Busy("http://localhost", "sk-tg-x", paused.append, statuses)
+    api = Busy("http://localhost", "sk-tg-x", paused.append, statuses=statuses)
     call = partial(api.get, "/keys") if method == "GET" else partial(api.post, "/keys", {})
     if pauses_s is None:
         with pytest.raises(Refused):

@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.cli.planned import review
-from tollgate.cli.routing.plan import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME, exit_status
+from tollgate.cli.options import EXIT_CHANGES, EXIT_ERROR, EXIT_SAME
+from tollgate.cli.routing.plan import exit_status
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_rows import format_money, format_rise

@@ -50,12 +50,34 @@ async def test_c90_an_entry_names_the_key_the_request_and_where_it_came_from() -
         "actor_workspace_id": "acme",
         "origin": "127.0.0.1",
         "request_id": changed.headers["x-request-id"],
+        "commit": None,
         "workspace_id": "acme",
         "target": them.home.principal.key_id,
         "target_name": "test",
         "before": {"disabled": "false"},
         "after": {"disabled": "true"},
     }
+
+
+@pytest.mark.parametrize(
+    ("stated", "recorded"),
+    [("5c1d0e7+", "5c1d0e7+"), ("a" * 65, None), ("no commit\t", None), ("", None)],
+)
+async def test_c90_an_entry_has_the_commit_that_the_request_states(
+    stated: str, recorded: str | None
+) -> None:
+    them = await tenants()
+    headers = {"x-tollgate-commit": stated}
+    created = await them.call(
+        "POST",
+        "/v1/teams",
+        key=them.secrets["acme management"],
+        content={"id": "ranking"},
+        headers=headers,
+    )
+    assert created.status == 201, created.body
+    [entry] = (await listed(them, "acme management", "limit=1"))[:1]
+    assert (entry["target"], entry["commit"]) == ("ranking", recorded)
 
 
 @pytest.mark.parametrize(

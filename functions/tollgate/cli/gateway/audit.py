@@ -85,13 +85,16 @@ def _row(entry: Any) -> dict[str, str]:
 
 
 def _actor(entry: Any) -> str:
-    """Return the member that made a change; and the key, unless the member was signed in."""
+    """Return the member that made a change, the key unless the member was signed in, and the
+    commit.
+    """
     key: str = entry["actor_name"] or entry["actor"]
-    # Old gateways do not send this field.
+    # Old gateways do not send these fields.
     member: str | None = entry.get("actor_member_id")
+    commit = f" at {entry['commit']}" if entry.get("commit") else ""
     if member is None:
-        return key
-    return member if entry["actor_type"] == "session" else f"{member} ({key})"
+        return key + commit
+    return (member if entry["actor_type"] == "session" else f"{member} ({key})") + commit
 
 
 def _explain(before: dict[str, str], after: dict[str, str]) -> str:

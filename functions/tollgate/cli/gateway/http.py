@@ -61,6 +61,8 @@ class Api(Struct, frozen=True):
     url: str
     key: str
     pause: Callable[[float], None] = SystemClock().pause
+    commit: str | None = None
+    """Commit for the audit log's entries of changes."""
 
     @override
     def __repr__(self) -> str:
@@ -155,6 +157,8 @@ class Api(Struct, frozen=True):
         )
         # The gateway redirects a download to the bucket, which must not receive the key.
         request.add_unredirected_header("authorization", f"Bearer {self.key}")
+        if self.commit is not None:
+            request.add_unredirected_header("x-tollgate-commit", self.commit)
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
                 yield reply

@@ -9,11 +9,18 @@ from typing import Any, BinaryIO, Final, Literal
 import click
 import msgspec
 from click.core import ParameterSource
-from typing_extensions import override
 
 from tollgate.cli.gateway.command import open_gateway
 from tollgate.cli.gateway.http import Query
-from tollgate.cli.options import routing_option, since_moment, utc_today
+from tollgate.cli.options import (
+    EXIT_CHANGES,
+    EXIT_ERROR,
+    EXIT_SAME,
+    PlanCommand,
+    routing_option,
+    since_moment,
+    utc_today,
+)
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
 from tollgate.cli.routing.plan_text import as_text
@@ -31,9 +38,6 @@ from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_tr
 from tollgate.routing.routing_file import Routing
 
 PlanStyle = Literal["text", "markdown", "json"]
-EXIT_SAME: Final = 0
-EXIT_ERROR: Final = 1
-EXIT_CHANGES: Final = 2
 _PAGE: Final = 500
 _RANGE: Final = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 _RENDERED: Final[Mapping[str, Callable[[Review], str]]] = {
@@ -43,24 +47,7 @@ _RENDERED: Final[Mapping[str, Callable[[Review], str]]] = {
 }
 
 
-class _Misused(click.UsageError):
-    exit_code = EXIT_ERROR
-
-
-class _Plan(click.Command):
-    """A command that exits with status 1 on wrong usage, because click's usual status 2 means
-    "changes" here.
-    """
-
-    @override
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        try:
-            return super().make_context(*args, **kwargs)
-        except click.UsageError as wrong:
-            raise _Misused(wrong.format_message(), wrong.ctx) from wrong
-
-
-@click.command(cls=_Plan)
+@click.command(cls=PlanCommand)
 @click.argument("revisions", nargs=-1, metavar="[BASE..HEAD | BASE [HEAD]]")
 @routing_option("--file", "Routing file at both revisions.")
 @click.option(

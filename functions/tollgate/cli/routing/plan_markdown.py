@@ -45,7 +45,7 @@ def as_markdown(review: Review) -> str:
 
 def _lines(review: Review) -> Iterator[str]:
     yield f"{MARKER} label={review.label or 'none'} -->"
-    names = f"`{_code(review.base)}` → `{_code(review.head)}`"
+    names = f"`{quote_code(review.base)}` → `{quote_code(review.head)}`"
     if review.errors:
         yield f"### Routing plan {names}: the file must not be used"
         yield ""
@@ -54,17 +54,17 @@ def _lines(review: Review) -> Iterator[str]:
     yield f"### Routing plan {names}: {_headline(review)}"
     yield ""
     if review.base_is_empty is not None:
-        yield f"The file {review.base_is_empty} at `{_code(review.base)}`: all of it is new."
+        yield f"The file {review.base_is_empty} at `{quote_code(review.base)}`: all of it is new."
         yield ""
     secrets = align_rows(secret_rows(review))
     if secrets:
         yield _SECRETS_MOVE
         yield ""
-        yield from _fenced(secrets, "diff", _SECRETS_BYTES_MAX)
+        yield from fence_lines(secrets, "diff", _SECRETS_BYTES_MAX)
     if review.deploy_first:
         yield f"**{DEPLOY_FIRST}**"
         yield ""
-        yield from _fenced(align_rows(deploy_rows(review)), "diff", _DEPLOY_BYTES_MAX)
+        yield from fence_lines(align_rows(deploy_rows(review)), "diff", _DEPLOY_BYTES_MAX)
     if review.replay is not None and review.replay.requests:
         yield from _figures(review, review.replay)
         yield ""
@@ -72,9 +72,9 @@ def _lines(review: Review) -> Iterator[str]:
     if breaking:
         yield "**Removals, refusals and broken promises**"
         yield ""
-        yield from _fenced(breaking, "diff", _BREAKING_BYTES_MAX)
-    yield from _folded("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
-    yield from _folded("what only people read", align_rows(note_rows(review)), _NOTES_BYTES_MAX)
+        yield from fence_lines(breaking, "diff", _BREAKING_BYTES_MAX)
+    yield from fold_lines("what changes", align_rows(other_rows(review)), _OTHER_BYTES_MAX)
+    yield from fold_lines("what only people read", align_rows(note_rows(review)), _NOTES_BYTES_MAX)
     yield _small_print(review)
 
 
@@ -86,9 +86,9 @@ def _errors(review: Review) -> Iterator[str]:
         yield _SECRETS_REFUSED
         yield ""
         lines = [f"- {line}" for line in _printable_lines(secrets)]
-        yield from _fenced(lines, "diff", _SECRETS_BYTES_MAX)
+        yield from fence_lines(lines, "diff", _SECRETS_BYTES_MAX)
     if other_errors:
-        yield from _fenced(_printable_lines(other_errors), "text", _BREAKING_BYTES_MAX)
+        yield from fence_lines(_printable_lines(other_errors), "text", _BREAKING_BYTES_MAX)
 
 
 def _printable_lines(problems: Sequence[Problem]) -> list[str]:
@@ -135,32 +135,37 @@ def _small_print(review: Review) -> str:
     return f"<sub>{describe_exactness(review.replay)}</sub>" if review.replay.requests else ""
 
 
-def _folded(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
+def fold_lines(title: str, lines: Sequence[str], bytes_max: int) -> Iterator[str]:
     if not lines:
         return
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     yield f"<details><summary>{title[:1].upper()}{title[1:]} ({count})</summary>"
     yield ""
-    yield from _fenced(lines, "diff", bytes_max)
+    yield from fence_lines(lines, "diff", bytes_max)
     yield "</details>"
     yield ""
 
 
-def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str]:
-    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines."""
+def fence_lines(
+    lines: Sequence[str], language: str, bytes_max: int, command: str = "tollgate plan"
+) -> Iterator[str]:
+    """Yield as many lines as fit, in a fence longer than any run of backticks in the lines.
+
+    `command` shows the lines that are left out.
+    """
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
     for index, line in enumerate(lines):
         bytes_max -= len(line.encode()) + 1
         if bytes_max < 0:
-            yield f"... and {len(lines) - index:,} more lines, which `tollgate plan` shows"
+            yield f"... and {len(lines) - index:,} more lines, which `{command}` shows"
             break
         yield line
     yield fence
     yield ""
 
 
-def _code(name: str) -> str:
+def quote_code(name: str) -> str:
     """Return a name that is safe in inline code."""
     return make_printable(name).replace("`", "'")

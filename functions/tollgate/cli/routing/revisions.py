@@ -90,6 +90,21 @@ def resolve_commit(reference: str) -> str:
     return _git(*arguments, refusal=f"{reference!r} is not a revision of git").decode().split()[-1]
 
 
+def find_commit(folder: Path) -> str | None:
+    """Return the checked-out commit, with a `+` if files have changed; None without git."""
+    program = shutil.which("git")
+    if program is None:
+        return None
+    described = subprocess.run(  # noqa: S603 - no shell, nothing of ours in the arguments
+        [program, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or None
+
+
 def find_merge_base(first: str, second: str) -> str:
     """Return the last common ancestor of two commits."""
     return _git("merge-base", resolve_commit(first), resolve_commit(second)).decode().strip()

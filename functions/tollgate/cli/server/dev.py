@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from tollgate.cli.options import routing_option, utc_today
+from tollgate.cli.options import ROUTING_FILE, routing_option, utc_today
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.local_models import LocalModels, describe_local_models
@@ -28,6 +28,7 @@ from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.engine.gateway import Gateway
+from tollgate.installation import part
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
@@ -73,6 +74,11 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    if routing == ROUTING_FILE and not routing.exists():
+        routing = part("routing")
+        click.echo(
+            f"No {ROUTING_FILE} is in this folder; the one of Tollgate's repository is used."
+        )
     source = RoutingSource(routing, LocalModels(port, utc_today()).added_to)
     try:
         catalog = source.read()
@@ -106,10 +112,6 @@ async def _serve(
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
-        await _wait_for_store(stores, clock, store)
-        administration = wire_administration(settings, stores, clock)
-        keys = await seed(administration.keys, administration.credits, store.state)
-
         reader = wire_local_reader()
 
         def gateway(catalog: Catalog) -> Gateway:
@@ -124,6 +126,10 @@ async def _serve(
             settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
+        # The app is wired while the store starts, which takes as long.
+        await _wait_for_store(stores, clock, store)
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(administration.keys, administration.credits, store.state)
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         background = (

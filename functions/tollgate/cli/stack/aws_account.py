@@ -204,6 +204,17 @@ class AwsAccount:
         stages = answer.get("VersionIdsToStages", {}).values()
         return "DeletedDate" not in answer and any("AWSCURRENT" in labels for labels in stages)
 
+    def keep_secret(self, name: str, value: str) -> None:
+        """Store the value of a secret, which is created if needed."""
+        client = self._session.client("secretsmanager")
+        with _account_errors(f"secret {name}"):
+            try:
+                client.put_secret_value(SecretId=name, SecretString=value)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                    raise
+                client.create_secret(Name=name, SecretString=value)
+
     def concurrency_max(self) -> int:
         """Return the maximum number of concurrent Lambda environments in this region."""
         with _account_errors("Lambda's quota"):

@@ -1,8 +1,6 @@
 """`tollgate publish`, `canary` and `rollback`: change the catalog that a stack serves."""
 
-import subprocess
 from pathlib import Path
-from shutil import which
 from typing import Final
 
 import click
@@ -10,6 +8,7 @@ import click
 from tollgate.cli.options import region, routing_file, routing_option, stack
 from tollgate.cli.routing.check import compile_valid
 from tollgate.cli.routing.permissions import list_missing
+from tollgate.cli.routing.revisions import find_commit
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.catalogs import check_length, run_on_stack, short_sha
 from tollgate.core.clock import SystemClock
@@ -200,22 +199,7 @@ def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
 
 def _signature(account: AwsAccount, folder: Path | None) -> Signature:
     at_s = int(SystemClock().now_s())
-    return Signature(by=account.caller(), at_s=at_s, commit=_commit(folder) if folder else None)
-
-
-def _commit(folder: Path) -> str | None:
-    """Return the checked-out commit, with a `+` if files have changed; None without git."""
-    program = which("git")
-    if program is None:
-        return None
-    described = subprocess.run(  # noqa: S603 - no shell, nothing of ours in the arguments
-        [program, "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or None
+    return Signature(by=account.caller(), at_s=at_s, commit=find_commit(folder) if folder else None)
 
 
 def _canary_ended(before: Publication | None) -> str:

@@ -26,6 +26,8 @@ class Actor(Struct, frozen=True, kw_only=True):
     origin: str | None = None
     """The network address of the request; None if there was no request."""
     request_id: str | None = None
+    commit: str | None = None
+    """The commit of the file that the change applies, as the caller states it."""
 
 
 # The actions of access: reads of content, and refusals. All other actions are changes.

@@ -46,6 +46,7 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "timezone": "must be a time zone such as Europe/Berlin",
 }
 _STEP_WORDS: Final = "must be a model's slug, author/model, or such slugs with their weights"
+_ANY_NAME: Final = "the name contains characters that are not allowed, or is too long"
 _NAME_WORDS: Final[Mapping[str, str]] = {
     "providers": "a provider is named by a slug of a-z, 0-9, dot, dash and underscore",
     "models": "a model is named author/model, in lower case",
@@ -56,8 +57,12 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
+def validate(
+    document: YamlDocument, schema: type[_File], *, strict: bool = True
+) -> tuple[_File | None, list[Problem]]:
     """Return the content as an instance of `schema`, and the problems of the content.
+
+    `strict` is False for a schema of JSON bodies, whose lists, dates and decimals have other types.
 
     Entries with problems are left out, so that the others can be checked further. The instance is
     None if the remaining content is not valid either.
@@ -69,7 +74,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
         kind = "is empty" if content is None else "must be a mapping"
         return None, [document.at_value((), "R004", f"the file {kind}")]
     try:
-        return schema.model_validate(content, strict=True), []
+        return schema.model_validate(content, strict=strict), []
     except ValidationError as invalid:
         details = [
             detail
@@ -83,7 +88,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
         if not (detail["type"] == "missing" and tuple(detail["loc"]) in misspelt)
     ]
     try:
-        return schema.model_validate(_without(content, details), strict=True), problems
+        return schema.model_validate(_without(content, details), strict=strict), problems
     except ValidationError:
         return None, problems
 
@@ -118,7 +123,7 @@ def _problem(document: YamlDocument, schema: type[BaseModel], detail: ErrorDetai
         case "string_pattern_mismatch" | "mapping_type" | "dict_type" if "try" in where:
             return _bad_step(document, where)
         case "string_pattern_mismatch" if last == "[key]":
-            return document.at_key(where[:-1], "R010", _NAME_WORDS[str(where[0])])
+            return document.at_key(where[:-1], "R010", _NAME_WORDS.get(str(where[0]), _ANY_NAME))
         case "model_type" if last == "key":
             return document.at_value(
                 where, "R040", "provider keys are references, never values", hint=_KEY_HINT

@@ -27,6 +27,7 @@ from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment, moment_or_none
 
 KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
+KeyText = Annotated[str, Field(min_length=1, max_length=100)]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -97,7 +98,7 @@ class Labels(Body):
 class NewKeyBody(Body):
     """A key to create."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: KeyText
     role: KeyRole = "inference"
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(
         None, max_length=100, description="globs of model slugs; null allows all"
@@ -132,10 +133,9 @@ class NewKeyBody(Body):
 
 
 @_take_settings
-class KeyChangeBody(Body):
-    """Changes of a key: fields that are left out stay, null removes a limit."""
+class KeySettingsBody(Body):
+    """Settings of a key except its name: fields that are left out stay, null removes a limit."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     disabled: bool | None = None
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(None, max_length=100)
     limits: Limits | None = Field(None, description="periods that are left out stay the same")
@@ -149,6 +149,12 @@ class KeyChangeBody(Body):
             if name in self.model_fields_set and getattr(self, name) is None:
                 raise ValueError(f"{name} cannot be null")
         return self
+
+
+class KeyChangeBody(KeySettingsBody):
+    """Changes of a key: fields that are left out stay, null removes a limit."""
+
+    name: KeyText | None = None
 
     def plain_settings(self) -> dict[str, Any]:
         """Return the plain settings that the body changes, with their new values."""

@@ -89,6 +89,10 @@ class AuditObject(BaseModel):
         description="network address of the request; null if the actor is of another workspace"
     )
     request_id: str | None
+    commit: str | None = Field(
+        description="commit of the file that the change applies, as the request's header "
+        "`x-tollgate-commit` states it"
+    )
     workspace_id: str | None = Field(description="null for a change to the catalog")
     target: str = Field(
         description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
@@ -114,6 +118,7 @@ class AuditObject(BaseModel):
             actor_workspace_id=actor.workspace_id,
             origin=actor.origin if shows_origin else None,
             request_id=actor.request_id,
+            commit=actor.commit,
             workspace_id=entry.workspace_id,
             target=entry.target,
             target_name=entry.target_name,

@@ -38,7 +38,7 @@ def _public(url: str) -> str:
     return url
 
 
-_Address = Annotated[
+WebhookAddress = Annotated[
     str,
     Field(
         min_length=9,
@@ -58,21 +58,26 @@ _Words = Annotated[str, Field(max_length=200)]
 class WebhookBody(Body):
     """A webhook to create."""
 
-    url: _Address
+    url: WebhookAddress
     events: _Globs = Field(default_factory=lambda: ["*"])
     description: _Words = ""
     enabled: bool = True
 
 
-class WebhookChangeBody(Body):
-    """Changes to a webhook; omitted fields keep their value."""
+class WebhookSettingsBody(Body):
+    """Settings of a webhook except its address; omitted fields keep their value."""
 
-    url: _Address | None = None
     events: _Globs | None = None
     description: _Words | None = None
     enabled: bool | None = Field(
         None, description="a webhook that is enabled again gets only later events"
     )
+
+
+class WebhookChangeBody(WebhookSettingsBody):
+    """Changes to a webhook; omitted fields keep their value."""
+
+    url: WebhookAddress | None = None
 
     def edit(self, settings: WebhookSettings) -> WebhookSettings:
         """Return settings with the changes of the body."""
