@@ -1,5 +1,6 @@
 """Runs a generation behind its guardrails."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from tollgate.core.content import ResultContent
@@ -80,6 +81,11 @@ class GuardedGeneration:
         guarded = GuardedSink(sink, self._judging, self._screen, choices=self._choices)
         try:
             await stream(guarded)
+        except asyncio.CancelledError:
+            failure = self._screen.take_failure()
+            if failure is None:
+                raise
+            raise failure from None
         except AnswerRefused:
             await guarded.end_refused(self._meter.note_end)
         finally:

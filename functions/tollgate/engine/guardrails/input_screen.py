@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -27,6 +28,9 @@ class InputScreen:
         self._computations = computations
         self._seen: set[_Text] = set()
         self._meanwhile: list[asyncio.Task[None]] = []
+        # The task that calls the provider meanwhile; None once it waits for the verdicts itself.
+        self._calling: asyncio.Task[Any] | None = asyncio.current_task()
+        self._failure: BaseException | None = None
 
     async def admit(self, work: Work) -> Work:
         """Return the work with masks, as providers may get it.
@@ -61,6 +65,7 @@ class InputScreen:
 
     async def settle(self) -> None:
         """Wait for the verdicts that are made while the provider is called; raise RequestError."""
+        self._calling = None
         while self._meanwhile:
             try:
                 await self._meanwhile[-1]
@@ -68,8 +73,23 @@ class InputScreen:
                 raise blocked.error from blocked
             self._meanwhile.pop()
 
+    def take_failure(self) -> BaseException | None:
+        """Return the reason why the call of the provider was interrupted; None if it was not."""
+        failure, calling = self._failure, asyncio.current_task()
+        if failure is None or (calling is not None and calling.uncancel()):
+            return None
+        return failure.error if isinstance(failure, Blocked) else failure
+
+    def _interrupt(self, task: asyncio.Task[None]) -> None:
+        """Cancel the call of the provider after a refusal, which need not wait for its answer."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None and self._calling is not None and self._failure is None:
+            self._failure = failure
+            self._calling.cancel()
+
     async def aclose(self) -> None:
         """Cancel the verdicts for which nobody waits any longer."""
+        self._calling = None
         for task in self._meanwhile:
             task.cancel()
         await asyncio.gather(*self._meanwhile, return_exceptions=True)
@@ -107,6 +127,8 @@ class InputScreen:
             for name, row in self._judging.models_at(stage):
                 judging = self._judging.judge(name, stage, pieces)
                 if row.parallel and is_first:
-                    self._meanwhile.append(asyncio.create_task(judging))
+                    task = asyncio.create_task(judging)
+                    task.add_done_callback(self._interrupt)
+                    self._meanwhile.append(task)
                 else:
                     await judging

@@ -249,6 +249,23 @@ async def test_c56_a_parallel_verdict_is_awaited_before_the_answer(verdict: str)
     assert home.held_nano_usd == 0
 
 
+@pytest.mark.parametrize(("verdict", "status"), [("unsafe", 400), ("maybe", 502)])
+async def test_c56_a_parallel_refusal_interrupts_the_provider(verdict: str, status: int) -> None:
+    home = await guarded(
+        [FOREVER],
+        far=[[Silence(3), *answers(verdict)]],
+        policy=judge(stages=("input",), parallel=True),
+    )
+    began_s = home.gateway.clock.monotonic_s()
+    reply = await ask(home)
+    assert reply.status == status, reply.body
+    assert home.gateway.clock.monotonic_s() - began_s < 4
+    # No fallback, no cooldown, nothing to pay.
+    assert (len(home.near.requests), home.journal.rests) == (1, [])
+    assert home.record.outcome == "error"
+    assert home.spent_nano_usd == 0
+
+
 @pytest.mark.parametrize(
     ("applies_to", "name", "status"),
     [
