@@ -37,7 +37,6 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 
 checks := check-types check-style check-tidy
 tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
-deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
@@ -97,17 +96,11 @@ fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 
 build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, beside it)
 	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
-	@.venv/bin/tollgate permissions --check
-	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
-	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
-	$(if $(DEPLOYING)$(filter host,$(TARGET)),, \
-		@echo "tollgate: next, make deploy: it publishes routing.yaml too, sam deploy does not")
+	@.venv/bin/tollgate build --target "$(TARGET)"
 
-deploy: .venv/run.stamp ## Build and deploy (STAGE=prod for another stack; REGION=... the first time)
-	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))
-	@$(deployment) prepare "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
-	@$(MAKE) --no-print-directory build DEPLOYING=1
-	@$(deployment) apply "$(or $(STAGE),default)" --region "$(REGION)"
+deploy: ## Build and deploy (STAGE=prod for another stack; REGION=... the first time)
+	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
+	@.venv/bin/tollgate deploy "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
 
 account-check: .venv/run.stamp ## Ask a stack what only an account shows (STAGE=..., CHECK=--json), with TOLLGATE_API_KEY
 	@.venv/bin/python -m infra.account_check "$(or $(STAGE),default)" $(CHECK)

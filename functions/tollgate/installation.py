@@ -22,7 +22,6 @@ _INSTALLED: Final = _PACKAGE / "parts"
 PartName = Literal[
     "artefact",
     "catalog",
-    "deployment",
     "environments",
     "handlers",
     "lock",
@@ -34,7 +33,6 @@ PartName = Literal[
 PARTS: Final[dict[PartName, str]] = {
     "artefact": "infra/artefact",
     "catalog": "infra/catalog",
-    "deployment": "infra/deployment",
     "environments": "infra/environments",
     "handlers": "functions",
     "lock": "functions/requirements.txt",
@@ -53,7 +51,7 @@ def is_checkout() -> bool:
 def root() -> Path:
     """Return the folder that contains `infra` and `functions`: the checkout or the wheel's parts.
 
-    Python finds the packages `infra.artefact` and `infra.deployment` with this folder on its path.
+    Python finds the package `infra.artefact` with this folder on its path.
     """
     return _PACKAGE.parents[1] if is_checkout() else _INSTALLED
 

@@ -26,6 +26,7 @@ class _Entry(Struct, frozen=True):
 
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
+    "repository": "Repository of a gateway",
     "routing": "Routing file",
     "catalog": "Models and prices",
     "stack": "Deployed stack",
@@ -35,12 +36,14 @@ _SECTIONS: Final = {
 _ENTRIES: Final = {
     "access": _Entry("gateway.access", "access", "Plan and apply a file of people and keys."),
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
+    "build": _Entry("stack.build", "build", "Build the functions for Lambda."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
     "check": _Entry("routing.check", "check", "Report the errors in a routing file."),
     "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
+    "deploy": _Entry("stack.deploy", "deploy", "Build and deploy a stack, and publish to it."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
@@ -50,6 +53,7 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
+    "init": _Entry("repository.init", "init", "Make the repository of a gateway."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
     "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),
@@ -65,6 +69,9 @@ _ENTRIES: Final = {
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
+    "upgrade": _Entry(
+        "repository.upgrade", "upgrade", "Change the version, and show what that does."
+    ),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),

@@ -33,6 +33,7 @@ class PlanCommand(click.Command):
         except click.UsageError as wrong:
             raise _Misused(wrong.format_message(), wrong.ctx) from wrong
 
+
 ROUTING_FILE: Final = Path("routing.yaml")
 
 routing_file = click.argument(

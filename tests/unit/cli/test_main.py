@@ -49,6 +49,7 @@ def test_commands_are_listed_once_under_the_heading_of_their_use() -> None:
     headings = {
         "Routing file",
         "Models and prices",
+        "Repository of a gateway",
         "Deployed stack",
         "Server",
         "Running gateway",

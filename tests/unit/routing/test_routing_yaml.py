@@ -127,7 +127,7 @@ def test_the_schema_accepts_a_file_with_every_section() -> None:
     content = as_editors_read((BAD.parent / "whole.yaml").read_text(encoding="utf-8"))
     assert [error.message for error in editors_validator().iter_errors(content)] == []
     assert isinstance(content, dict)
-    assert content.keys() | {"dev", "include"} == RoutingFile.model_fields.keys()
+    assert content.keys() | {"catalog", "dev", "include"} == RoutingFile.model_fields.keys()
 
 
 @pytest.mark.parametrize("file", [FILE, SIMULATOR], ids=lambda file: file.name)

@@ -36,6 +36,7 @@ from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
@@ -128,6 +129,10 @@ async def _serve(
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         # The app is wired while the store starts, which takes as long.
         await _wait_for_store(stores, clock, store)
+        try:
+            await claim_store(stores)
+        except LedgerError as failure:
+            raise click.ClickException(failure.message) from failure
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, store.state)
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)

@@ -18,6 +18,7 @@ from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.documents.reading import DocumentReader, ReaderUnavailable
+from tollgate.core.errors import LedgerError, NewerItems
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
@@ -27,8 +28,9 @@ from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.observation import add_request_hooks, wire_observation
-from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
 # Python's defaults are 700, 10 and 10. A request of 60,000 messages makes a million objects.
@@ -104,6 +106,17 @@ def _check_catalog(file: Path) -> None:
         ) from failure
 
 
+async def _claim_tables(stores: Stores) -> None:
+    """Raise ClickException if a newer release wrote the tables; ignore tables out of reach."""
+    try:
+        await claim_store(stores)
+    except NewerItems as newer:
+        raise click.ClickException(newer.message) from newer
+    except LedgerError as failure:
+        # The server starts as usual, and readiness fails until the tables are in reach.
+        _tell(f"The version of the stored items is unknown: {failure.message}")
+
+
 @asynccontextmanager
 async def _open_app(
     settings: Settings, clock: SystemClock, reader: DocumentReader
@@ -113,6 +126,7 @@ async def _open_app(
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
+    await _claim_tables(stores)
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)

@@ -38,6 +38,7 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "query, no dot at the end of the host, no slash at the end",
     "region": "must be an AWS region such as us-east-1",
     "utc_window": "must be minutes of the day in UTC such as 16:30-00:30",
+    "sha256": "must be 64 hexadecimal digits",
     "version": "must be a number or DRAFT, in quotes",
     "env": "must be the name of an environment variable such as OPENAI_API_KEY",
     "secret": "must be the name of a secret such as tollgate/openai",

@@ -48,6 +48,7 @@ class ConditionalUpdate(Struct, frozen=True):
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
 SAME_REVISION: Final = "rev = :rev"
+ITEMS_RAISE: Final = ConditionalUpdate("SET iv = :iv", "attribute_not_exists(iv) OR iv < :iv")
 
 WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",

@@ -279,6 +279,12 @@ class DeliveryItem(AnyItem):
     NEXT: Final = "nx"  # N: Unix second of the next attempt (optional)
 
 
+class ItemVersionItem(AnyItem):
+    """Core table: the highest version of the items that a release has written (one item)."""
+
+    VERSION: Final = "iv"  # N: a WRITTEN of item_versions.py
+
+
 class CooldownItem(AnyItem):
     """Core table: the failures of an endpoint within one window."""
 

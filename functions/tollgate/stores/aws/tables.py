@@ -280,6 +280,9 @@ def generation_of_sort(item: Item) -> str:
 # Key of the core table's item that names the live catalog.
 PUBLICATION_KEY: Final[Item] = {AnyItem.PARTITION: string("CATALOG"), AnyItem.SORT: string("P")}
 
+# Key of the core table's item that states the version of the stored items.
+ITEM_VERSION_KEY: Final[Item] = {AnyItem.PARTITION: string("ITEMS"), AnyItem.SORT: string("V")}
+
 
 def publication_row_key(revision: int) -> Item:
     """Return the key of one publication in the core table; publications sort by revision."""

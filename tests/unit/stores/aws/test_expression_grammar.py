@@ -31,6 +31,7 @@ UPDATES = {
     "a speed, more": expressions.SPEED_MORE,
     "a speed, next window": expressions.SPEED_NEXT,
     "a speed, first": expressions.SPEED_FIRST,
+    "item version": expressions.ITEMS_RAISE,
     "key disable": expressions.KEY_DISABLE,
     "key used": expressions.KEY_USED,
     "key top-up": expressions.key_top_up(),

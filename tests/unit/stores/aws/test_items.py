@@ -155,6 +155,7 @@ def _kind_of(expression: str) -> set[str]:
         "a failure": items.CooldownItem,
         "the first failure": items.CooldownItem,
         "a speed": items.SpeedItem,
+        "item version": items.ItemVersionItem,
     }
     for beginning, kind in kinds.items():
         if expression.startswith(beginning):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 ALARM_EMAIL: Final = "AlarmEmail"
 TABLE_PROTECTION: Final = "TableDeletionProtection"
-READERS: Final = "ReaderReservedConcurrency"
+READERS_PARAMETER: Final = "ReaderReservedConcurrency"
 # The template reserves 20 environments for the reader. Lambda refuses reservations that leave fewer
 # than 100 to other functions, and a new account has 10 in all.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html (2026-11-27)
@@ -41,7 +41,7 @@ class Stage(Struct, frozen=True, kw_only=True):
     @property
     def states_readers(self) -> bool:
         """True if the stage's parameters state the reader's concurrency."""
-        return any(READERS in override for override in self.overrides or ())
+        return any(READERS_PARAMETER in override for override in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:

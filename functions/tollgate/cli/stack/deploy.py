@@ -1,7 +1,5 @@
-"""`make deploy`: `prepare` runs before the build, `apply` after the build."""
+"""`tollgate deploy`: questions, build, change set, publication and next steps."""
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +9,13 @@ import boto3  # type: ignore[import-untyped]  # ships no types
 import click
 from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
-from infra.deployment.next_steps import next_steps
-from infra.deployment.stages import (
+from tollgate.cli.routing.check import compile_valid
+from tollgate.cli.stack.aws_account import AccountError, AwsAccount
+from tollgate.cli.stack.build import ROUTING, build_functions, run_tool, sam
+from tollgate.cli.stack.next_steps import next_steps
+from tollgate.cli.stack.stages import (
     ALARM_EMAIL,
-    READERS,
+    READERS_PARAMETER,
     READERS_UNRESERVED_MIN,
     TABLE_PROTECTION,
     InvalidAnswer,
@@ -24,33 +25,37 @@ from infra.deployment.stages import (
     parse_region,
     read_stage,
 )
-from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import secret_names
+from tollgate.cli.stack.stored_items import check_stored_items
+from tollgate.core.errors import NewerItems
+from tollgate.routing.file.permissions import routed_secret_names, secret_names
+from tollgate.settings import environment_variable
 
-_ROOT: Final = Path(__file__).parents[2]
 _REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in routing.yaml
-_stage = click.argument("stage", default="default")
 
 
-@click.group()
+@click.command()
+@click.argument("stage", default="default")
+@click.option("--region", default="", help="Region of the stage, for its first deploy.")
+@click.option("--email", default="", help="E-mail address for the alarms of the stage.")
+@click.option(
+    "--build/--no-build", "builds", default=True, help="Build first, or deploy the last build."
+)
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    default=_ROOT / "samconfig.toml",
+    default=Path("samconfig.toml"),
+    show_default=True,
+    help="File with the stages.",
 )
-@click.pass_context
-def deployment(context: click.Context, config: Path) -> None:
-    """Prepare and apply a deploy for `make deploy`."""
-    context.obj = config
+def deploy(stage: str, region: str, email: str, *, builds: bool, config: Path) -> None:
+    """Build and deploy STAGE of samconfig.toml, publish routing.yaml, and print the next steps."""
+    _prepare(config, stage, region, email)
+    if builds:
+        build_functions(Path.cwd())
+    _apply(config, stage, region)
 
 
-@deployment.command()
-@_stage
-@click.option("--region", default="", help="Region of the stage, for its first deploy.")
-@click.option("--email", default="", help="E-mail address for the alarms of the stage.")
-@click.pass_obj
-def prepare(config: Path, stage: str, region: str, email: str) -> None:
+def _prepare(config: Path, stage: str, region: str, email: str) -> None:
     """Check the credentials; before the first deploy, ask for the region and an alarm address."""
     text = config.read_text()
     try:
@@ -59,6 +64,7 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
         known = chosen.region or region or _region_of_environment() or _REGION_DEFAULT
         caller = AwsAccount(parse_region(known)).caller()
         found = _decide_region(chosen, region)
+        check_stored_items(AwsAccount(found), chosen.stack)
         if chosen.region is None and (sys.stdin.isatty() or region or email):
             # If samconfig.toml has parameters, it has an alarm address or needs none.
             address = parse_email(email)
@@ -67,18 +73,14 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
             config.write_text(keep_answers(text, chosen, found, address))
         elif email:
             raise InvalidAnswer(
-                f"EMAIL is for a first deploy: change {ALARM_EMAIL} in {config.name}"
+                f"--email is for a first deploy: change {ALARM_EMAIL} in {config.name}"
             )
-    except (InvalidAnswer, AccountError) as error:
+    except (InvalidAnswer, AccountError, NewerItems) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Deploying stack {chosen.stack} to {found} as {caller}")
 
 
-@deployment.command()
-@_stage
-@click.option("--region", default="", help="Same as for `prepare`.")
-@click.pass_obj
-def apply(config: Path, stage: str, region: str) -> None:
+def _apply(config: Path, stage: str, region: str) -> None:
     """Show the change set, deploy the build, publish routing.yaml, and print the next steps."""
     try:
         chosen = read_stage(config.read_text(), stage)
@@ -91,9 +93,7 @@ def apply(config: Path, stage: str, region: str) -> None:
         of_others = account.waiting_change_sets(chosen.stack) if asks else frozenset()
     except (InvalidAnswer, AccountError) as error:
         raise click.ClickException(str(error)) from error
-    sam = os.environ.get("SAM", str(_ROOT / ".tools" / "sam" / "bin" / "sam"))
-    tollgate = os.environ.get("TOLLGATE", str(Path(sys.executable).with_name("tollgate")))
-    command = [sam, "deploy", "--config-file", str(config), "--config-env", stage]
+    command = [sam(), "deploy", "--config-file", str(config), "--config-env", stage]
     command += ["--stack-name", chosen.stack, "--region", found]
     # On a terminal, SAM shows the change set and asks for confirmation.
     command += ["--confirm-changeset"] if sys.stdin.isatty() else []
@@ -102,11 +102,12 @@ def apply(config: Path, stage: str, region: str) -> None:
         # If the creation of the stack fails, CloudFormation must be able to delete the tables.
         decided.append(f"{TABLE_PROTECTION}=false")
     if not _can_reserve_readers(account, chosen):
-        click.echo(f"This account has too little Lambda concurrency to reserve any: {READERS}=none")
-        decided.append(f"{READERS}=none")
+        unreserved = f"{READERS_PARAMETER}=none"
+        click.echo(f"This account has too little Lambda concurrency to reserve any: {unreserved}")
+        decided.append(unreserved)
     if decided:
         command += ["--parameter-overrides", *(chosen.overrides or ()), *decided]
-    _run(command)
+    run_tool(command, Path.cwd())
     try:
         if sys.stdin.isatty() and account.discard_change_sets(chosen.stack, but=of_others):
             raise click.ClickException("nothing was deployed, and nothing published")
@@ -114,16 +115,30 @@ def apply(config: Path, stage: str, region: str) -> None:
     except AccountError as error:
         raise click.ClickException(str(error)) from error
     # Otherwise, a catalog published earlier would override the deployed catalog.
-    _run([tollgate, "publish", "--stack", chosen.stack, "--region", found])
-    routing = compile_catalog(_ROOT / "routing.yaml").routing
+    tollgate = environment_variable("TOLLGATE") or str(Path(sys.executable).with_name("tollgate"))
+    run_tool([tollgate, "publish", "--stack", chosen.stack, "--region", found], Path.cwd())
+    routing = compile_valid(ROUTING).routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
-    click.echo(next_steps(chosen.stack, found, missing))
+    first = routed_secret_names(routing)
+    try:
+        url = account.stack(chosen.stack).url
+    except AccountError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(
+        next_steps(
+            chosen.stack,
+            found,
+            url,
+            missing=[name for name in missing if name in first],
+            others=[name for name in missing if name not in first],
+        )
+    )
 
 
 def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
     """Return whether Lambda admits the template's reservation, or the stage decides it itself."""
     try:
-        stated = account.parameter(stage.stack, READERS)
+        stated = account.parameter(stage.stack, READERS_PARAMETER)
         if stage.states_readers or stated not in (None, "none"):
             return True
         return account.unreserved_concurrency() >= READERS_UNRESERVED_MIN
@@ -163,16 +178,16 @@ def _decide_region(stage: Stage, stated: str) -> str:
         return _ask("AWS region", surrounding or _REGION_DEFAULT, parse_region)
     if surrounding is None:
         raise InvalidAnswer(
-            "no region is known, and there is no terminal to ask on: run make deploy "
-            "REGION=us-east-1 EMAIL=you@example.com, or set AWS_REGION; EMAIL gets the alarms "
-            "and may be left out"
+            "no region is known, and there is no terminal to ask on: run `tollgate deploy "
+            "--region us-east-1 --email you@example.com`, or set AWS_REGION; the address gets the "
+            "alarms and may be left out"
         )
     return parse_region(surrounding)
 
 
 def _region_of_environment() -> str | None:
     # boto3 does not read AWS_REGION, which the AWS command line and Lambda use.
-    if region := os.environ.get("AWS_REGION"):
+    if region := environment_variable("AWS_REGION"):
         return region
     try:
         found: str | None = boto3.Session().region_name
@@ -192,13 +207,3 @@ def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
 
     answer: str = click.prompt(question, default=default, value_proc=parsed, show_default=True)
     return answer
-
-
-def _run(command: list[str]) -> None:
-    status = subprocess.run(command, cwd=_ROOT, check=False).returncode
-    if status:
-        raise SystemExit(status)
-
-
-if __name__ == "__main__":
-    deployment()
