@@ -212,6 +212,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
         request_id=call.request_id,
         fallbacks=call.fallbacks,
         rounds=rounds,
+        ceilings=call.ceilings,
     )
 
 
@@ -222,6 +223,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         meter,
         choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
+        ceiling_nano_usd=context.plan.ceiling_nano_usd,
     )
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
@@ -293,6 +295,7 @@ async def _hold(
         tokens=plan.tokens_max,
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
+        session=call.session,
         meanwhile=meanwhile,
     )
     try:

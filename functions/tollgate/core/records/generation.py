@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
-from tollgate.core.limits import AboveKey
+from tollgate.core.limits import AboveKey, CostCeiling
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
@@ -183,6 +183,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The caller's routing preferences; None if it stated none."""
     rounds: RoundsBound | None = None
     """The bounds of the rounds; None if the gateway runs no tools."""
+    ceiling: CostCeiling | None = None
+    """The lower ceiling of the request and its key; None without any."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True

@@ -130,7 +130,7 @@ def _find_counting(
     planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
     # A prompt that is too long is counted, too: its length is what the caller wants to know.
     plan = gateway.planner.plan(
-        replace(planning_request, input_tokens_min=0), now_s=gateway.clock.now_s()
+        replace(planning_request, input_tokens_min=0, ceiling=None), now_s=gateway.clock.now_s()
     )
     model = plan.attempts[0].target.model
     return next(

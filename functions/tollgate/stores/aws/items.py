@@ -62,6 +62,14 @@ class KeyStateItem(HoldingItem):
     RATE_SLACK: Final = "gs"  # N: microseconds that a burst may borrow beyond one interval
 
 
+class SessionStateItem(HoldingItem):
+    """Ledger table: what the requests of a session have used, for keys that limit sessions."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    COMMITTED: Final = "cm"  # N: nano-dollars spent and held
+    REQUESTS: Final = "n"  # N: admitted requests
+
+
 class KeyRow(AnyItem):
     """The attributes that both items of a key in the core table share: pointer and secret."""
 
@@ -79,6 +87,10 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
+    MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
+    SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
+    SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
+    WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 
 class SecretItem(KeyRow):

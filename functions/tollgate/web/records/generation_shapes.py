@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import fields as struct_fields
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
+from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import (
     AttemptRecord,
@@ -108,6 +109,11 @@ class DocumentsObject(_Mirror):
     always: bool
 
 
+@_with_fields_of(CostCeiling)
+class CeilingObject(_Mirror):
+    """The highest possible cost that the request or its key stated."""
+
+
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
     """The facts about a request that the planner knows, without any of the request's text."""
@@ -119,6 +125,7 @@ class TraceObject(_Mirror):
     documents: DocumentsObject | None
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
+    ceiling: CeilingObject | None
 
 
 class BillLineObject(BaseModel):

@@ -22,6 +22,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
@@ -67,7 +68,8 @@ def explanation_routes(services: Services) -> APIRouter:
             raise no_credit()
         parse = partial(_ingress(services, format).parse, body, request.headers)
         parsed = await computations.run(parse)
-        work = await _with_files(services, own, parsed.request, computations)
+        stated = in_session(parsed.request, request.headers)
+        work = await _with_files(services, own, stated, computations)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
         work, tools = plan_rounds(services.make_tools, planner, work, principal)
@@ -78,6 +80,7 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
+            ceilings=find_limits(request.headers, principal, work).ceilings,
         )
         wanted = await computations.run(make_wanted)
         now_s = services.clock.now_s()
