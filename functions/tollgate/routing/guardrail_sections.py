@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 from tollgate.routing.scalars import ModelSlug, Name, RunSeconds, Slug, Strict
 
 # Texts of a conversation that a guardrail can judge.
-Stage = Literal["input", "output", "tool_arguments", "tool_results"]
+JudgedStage = Literal["input", "output", "tool_arguments", "tool_results"]
 Finding = Literal["card_number", "email", "iban", "secret"]
 
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$", max_length=128)]
@@ -80,7 +80,10 @@ class GuardSection(
     patterns: PatternsSection | None = None
     moderation: ModerationSection | None = None
     judge: JudgeSection | None = None
-    stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=4)] = ("input", "output")
+    stages: Annotated[tuple[JudgedStage, ...], Field(min_length=1, max_length=4)] = (
+        "input",
+        "output",
+    )
     """Texts to judge: the request, the answer with its reasoning, the arguments of tool calls, and
     the results of tools."""
     action: Literal["block", "mask", "flag"] = "block"

@@ -13,7 +13,7 @@ from tollgate.engine.guardrails.judges import OVERLAP, PIECE, questions, unlimit
 from tollgate.engine.guardrails.judging import unjudged
 from tollgate.engine.guardrails.texts import texts_of
 from tollgate.engine.work.inner_calls import plan_inner_call
-from tollgate.routing.guardrail_sections import GuardSection, Stage
+from tollgate.routing.guardrail_sections import GuardSection, JudgedStage
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner
 
@@ -22,8 +22,8 @@ _CHARACTERS_PER_TOKEN_MAX: Final = 16
 _BYTES_PER_CHARACTER_MAX: Final = 4
 # Parts of an answer whose last piece is shorter than a window.
 _PARTS_MAX: Final = 16
-_OF_REQUESTS: Final[tuple[Stage, ...]] = ("input", "tool_arguments", "tool_results")
-_OF_ANSWERS: Final[frozenset[Stage]] = frozenset({"output", "tool_arguments"})
+_OF_REQUESTS: Final[tuple[JudgedStage, ...]] = ("input", "tool_arguments", "tool_results")
+_OF_ANSWERS: Final[frozenset[JudgedStage]] = frozenset({"output", "tool_arguments"})
 
 
 class BoundedGuard(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ def _piece_sizes(
         yield size // row.window + _PARTS_MAX, 2 * row.window
 
 
-def _characters(work: Work, stage: Stage) -> int:
+def _characters(work: Work, stage: JudgedStage) -> int:
     """Return the characters of a request's texts at a stage, with their separators."""
     if isinstance(work, InputWork):
         return sum(map(len, work.own_texts)) if stage == "input" else 0

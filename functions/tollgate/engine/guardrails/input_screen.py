@@ -15,9 +15,9 @@ from tollgate.engine.guardrails.judges import cut_pieces
 from tollgate.engine.guardrails.judging import AnswerRefused, Blocked, Judging
 from tollgate.engine.guardrails.texts import change_texts
 from tollgate.engine.side_thread import Computations
-from tollgate.routing.guardrail_sections import Stage
+from tollgate.routing.guardrail_sections import JudgedStage
 
-_Text = tuple[Stage, str]
+_Text = tuple[JudgedStage, str]
 
 
 class InputScreen:
@@ -99,7 +99,7 @@ class InputScreen:
         new_texts: list[_Text] = []
         maskable = not isinstance(work, InputWork)
 
-        def change(stage: Stage, text: str) -> str:
+        def change(stage: JudgedStage, text: str) -> str:
             if not text:
                 return text
             is_new = (stage, text) not in self._seen

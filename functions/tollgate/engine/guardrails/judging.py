@@ -20,12 +20,12 @@ from tollgate.engine.guardrails.masks import Masks
 from tollgate.engine.guardrails.patterns import Match, find
 from tollgate.engine.guardrails.texts import change_arguments
 from tollgate.engine.meter import Meter
-from tollgate.routing.guardrail_sections import GuardSection, PatternsSection, Stage
+from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
 
 _STRICTEST_LAST: Final[tuple[str, ...]] = get_args(JudgementVerdict)
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _FINDINGS_MAX: Final = 16
-_WORDS: Final[Mapping[Stage, str]] = {
+_WORDS: Final[Mapping[JudgedStage, str]] = {
     "input": "input",
     "output": "answer",
     "tool_arguments": "arguments of a tool call",
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[Stage, str]] = {
 class Blocked(Exception):
     """Raised when a guardrail refuses a text."""
 
-    def __init__(self, guardrail: str, stage: Stage, findings: Sequence[str]) -> None:
+    def __init__(self, guardrail: str, stage: JudgedStage, findings: Sequence[str]) -> None:
         super().__init__(guardrail)
         self.error = RequestError(
             ErrorCode.CONTENT_FILTER,
@@ -64,7 +64,7 @@ class Judging:
         self._meter = meter
         self._clock = clock
 
-    def patterns_at(self, stage: Stage) -> list[tuple[str, GuardSection, PatternsSection]]:
+    def patterns_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection, PatternsSection]]:
         """Return the guardrails by patterns that judge a stage."""
         return [
             (name, row, row.patterns)
@@ -72,7 +72,7 @@ class Judging:
             if stage in row.stages and row.patterns is not None
         ]
 
-    def models_at(self, stage: Stage) -> list[tuple[str, GuardSection]]:
+    def models_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection]]:
         """Return the guardrails by models that judge a stage."""
         return [
             (name, row)
@@ -87,7 +87,7 @@ class Judging:
 
     def screen(
         self,
-        stage: Stage,
+        stage: JudgedStage,
         text: str,
         *,
         of_request: bool,
@@ -135,7 +135,7 @@ class Judging:
     def apply(
         self,
         name: str,
-        stage: Stage,
+        stage: JudgedStage,
         text: str,
         matches: Collection[Match],
         *,
@@ -163,11 +163,11 @@ class Judging:
             place = match.end
         return "".join((*pieces, text[place:]))
 
-    def _block(self, name: str, stage: Stage, matches: Collection[Match]) -> Blocked:
+    def _block(self, name: str, stage: JudgedStage, matches: Collection[Match]) -> Blocked:
         self._note(name, stage, "block", _findings(matches))
         return Blocked(name, stage, _findings(matches))
 
-    async def judge(self, name: str, stage: Stage, pieces: Sequence[str]) -> None:
+    async def judge(self, name: str, stage: JudgedStage, pieces: Sequence[str]) -> None:
         """Let a guardrail's model judge pieces of text; raise Blocked, or GatewayError if the model
         cannot judge.
         """
@@ -200,7 +200,7 @@ class Judging:
     def _note(
         self,
         name: str,
-        stage: Stage,
+        stage: JudgedStage,
         verdict: JudgementVerdict,
         findings: tuple[str, ...],
         *,

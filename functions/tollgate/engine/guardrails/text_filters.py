@@ -6,7 +6,7 @@ from tollgate.engine.guardrails.judges import PIECE
 from tollgate.engine.guardrails.judging import Judging
 from tollgate.engine.guardrails.masks import complete_marks
 from tollgate.engine.guardrails.patterns import find, release_to
-from tollgate.routing.guardrail_sections import GuardSection, PatternsSection, Stage
+from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
 
 # Characters before the held text that patterns see, too.
 _CONTEXT: Final = 8
@@ -35,7 +35,7 @@ class PatternFilter:
         *,
         row: GuardSection,
         patterns: PatternsSection,
-        stage: Stage,
+        stage: JudgedStage,
     ) -> None:
         self._judging = judging
         self._name = name
@@ -83,7 +83,7 @@ class ModelFilter:
 
     has_masked = False
 
-    def __init__(self, judging: Judging, name: str, row: GuardSection, stage: Stage) -> None:
+    def __init__(self, judging: Judging, name: str, row: GuardSection, stage: JudgedStage) -> None:
         self._judging = judging
         self._name = name
         self._window = row.window
@@ -124,7 +124,7 @@ class RestoringFilter:
         return self._masks.restore(whole[:end])
 
 
-def filters_for(judging: Judging, stage: Stage) -> list[TextFilter]:
+def filters_for(judging: Judging, stage: JudgedStage) -> list[TextFilter]:
     """Return the filters of one text in their order: patterns, models, and masks restored."""
     filters: list[TextFilter] = [
         PatternFilter(judging, name, row=row, patterns=patterns, stage=stage)

@@ -22,9 +22,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.routing.guardrail_sections import Stage
+from tollgate.routing.guardrail_sections import JudgedStage
 
-ChangeText = Callable[[Stage, str], str]
+ChangeText = Callable[[JudgedStage, str], str]
 """Function that returns the text to use instead of a text."""
 _Part = TypeVar("_Part", bound=UserContent | AssistantContent)
 
@@ -91,11 +91,11 @@ def change_json(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
             return [change_json(inside, change) for inside in value]
 
 
-def texts_of(request: GenerationRequest) -> Iterator[tuple[Stage, str]]:
+def texts_of(request: GenerationRequest) -> Iterator[tuple[JudgedStage, str]]:
     """Yield the texts of a request with their stages."""
-    found: list[tuple[Stage, str]] = []
+    found: list[tuple[JudgedStage, str]] = []
 
-    def note(stage: Stage, text: str) -> str:
+    def note(stage: JudgedStage, text: str) -> str:
         found.append((stage, text))
         return text
 
@@ -119,7 +119,7 @@ def _change_message(message: Message, change: ChangeText) -> Message:
             assert_never(message)
 
 
-def _change_part(part: _Part, change: ChangeText, stage: Stage = "input") -> _Part:
+def _change_part(part: _Part, change: ChangeText, stage: JudgedStage = "input") -> _Part:
     match part:
         case Text():
             native = _change_unknown(part.native, change)
