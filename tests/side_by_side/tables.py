@@ -20,6 +20,7 @@ KINDS: Final[Mapping[type, str | None]] = {
     items.AnyItem: r"core WS\|W#.*",
     items.WalletItem: r"ledger W#.*\|B",
     items.KeyStateItem: r"ledger [KPT]#.*\|S",
+    items.SessionStateItem: r"ledger A#.*\|S",
     items.SecretItem: r"core H#.*\|K",
     items.SessionItem: r"core H#.*\|K",
     items.SignInItem: r"core W#.*\|S#.*",

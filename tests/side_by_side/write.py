@@ -8,6 +8,7 @@ from tests.asgi import request
 from tests.side_by_side.release import OPERATOR, Release
 from tests.stores import NOON_S, TESTER, an_entry, record_of
 from tollgate.core.clock import DAY_S
+from tollgate.core.limits import SessionLimit
 from tollgate.core.routing.endpoint_status import AnswerTime
 from tollgate.core.routing.publication import Signature, publish_to_all
 from tollgate.stores.ports.administration import NewKey
@@ -187,7 +188,8 @@ async def _leave_work(release: Release, left: Left) -> None:
     erased = {"kind": "user", "id": "mallory"}
     await release.ask("POST", "/v1/erasures", manager, erased, status=201)
     principal = await release.stores.keys.authenticate(left["inference"])
-    lost = await release.stores.ledger.hold(principal, 1_000_000)
+    session = SessionLimit(id="0123456789abcdef", nano_usd=1_000_000_000)
+    lost = await release.stores.ledger.hold(principal, 1_000_000, session=session)
     left["lost_id"] = lost.id
     billed = await release.stores.ledger.hold(principal, 2_000_000)
     await release.stores.ledger.settle(billed, record_of(billed, 500_000))
