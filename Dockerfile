@@ -7,13 +7,16 @@ WORKDIR /src
 COPY infra/environments/run.txt infra/environments/run.txt
 RUN python -m venv /opt/tollgate \
     && /opt/tollgate/bin/python -m pip install --no-cache-dir --no-compile --no-deps \
-        --require-hashes --only-binary :all: --requirement infra/environments/run.txt
-COPY pyproject.toml README.md LICENSE routing.yaml ./
+        --require-hashes --only-binary :all: --requirement infra/environments/run.txt \
+    && /opt/tollgate/bin/python -m pip uninstall --yes \
+        hatchling packaging pathspec pluggy tomlkit trove-classifiers
+# The wheel of `make wheels`, which is the released one.
+COPY dist/tollgate_llm_slim-*.whl ./
+RUN /opt/tollgate/bin/python -m pip install --no-cache-dir --no-compile --no-deps --no-index *.whl
+COPY routing.yaml ./
 COPY infra/catalog infra/catalog
-COPY functions/tollgate functions/tollgate
-RUN /opt/tollgate/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation . \
-    && /opt/tollgate/bin/tollgate compile routing.yaml --output /opt/tollgate/routing.json \
-    && /opt/tollgate/bin/python -m pip uninstall --yes pip setuptools \
+RUN /opt/tollgate/bin/tollgate compile routing.yaml --output /opt/tollgate/routing.json \
+    && /opt/tollgate/bin/python -m pip uninstall --yes pip \
     && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/tollgate/lib
 
 FROM ${PYTHON}
@@ -21,5 +24,7 @@ COPY --from=build /opt/tollgate /opt/tollgate
 ENV PATH=/opt/tollgate/bin:$PATH PYTHONUNBUFFERED=1 TOLLGATE_CATALOG_FILE=/opt/tollgate/routing.json
 USER 10001:10001
 EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s CMD ["python", "-c", \
+    "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/v1/health/live', timeout=4)"]
 # The exec form lets SIGTERM reach the process, which then finishes its streams and settles.
 CMD ["tollgate", "serve", "--host", "0.0.0.0", "--port", "8080"]

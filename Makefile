@@ -25,6 +25,8 @@ each_night := -m 'nightly or hypothesis' --hypothesis-profile night
 # library. Other functional tests are left out, because their conftest imports such libraries.
 of_providers := tests/unit/providers tests/functional/providers
 without_dev := -p tests.conftest --confcutdir tests/functional/providers
+# The command line needs these, and no function does.
+of_commands := click markdown-it-py mdurl pygments pyyaml rich
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
@@ -35,10 +37,9 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 
 checks := check-types check-style check-tidy
 tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
-deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist site sbom audit lock clean always
+.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -95,17 +96,11 @@ fmt: .venv/dev.stamp ## Format the code and mend what the linter can
 
 build: ## Build the functions for Lambda into .aws-sam/build (TARGET=host: for this machine, beside it)
 	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
-	@.venv/bin/tollgate permissions --check
-	@.venv/bin/python -m infra.artefact.interpreters --python "$(PYTHON313)"
-	@.tools/sam/bin/sam build $(if $(filter host,$(TARGET)),--build-dir .aws-sam/host)
-	$(if $(DEPLOYING)$(filter host,$(TARGET)),, \
-		@echo "tollgate: next, make deploy: it publishes routing.yaml too, sam deploy does not")
+	@.venv/bin/tollgate build --target "$(TARGET)"
 
-deploy: .venv/run.stamp ## Build and deploy (STAGE=prod for another stack; REGION=... the first time)
-	$(if $(filter lambda,$(TARGET)),,$(error only what is built for Lambda is deployed))
-	@$(deployment) prepare "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
-	@$(MAKE) --no-print-directory build DEPLOYING=1
-	@$(deployment) apply "$(or $(STAGE),default)" --region "$(REGION)"
+deploy: ## Build and deploy (STAGE=prod for another stack; REGION=... the first time)
+	@$(in_parallel) .venv/run.stamp .tools/sam/stamp
+	@.venv/bin/tollgate deploy "$(or $(STAGE),default)" --region "$(REGION)" --email "$(EMAIL)"
 
 account-check: .venv/run.stamp ## Ask a stack what only an account shows (STAGE=..., CHECK=--json), with TOLLGATE_API_KEY
 	@.venv/bin/python -m infra.account_check "$(or $(STAGE),default)" $(CHECK)
@@ -124,9 +119,14 @@ sbom: .tools/supply/stamp ## Write what the functions and the command consist of
 	@$(bill) functions/requirements.txt -o $(dist)/tollgate-functions.cdx.json
 	@$(bill) $(environments)/run.txt -o $(dist)/tollgate-command.cdx.json
 
-dist: build sbom ## Write what a release consists of into dist/
-	@tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C .aws-sam/build -cf - . \
-		| gzip -n > $(dist)/tollgate-functions.tar.gz
+wheels: .venv/run.stamp ## Write the wheels into dist/, the same bytes each time
+	@rm -f $(dist)/*.whl
+	@.venv/bin/python -m hatchling build --target wheel --directory $(abspath $(dist)) > /dev/null
+	@cd infra/package && $(CURDIR)/.venv/bin/python -m hatchling build --target wheel --directory $(abspath $(dist)) > /dev/null
+	@.venv/bin/python -m infra.package $(dist)/*.whl
+
+dist: build sbom wheels ## Write what a release consists of into dist/
+	@.venv/bin/python -m infra.package.archives .aws-sam/build $(dist)
 
 # Locks are audited one at a time, because they pin different versions of the same packages.
 audit: .tools/supply/stamp ## Look up known weaknesses of the locked dependencies (needs the network)
@@ -139,11 +139,12 @@ audit: .tools/supply/stamp ## Look up known weaknesses of the locked dependencie
 # The development lock is made first and constrains the others, so that all agree. Existing pins stay;
 # `make lock LOCK_ARGS=--upgrade` updates them.
 lock: ## Lock the dependencies again (maintainers; needs uv)
-	$(uv_compile) pyproject.toml --extra cli --group dev -o $(environments)/dev.txt
-	$(uv_compile) pyproject.toml --extra cli --group install -c $(environments)/dev.txt -o $(environments)/run.txt
-	$(uv_compile) pyproject.toml -c $(environments)/dev.txt -o functions/requirements.txt
+	$(uv_compile) pyproject.toml --extra server --group dev -o $(environments)/dev.txt
+	$(uv_compile) pyproject.toml --extra server --group install -c $(environments)/dev.txt -o $(environments)/run.txt
+	$(uv_compile) pyproject.toml --extra functions $(addprefix --no-emit-package ,$(of_commands)) -c $(environments)/dev.txt -o functions/requirements.txt
 	$(uv_compile) --group functions-tests -c $(environments)/dev.txt -o $(environments)/functions-tests.txt
 	$(uv_compile) --group ministack -o $(environments)/ministack.txt
+	$(uv_compile) --group publish -o $(environments)/publish.txt
 	$(uv_compile) --group sam -o $(environments)/sam.txt
 	$(uv_compile) --group supply -o $(environments)/supply.txt
 	$(uv_compile) --group site -o $(environments)/site.txt

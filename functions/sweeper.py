@@ -19,7 +19,8 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.stores.rules.reports import BrokenInvariant, WebhookReport
-from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.item_versions import claim_store
+from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
 # Scanning one page reads up to 1 MB, and no caller waits for the result.
@@ -61,7 +62,9 @@ def _run_audit() -> None:
 
 async def _sweep() -> None:
     """Run the sweep and the maintenance; the metrics of each part leave before the next begins."""
-    async with _upkeep() as upkeep:
+    async with _upkeep() as (stores, upkeep):
+        # An older release than the items fails here, which raises the alarm.
+        await claim_store(stores)
         swept = await upkeep.sweeper.run()
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
         _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
@@ -73,23 +76,25 @@ async def _sweep() -> None:
         if upkeep.late_uploads is not None:
             removed = await upkeep.late_uploads.remove()
             _log.info("late uploads removed", extra={"fields": {"objects": removed}})
+        woken = await upkeep.open_batches.wake()
+        _log.info("workers of open batches woken", extra={"fields": {"batches": woken}})
 
 
 async def _send_webhooks() -> WebhookReport:
-    async with _upkeep() as upkeep:
+    async with _upkeep() as (_, upkeep):
         return await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:
-    async with _upkeep() as upkeep:
+    async with _upkeep() as (_, upkeep):
         return await upkeep.audit.run()
 
 
 @asynccontextmanager
-async def _upkeep() -> AsyncIterator[Upkeep]:
+async def _upkeep() -> AsyncIterator[tuple[Stores, Upkeep]]:
     clock = SystemClock()
     async with (
         aclosing(wire_stores(_settings, clock, timeout_s=_TIMEOUT_S)) as stores,
         aclosing(wire_upkeep(_settings, stores, clock)) as upkeep,
     ):
-        yield upkeep
+        yield stores, upkeep

@@ -53,18 +53,20 @@ def local_server(
     routing: Path | None = None,
     extra: Mapping[str, str] | None = None,
     port: int = 0,
+    tollgate: Path = TOLLGATE,
+    folder: Path = ROOT,
 ) -> Iterator[LocalServer]:
     """Start it, wait until it is ready, and end its whole process group afterwards."""
     ready_file = state / "ready.json"
     options = ["--port", str(port), "--state", str(state), "--ready-file", str(ready_file)]
     if routing is not None:
         options += ["--routing", str(routing)]
-    command = [str(TOLLGATE), "dev", *options]
+    command = [str(tollgate), "dev", *options]
     if by_make:
         command = ["make", "run", f"DEV={shlex.join(options)}"]
     process = subprocess.Popen(
         command,
-        cwd=ROOT,
+        cwd=folder,
         env=environment() | dict(extra or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -13,17 +13,15 @@ from typing import Final, Literal
 
 import click
 
+from tollgate import DISTRIBUTION
 from tollgate.settings import environment_variable
 
-# The distribution that contains this package: `tollgate` on PyPI is other software.
-DISTRIBUTION: Final = "tollgate"
 _PACKAGE: Final = Path(__file__).resolve().parent
 _INSTALLED: Final = _PACKAGE / "parts"
 
 PartName = Literal[
     "artefact",
     "catalog",
-    "deployment",
     "environments",
     "handlers",
     "lock",
@@ -35,7 +33,6 @@ PartName = Literal[
 PARTS: Final[dict[PartName, str]] = {
     "artefact": "infra/artefact",
     "catalog": "infra/catalog",
-    "deployment": "infra/deployment",
     "environments": "infra/environments",
     "handlers": "functions",
     "lock": "functions/requirements.txt",
@@ -54,7 +51,7 @@ def is_checkout() -> bool:
 def root() -> Path:
     """Return the folder that contains `infra` and `functions`: the checkout or the wheel's parts.
 
-    Python finds the packages `infra.artefact` and `infra.deployment` with this folder on its path.
+    Python finds the package `infra.artefact` with this folder on its path.
     """
     return _PACKAGE.parents[1] if is_checkout() else _INSTALLED
 

@@ -13,9 +13,9 @@ import click
 from infra.account_check.chat_function import ChatFunction
 from infra.account_check.probes import PROBES, Subject, run_probe
 from infra.account_check.verdicts import Verdict, print_verdicts
-from infra.deployment.stages import InvalidAnswer, read_stage
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.stack.probe import Probe
+from tollgate.cli.stack.stages import InvalidAnswer, read_stage
 from tollgate.core.clock import SystemClock
 from tollgate.providers.ports.base import SIGNED_SERVICES
 from tollgate.routing.file.compile import compile_catalog

@@ -5,6 +5,7 @@ Keeps C53, C65.
 
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,22 @@ def test_without_a_key_the_url_of_the_environment_names_no_traffic(commit: Commi
     result = plan("HEAD", TOLLGATE_URL="http://127.0.0.1:1")
     assert "No traffic is replayed" in result.output
     assert result.exit_code == SAME
+
+
+def test_c97_each_side_reads_the_catalog_of_its_own_commit(commit: Commit) -> None:
+    catalog = BEFORE.replace("version: 1\n", "version: 1\nrelease: 2026-11-22\n", 1)
+    dearer = catalog.replace("2026-11-22\n", "2026-11-23\n", 1)
+    dearer = dearer.replace("input: 2.2, output: 11", "input: 4.4, output: 11", 1)
+
+    def including(text: str) -> str:
+        sha, day = sha256(text.encode()).hexdigest(), text.partition("release: ")[2][:10]
+        pin = f"catalog: {{ release: {day}, sha256: {sha} }}"
+        return (
+            f"version: 1\ninclude: [tollgate:openai, tollgate:anthropic, tollgate:bedrock]\n{pin}\n"
+        )
+
+    base = commit(routing_yaml=including(catalog), catalog_yaml=catalog)
+    head = commit(routing_yaml=including(dearer), catalog_yaml=dearer)
+    review = plan(f"{base}..{head}")
+    assert review.exit_code == CHANGES, review.output
+    assert "input 2.20 → 4.40" in review.output

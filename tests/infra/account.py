@@ -36,6 +36,8 @@ def running_account(directory: Path) -> Iterator[dict[str, str]]:
         }
 
 
-def deployment(config: Path, *arguments: str) -> list[str]:
-    """Return the command of one half of `make deploy`."""
-    return [sys.executable, "-m", "infra.deployment", "--config", str(config), *arguments]
+def deploy_command(config: Path, *arguments: str) -> list[str]:
+    """Return the command that deploys what is built."""
+    command = "from tollgate.cli.main import main; main()"
+    options = ("deploy", "--no-build", "--config", str(config))
+    return [sys.executable, "-c", command, *options, *arguments]

@@ -26,14 +26,15 @@ def on_terminal(
     answers: Sequence[tuple[str, str]] = (),
     *,
     silence_max_s: float = 180.0,
+    folder: Path = ROOT,
 ) -> Session:
-    """Run a command in the root of the checkout; each answer waits for the words of its question.
+    """Run a command in a folder; each answer waits for the words of its question.
 
     A question that has no answer is silence, which fails.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command, cwd=ROOT, env=dict(environment), stdin=theirs, stdout=theirs, stderr=theirs
+        command, cwd=folder, env=dict(environment), stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     shown, read_to, left = b"", 0, list(answers)

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.infra.account import SAM, deployment, running_account
+from tests.infra.account import SAM, deploy_command, running_account
 from tests.infra.terminal import on_terminal
 from tests.infra.translation import ROOT
 from tests.ministack import ministack_command
@@ -79,24 +79,27 @@ def protections(signed_in: dict[str, str]) -> list[bool]:
 def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     signed_in: dict[str, str], config: Path
 ) -> None:
-    asked = on_terminal(
-        deployment(config, "prepare"),
+    refused = on_terminal(
+        deploy_command(config),
         signed_in,
-        [("AWS region [us-east-1]:", "nowhere"), ("AWS region", ""), ("E-mail", "me@example.com")],
+        [
+            ("AWS region [us-east-1]:", "nowhere"),
+            ("AWS region", ""),
+            ("E-mail", "me@example.com"),
+            NO,
+        ],
     )
-    assert (asked.status, asked.unasked) == (0, ())
-    assert "Deploying stack tollgate to us-east-1 as arn:aws:" in asked.screen
+    assert (refused.status, refused.unasked) == (1, ())
+    assert "Deploying stack tollgate to us-east-1 as arn:aws:" in refused.screen
     assert kept(config)["parameter_overrides"] == "AlarmEmail=me@example.com"
     assert kept(config)["region"] == kept(config, "delete")["region"] == "us-east-1"
-
-    refused = on_terminal(deployment(config, "apply"), signed_in, [NO])
-    assert (refused.status, refused.unasked) == (1, ())
     assert "nothing was deployed, and nothing published" in refused.screen
 
-    first = on_terminal(deployment(config, "apply"), signed_in, [YES])
+    first = on_terminal(deploy_command(config), signed_in, [YES])
     assert (first.status, first.unasked) == (0, ()), first.screen
     assert "Successfully created/updated stack - tollgate in us-east-1" in first.screen
     assert " is live." in first.screen
+    assert "/api/console" in first.screen
     assert "first-key --stack tollgate --region us-east-1" in first.screen
     assert "create-secret --region us-east-1 --name tollgate/openai" in first.screen
     assert '"TableDeletionProtection": "false"' in first.screen
@@ -105,17 +108,15 @@ def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     for question in ("has no authentication", "Parameter AlertWebhookUrl", "Save arguments"):
         assert question not in first.screen
 
-    again = on_terminal(deployment(config, "prepare"), signed_in)
-    assert again.status == 0
-    assert "?" not in again.screen
-    second = on_terminal(deployment(config, "apply"), signed_in)
+    second = on_terminal(deploy_command(config), signed_in)
     assert second.status == 0
     assert "No changes to deploy. Stack tollgate is up to date" in second.screen
     assert " is live already." in second.screen
     assert "Protecting" not in second.screen
+    assert "?" not in second.screen
 
     config.write_text(config.read_text().replace("example.com", "example.com LogRetentionDays=7"))
-    changed = on_terminal(deployment(config, "apply"), signed_in, [YES])
+    changed = on_terminal(deploy_command(config), signed_in, [YES])
     assert (changed.status, changed.unasked) == (0, ()), changed.screen
     groups = client(signed_in, "logs").describe_log_groups()["logGroups"]
     assert {it.get("retentionInDays") for it in groups} == {7}
@@ -134,7 +135,7 @@ def test_without_credentials_one_sentence_comes_before_any_question(
         name: value for name, value in signed_in.items() if not name.startswith("AWS_ACCESS")
     }
     environment.pop("AWS_SECRET_ACCESS_KEY")
-    shown = on_terminal(deployment(config, "prepare"), environment)
+    shown = on_terminal(deploy_command(config), environment)
     assert shown.status == 1
     assert shown.screen.strip() == (
         "Error: there are no AWS credentials here: set them with `aws configure` or AWS_PROFILE"

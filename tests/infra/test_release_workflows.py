@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.local_server import ROOT
+from tollgate import DISTRIBUTION
 
 FOLDER: Final = ROOT / ".github" / "workflows"
 LOCKS: Final = sorted(
@@ -25,7 +26,10 @@ def workflow(name: str) -> dict[str, Any]:
 
 
 RELEASE, AUDIT = workflow("release.yml"), workflow("audit.yml")
-BUILD, PUBLISH = RELEASE["jobs"]["build"], RELEASE["jobs"]["release"]
+JOBS: Final = RELEASE["jobs"]
+BUILD, DRAFT, PUBLISH = JOBS["build"], JOBS["release"], JOBS["publish"]
+# These run the repository's code, and so have no rights.
+OF_OUR_CODE: Final = ("build", "rebuild", "verify")
 (LOOK_UP,) = AUDIT["jobs"].values()
 
 
@@ -49,26 +53,85 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_job_with_rights_runs_nothing_of_the_repository() -> None:
+def test_c97_the_jobs_with_rights_run_nothing_of_the_repository() -> None:
     assert RELEASE["permissions"] == {}
-    assert BUILD["permissions"] == {"contents": "read"}
-    assert commands(BUILD) == ["make dist"]
-    assert "secrets." not in str(BUILD)
-    assert PUBLISH["permissions"] == {
+    assert {name for name, job in JOBS.items() if "make" in str(commands(job))} == {*OF_OUR_CODE}
+    for name in OF_OUR_CODE:
+        assert JOBS[name]["permissions"] == {"contents": "read"}
+        assert "secrets." not in str(JOBS[name])
+        assert "github.token" not in str(JOBS[name])
+    assert DRAFT["permissions"] == {
         "contents": "write",
         "id-token": "write",
         "attestations": "write",
     }
-    assert (PUBLISH["needs"], PUBLISH["environment"]) == ("build", "release")
-    assert actions(PUBLISH) == ["actions/download-artifact", "actions/attest-build-provenance"]
-    assert [it.split()[:3] for it in commands(PUBLISH)] == [["gh", "release", "create"]]
+    assert (DRAFT["needs"], DRAFT["environment"]) == ("rebuild", "release")
+    assert actions(DRAFT) == ["actions/download-artifact", "actions/attest-build-provenance"]
+    assert [it.split()[:3] for it in commands(DRAFT)] == [["gh", "release", "create"]]
+    assert JOBS["image"]["permissions"].keys() == {"packages", "id-token", "attestations"}
+    assert actions(JOBS["image"]) == actions(DRAFT)
+
+
+def test_c97_the_job_that_publishes_runs_one_locked_tool_and_no_action_of_others() -> None:
+    assert PUBLISH["permissions"] == {"contents": "read", "id-token": "write"}
+    assert (PUBLISH["needs"], PUBLISH["environment"]) == ("release", "pypi")
+    assert actions(PUBLISH) == ["actions/checkout", "actions/download-artifact"]
+    assert PUBLISH["steps"][0]["with"]["sparse-checkout"] == "infra/environments"
+    (upload,) = commands(PUBLISH)
+    assert "--require-hashes --only-binary :all: --requirement infra/environments/publish.txt" in (
+        " ".join(upload.replace("\\\n", "").split())
+    )
+    lock = (ROOT / "infra" / "environments" / "publish.txt").read_text()
+    assert [name for name, _ in PIN.findall(lock)] == ["uv"]
 
 
 def test_what_is_released_is_attested_and_only_for_a_tag() -> None:
     assert RELEASE["on"] == {"push": {"tags": ["v*"]}}
-    (attested,) = (it["with"] for it in PUBLISH["steps"] if "attest-build" in it.get("uses", ""))
+    (attested,) = (it["with"] for it in DRAFT["steps"] if "attest-build" in it.get("uses", ""))
     assert attested == {"subject-path": "dist/*"}
-    assert " dist/* " in commands(PUBLISH)[0]
+    assert " dist/* " in commands(DRAFT)[0]
+
+
+@pytest.mark.parametrize(("name", "other"), [("rebuild", "built"), ("verify", "published")])
+def test_c97_wheels_with_other_bytes_fail_the_release(
+    tmp_path: Path, name: str, other: str
+) -> None:
+    (script,) = commands(JOBS[name])
+    commands_of = {
+        "make": "#!/bin/sh\nmkdir -p dist && echo ours > dist/a.whl && echo ours > dist/b.whl\n",
+        "python": "#!/bin/sh\nexit 0\n",
+    }
+    for command, content in commands_of.items():
+        (tmp_path / command).write_text(content)
+        (tmp_path / command).chmod(0o755)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(tmp_path)
+
+    def compare(second: str) -> int:
+        folder = tmp_path / second
+        folder.mkdir()
+        if other == "built":
+            (folder / other).mkdir()
+        for wheel, content in (("a.whl", "ours"), ("b.whl", second)):
+            (tmp_path / wheel).write_text(f"{content}\n")
+        copied = f"cp ../*.whl {other}/; "
+        run = (
+            copied + script
+            if other == "built"
+            else script.replace("mkdir published", f"mkdir published; {copied}")
+        )
+        (folder / ".venv").symlink_to(tmp_path / ".venv")
+        ended = subprocess.run(
+            ["bash", "-e", "-c", run],
+            cwd=folder,
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin", "TAG": "v1.0.0"},
+            capture_output=True,
+            check=False,
+        )
+        return ended.returncode
+
+    assert compare("ours") == 0
+    assert compare("theirs") == 1
 
 
 def test_the_audit_only_reads_and_runs_each_week() -> None:
@@ -81,7 +144,7 @@ def test_the_audit_only_reads_and_runs_each_week() -> None:
     assert {name for name in locks if any(Path(name).match(glob) for glob in globs)} == locks
 
 
-@pytest.mark.parametrize("job", [BUILD, PUBLISH, LOOK_UP], ids=["build", "release", "audit"])
+@pytest.mark.parametrize("job", [*JOBS.values(), LOOK_UP], ids=[*JOBS, "audit"])
 def test_no_job_keeps_credentials_or_puts_words_of_others_into_a_command(
     job: dict[str, Any],
 ) -> None:
@@ -90,7 +153,7 @@ def test_no_job_keeps_credentials_or_puts_words_of_others_into_a_command(
         assert "${{" not in step.get("run", "")
         assert step.get("uses", "actions/").startswith("actions/")
         if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"] == {"persist-credentials": "false"}
+            assert step["with"]["persist-credentials"] == "false"
 
 
 @pytest.mark.nightly
@@ -112,7 +175,7 @@ def test_the_bill_of_materials_lists_the_lock_with_its_hashes(tmp_path: Path) ->
             for digest in reference["hashes"]
         }
         assert hashes == set(re.findall(r"--hash=sha256:([0-9a-f]{64})", text))
-        assert bill["metadata"]["component"]["name"] == "tollgate"
+        assert bill["metadata"]["component"]["name"] == DISTRIBUTION
         # The same lock gives the same bytes, so that an attestation can be checked by a rebuild.
         assert "serialNumber" not in bill
         assert "timestamp" not in bill["metadata"]

@@ -1,4 +1,4 @@
-"""The workflow that plans and publishes: its permissions, its triggers, and a run of its script."""
+"""The workflow that plans and publishes: its permissions, its triggers, and its scripts."""
 
 import json
 import re
@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.local_server import ROOT, TOLLGATE
+from tests.infra.action import ACTION, NAMED, STEPS, git, run_step
+from tests.infra.action import FOLDER as ACTION_FOLDER
+from tests.infra.action import TEXT as ACTION_TEXT
+from tests.local_server import ROOT
 from tests.unit.cli.planned import BEFORE, after
 
 FOLDER = ROOT / ".github" / "workflows"
@@ -18,7 +21,12 @@ TEXT = (FOLDER / "routing-plan.yml").read_text()
 # The base loader, since `on` is a key here and no boolean.
 WORKFLOW: dict[str, Any] = yaml.load(TEXT, Loader=yaml.BaseLoader)
 PLAN, PUBLISH = WORKFLOW["jobs"]["plan"], WORKFLOW["jobs"]["publish"]
-STEPS = [step for job in (PLAN, PUBLISH) for step in job["steps"]]
+JOBS = {
+    f"{file.name} {name}": job
+    for file in sorted(FOLDER.glob("*.yml"))
+    for name, job in yaml.load(file.read_text(), Loader=yaml.BaseLoader)["jobs"].items()
+}
+GATEWAY = "./.github/actions/gateway"
 OFFICIAL = {
     "actions/checkout",
     "actions/setup-python",
@@ -27,9 +35,9 @@ OFFICIAL = {
 }
 
 
-def step(name: str) -> dict[str, Any]:
-    (found,) = [each for each in PLAN["steps"] if each.get("name") == name]
-    return found
+def uses_gateway(job: dict[str, Any]) -> dict[str, Any]:
+    (found,) = [each["with"] for each in job["steps"] if each.get("uses") == GATEWAY]
+    return dict(found)
 
 
 def test_it_starts_on_changes_of_routing() -> None:
@@ -48,52 +56,61 @@ def test_each_job_has_the_rights_it_needs_and_no_more() -> None:
     rights = {"contents": "read", "pull-requests": "write", "issues": "write"}
     assert PLAN["permissions"] == rights
     assert PUBLISH["permissions"] == {"contents": "read", "id-token": "write"}
-    for each in STEPS:
+    for each in (*STEPS, *PLAN["steps"], *PUBLISH["steps"]):
         if each.get("uses", "").startswith("actions/checkout@"):
             assert each["with"]["persist-credentials"] == "false"
 
 
 def test_only_official_actions_run_each_pinned_to_a_commit() -> None:
-    used = [each["uses"] for each in STEPS if "uses" in each]
+    steps = (*STEPS, *PLAN["steps"], *PUBLISH["steps"])
+    used = [each["uses"] for each in steps if each.get("uses", GATEWAY) != GATEWAY]
     assert {name.partition("@")[0] for name in used} == OFFICIAL
     assert all(re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", name) for name in used)
-    assert len(re.findall(r"uses: \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n", TEXT)) == len(used)
+    pinned = re.findall(r"uses: \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n", TEXT + ACTION_TEXT)
+    assert len(pinned) == len(used)
 
 
 def test_nothing_that_somebody_wrote_becomes_a_command_or_a_script() -> None:
-    for each in STEPS:
+    for each in (*STEPS, *(step for job in JOBS.values() for step in job["steps"])):
         assert "${{" not in each.get("run", "")
-    assert "${{" not in step("Comment")["with"]["script"]
+        if "script" in each.get("with", ()):
+            assert "${{" not in each["with"]["script"]
     expressions = set(re.findall(r"\$\{\{ (.*?) \}\}", TEXT))
     assert expressions == {
-        "github.event.number",
         "github.event.number || github.ref",
         "github.event_name == 'pull_request_target'",
         "vars.TOLLGATE_KEY_VARIABLES",
         "vars.TOLLGATE_URL",
-        (
-            "github.event.pull_request.head.repo.full_name == github.repository"
-            " && secrets.TOLLGATE_KEY || ''"
-        ),
+        "secrets.TOLLGATE_KEY",
         "vars.TOLLGATE_PUBLISH_ROLE",
         "vars.AWS_REGION",
-        "env.ROLE",
     }
 
 
 def test_c93_nothing_of_a_pull_request_is_run_beside_a_secret() -> None:
-    checkouts = [each for each in PLAN["steps"] if "actions/checkout@" in each.get("uses", "")]
-    target, proposed = (each["with"] for each in checkouts)
-    assert set(target) == {"persist-credentials"}
-    assert proposed["ref"] == "refs/pull/${{ github.event.number }}/merge"
-    assert proposed["path"] == "proposed"
-    after = PLAN["steps"][PLAN["steps"].index(checkouts[1]) + 1 :]
-    for each in after:
-        if "run" in each:
-            assert each["working-directory"] == "proposed"
-            assert "../.venv/bin/tollgate" in each["run"]
-            assert "make" not in each["run"]
-    assert "secrets." not in str(PLAN["steps"][: PLAN["steps"].index(step("Plan"))])
+    (target,) = [it for it in PLAN["steps"] if "actions/checkout@" in it.get("uses", "")]
+    assert set(target["with"]) == {"persist-credentials"}
+    (proposed,) = [it for it in STEPS if "actions/checkout@" in it.get("uses", "")]
+    assert proposed["with"]["ref"] == "refs/pull/${{ github.event.number }}/merge"
+    assert proposed["with"]["path"] == "proposed"
+    for each in STEPS[STEPS.index(proposed) + 1 :]:
+        if "proposed" in each.get("working-directory", ""):
+            assert re.fullmatch(r'bash "\$GITHUB_ACTION_PATH/\w+\.sh"', each["run"])
+    planned = [it for it in STEPS if it.get("working-directory") == "proposed"]
+    assert [it["name"] for it in planned] == ["Check the pull request", "Plan"]
+    for script in (ACTION_FOLDER / "check.sh", ACTION_FOLDER / "plan.sh"):
+        # Only the installed command runs, and programs of the system on its output.
+        words = re.findall(r"^(?:\S+=\d+\n)?(\S+) ", script.read_text(), re.MULTILINE)
+        assert set(words) <= {"#", "set", "test", "cat", '"$TOLLGATE"'}, script
+
+
+def test_c93_a_key_reaches_only_a_step_that_replays_traffic_and_none_of_a_fork() -> None:
+    keyed = {it["name"]: it["env"]["TOLLGATE_KEY"] for it in STEPS if "inputs.key " in str(it)}
+    assert set(keyed) == {"Plan", "Plan the refresh", "Upgrade"}
+    assert keyed["Plan"] == (
+        "${{ github.event.pull_request.head.repo.full_name == github.repository"
+        " && inputs.key || '' }}"
+    )
 
 
 def test_c93_each_secret_and_role_belongs_to_an_environment() -> None:
@@ -102,10 +119,25 @@ def test_c93_each_secret_and_role_belongs_to_an_environment() -> None:
     assert PUBLISH["if"] == "github.event_name == 'push'"
 
 
-def test_c93_every_action_of_every_workflow_is_pinned_to_a_commit() -> None:
-    for file in sorted(FOLDER.glob("*.yml")):
+@pytest.mark.parametrize("name", JOBS)
+def test_c93_a_job_with_secrets_runs_no_code_of_a_pull_request(name: str) -> None:
+    job, file = JOBS[name], FOLDER / name.partition(" ")[0]
+    events = set(yaml.load(file.read_text(), Loader=yaml.BaseLoader)["on"])
+    # The ref of an event of a pull request is never main.
+    is_of_main = job.get("if") == "github.ref == 'refs/heads/main'"
+    if ("secrets." in str(job) or "environment" in job) and not is_of_main:
+        assert "pull_request" not in events
+    if "pull_request_target" in events:
+        # Only the action checks out a pull request, and reads it.
+        refs = [it["with"].get("ref") for it in job["steps"] if "checkout@" in it.get("uses", "")]
+        assert refs == [None]
+
+
+def test_c93_every_action_is_pinned_to_a_commit() -> None:
+    # With the composite actions, which other repositories run.
+    for file in sorted({*FOLDER.parent.rglob("*.yml"), *ROOT.glob("action.y*ml")}):
         for used in re.findall(r"uses: (\S+)", file.read_text()):
-            assert re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", used), f"{file.name}: {used}"
+            assert re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", used) or used == GATEWAY, used
 
 
 def test_ci_lets_the_whole_suite_end() -> None:
@@ -115,59 +147,80 @@ def test_ci_lets_the_whole_suite_end() -> None:
     assert job["timeout-minutes"] >= 45
 
 
+def test_the_action_states_its_inputs_and_reads_each() -> None:
+    for name, stated in ACTION["inputs"].items():
+        assert stated["description"]
+        assert f"inputs.{name} " in ACTION_TEXT.replace("\n", " ")
+    used = {name for job in (PLAN, PUBLISH) for name in uses_gateway(job)}
+    assert used < set(ACTION["inputs"])
+
+
+def test_each_script_is_a_step_and_each_step_a_script() -> None:
+    called = set(re.findall(r"\$GITHUB_ACTION_PATH/(\w+\.sh)", ACTION_TEXT))
+    assert called == {file.name for file in ACTION_FOLDER.glob("*.sh")}
+    assert "/comment.js" in NAMED["Comment"]["env"]["SCRIPT"]
+
+
 def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
-    first, *others = PUBLISH["steps"]
-    assert first["if"] == "env.ROLE == ''"
-    assert first["run"].startswith('echo "::notice::')
-    assert all(each["if"] == "env.ROLE != ''" for each in others)
-    assert others[-1]["run"] == ".venv/bin/tollgate publish"
+    assert NAMED["Nothing to publish with"]["run"].startswith('echo "::notice::')
+    assert NAMED["Nothing to publish with"]["if"].endswith("inputs.publish-role == ''")
+    assert NAMED["Publish"]["if"].endswith("inputs.publish-role != ''")
 
 
-def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """A step as GitHub runs it: `bash -e`, with a summary to append to."""
-    return subprocess.run(
-        ["bash", "-e", "-c", script],
-        cwd=folder,
-        env={
-            "PATH": f"{TOLLGATE.parent}:/usr/bin:/bin",
-            "PYTHONPATH": str(ROOT / "functions"),
-            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-            "TOLLGATE_URL": "",
-            "TOLLGATE_KEY": "",
-            "HOME": str(folder),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_an_unknown_word_fails_the_job(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for word in ("check", "plan", "publish", "refresh", "upgrade"):
+        assert run_step("Refuse an unknown word", tmp_path / "work", RUN=word).returncode == 0
+    refused = run_step("Refuse an unknown word", tmp_path / "work", RUN="pln")
+    assert (refused.returncode, refused.stdout[:9]) == (1, "::error::")
+
+
+@pytest.mark.parametrize(
+    ("requirements", "reason"),
+    [
+        ("tollgate-gateway==1.0.0\n", "requirements.txt has no hashes"),
+        pytest.param(
+            f"tollgate-gateway==999.0.0 --hash=sha256:{'0' * 64}\n",
+            "cannot be installed",
+            marks=pytest.mark.nightly,
+        ),
+    ],
+    ids=["no-hashes", "no-such-version"],
+)
+def test_requirements_that_do_not_match_fail_in_one_sentence(
+    tmp_path: Path, requirements: str, reason: str
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "requirements.txt").write_text(requirements)
+    offline = {"PIP_NO_INDEX": "1", "COMMAND": ""}
+    refused = run_step("Install", folder, **offline)
+    assert refused.returncode == 1
+    (error,) = [line for line in refused.stdout.splitlines() if line.startswith("::error::")]
+    assert reason in error
+    assert not (tmp_path / "output").exists()
 
 
 @pytest.fixture
 def pull_request(tmp_path: Path) -> Path:
     """A checkout of a pull request as GitHub would merge it."""
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(TOLLGATE.parent)
     tmp_path = tmp_path / "proposed"
     tmp_path.mkdir()
-    who = "git -c user.name=t -c user.email=t@example.com"
-    commit = f"git add --all && {who} commit --quiet --message change"
     (tmp_path / "routing.yaml").write_text(BEFORE)
-    (tmp_path / ".gitignore").write_text("*.md\n")
-    begun = run(tmp_path, f"git init --quiet --initial-branch=main && {commit}")
-    assert begun.returncode == 0, begun.stderr
+    git(tmp_path, "init --quiet --initial-branch=main", "add --all", "commit --quiet -m before")
     (tmp_path / "routing.yaml").write_text(after())
-    assert run(tmp_path, commit).returncode == 0
+    git(tmp_path, "commit --quiet --all -m after")
     return tmp_path
 
 
 def test_the_steps_check_and_plan_and_leave_the_comment(pull_request: Path) -> None:
-    checked = run(pull_request, step("Check")["run"])
+    checked = run_step("Check the pull request", pull_request)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    planned = run(pull_request, step("Plan")["run"])
+    planned = run_step("Plan", pull_request)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     comment = (pull_request.parent / "routing-plan.md").read_text()
     assert comment.startswith("<!-- tollgate-plan label=routing:breaking -->\n")
-    assert (pull_request / "summary.md").read_text() == comment
+    assert (pull_request.parent / "summary.md").read_text() == comment
 
 
 def test_a_file_that_must_not_be_used_fails_the_job_and_has_a_comment_too(
@@ -175,10 +228,11 @@ def test_a_file_that_must_not_be_used_fails_the_job_and_has_a_comment_too(
 ) -> None:
     file = pull_request / "routing.yaml"
     file.write_text(file.read_text().replace("provider: bedrock", "provider: bedrok"))
-    git = "git -c user.name=t -c user.email=t@example.com"
-    assert run(pull_request, f"{git} commit --quiet --all --message broken").returncode == 0
-    assert "::error file=routing.yaml," in run(pull_request, step("Check")["run"]).stdout
-    assert run(pull_request, step("Plan")["run"]).returncode == 1
+    git(pull_request, "commit --quiet --all -m broken")
+    checked = run_step("Check the pull request", pull_request)
+    assert checked.returncode == 1
+    assert "::error file=routing.yaml," in checked.stdout
+    assert run_step("Plan", pull_request).returncode == 1
     assert "label=routing:invalid" in (pull_request.parent / "routing-plan.md").read_text()
 
 
@@ -207,9 +261,13 @@ def scripted(folder: Path, body: str, comments: list[object]) -> list[Any]:
         pytest.skip("node is not installed")
     (folder / "routing-plan.md").write_text(body)
     script = GITHUB.replace("COMMENTS", json.dumps(comments))
-    script = script.replace("SCRIPT", step("Comment")["with"]["script"])
+    script = script.replace("SCRIPT", NAMED["Comment"]["with"]["script"])
+    variables = {
+        "COMMENT": str(folder / "routing-plan.md"),
+        "SCRIPT": str(ACTION_FOLDER / "comment.js"),
+    }
     ended = subprocess.run(
-        [node, "-e", script], cwd=folder, capture_output=True, text=True, check=True
+        [node, "-e", script], env=variables, capture_output=True, text=True, check=True
     )
     calls: list[Any] = json.loads(ended.stdout)
     return calls
@@ -249,6 +307,6 @@ def test_c93_a_routing_file_that_is_a_link_is_not_read(pull_request: Path) -> No
     (pull_request.parent / "elsewhere").write_text("a line of another file")
     (pull_request / "routing.yaml").unlink()
     (pull_request / "routing.yaml").symlink_to(pull_request.parent / "elsewhere")
-    checked = run(pull_request, step("Check")["run"])
+    checked = run_step("Check the pull request", pull_request)
     assert checked.returncode == 1
     assert checked.stdout == ""

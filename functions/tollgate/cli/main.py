@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
+from tollgate import DISTRIBUTION
 from tollgate.core.dotted_names import import_object
 
 
@@ -25,6 +26,7 @@ class _Entry(Struct, frozen=True):
 
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
+    "repository": "Repository of a gateway",
     "routing": "Routing file",
     "catalog": "Models and prices",
     "stack": "Deployed stack",
@@ -34,12 +36,14 @@ _SECTIONS: Final = {
 _ENTRIES: Final = {
     "access": _Entry("gateway.access", "access", "Plan and apply a file of people and keys."),
     "audit": _Entry("gateway.audit", "audit", "List who did what, and when."),
+    "build": _Entry("stack.build", "build", "Build the functions for Lambda."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog with a share of the keys."),
     "catalog": _Entry("catalog.refresh", "catalog_commands", "Update prices in a routing file."),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs and their prices."),
     "check": _Entry("routing.check", "check", "Report the errors in a routing file."),
     "compile": _Entry("routing.check", "compile_file", "Write the catalog that functions read."),
     "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
+    "deploy": _Entry("stack.deploy", "deploy", "Build and deploy a stack, and publish to it."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
@@ -49,6 +53,7 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert another gateway's config."
     ),
     "keys": _Entry("gateway.keys", "keys", "Create, list, rotate and disable keys."),
+    "init": _Entry("repository.init", "init", "Make the repository of a gateway."),
     "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
     "subprocessors": _Entry("routing.subprocessors", "subprocessors", "List who gets data, where."),
@@ -60,10 +65,14 @@ _ENTRIES: Final = {
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
     "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
+    "batches": _Entry("gateway.batches", "batches", "Run files of requests, and get results."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),
     "export": _Entry("server.upkeep", "export", "Write the tables for a day again, for BI."),
+    "upgrade": _Entry(
+        "repository.upgrade", "upgrade", "Change the version, and show what that does."
+    ),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Create, list, limit and delete teams."),
@@ -106,6 +115,13 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except ModuleNotFoundError as missing:
+            if missing.name is None or missing.name.partition(".")[0] == "tollgate":
+                raise
+            raise click.ClickException(
+                f"This command needs a library of the server, {missing.name}: install "
+                f"tollgate-llm, not {DISTRIBUTION} alone."
+            ) from missing
         except ValueError as failure:
             explained = _explain_invalid_settings(failure)
             if explained is None:
@@ -140,7 +156,7 @@ class _LazyGroup(click.Group):
     "zsh_source instead of bash_source in ~/.zshrc; for fish "
     "`_TOLLGATE_COMPLETE=fish_source tollgate | source` in its config.fish.",
 )
-@click.version_option(package_name="tollgate", message="%(prog)s %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="%(prog)s %(version)s")
 def main() -> None:
     """Run an OpenAI-compatible LLM gateway whose routing is a reviewed file."""
 

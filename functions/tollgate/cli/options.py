@@ -34,9 +34,11 @@ class PlanCommand(click.Command):
             raise _Misused(wrong.format_message(), wrong.ctx) from wrong
 
 
+ROUTING_FILE: Final = Path("routing.yaml")
+
 routing_file = click.argument(
     "file",
-    default=Path("routing.yaml"),
+    default=ROUTING_FILE,
     type=click.Path(path_type=Path, dir_okay=False),
 )
 
@@ -47,7 +49,7 @@ def routing_option(
     """Return an option that names a routing file; `routing.yaml` by default."""
     return click.option(
         name,
-        default=Path("routing.yaml"),
+        default=ROUTING_FILE,
         show_default=True,
         type=click.Path(path_type=Path, dir_okay=False),
         help=description,

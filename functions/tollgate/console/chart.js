@@ -10,10 +10,10 @@ const LEFT = 64;
 const FOOT = 22;
 
 /** Return a chart of `days` ([{ day, parts: Map(name, amount) }]), labelled by `text(amount)`, with a line at `mark`. */
-export function stackedDays(days, names, { label, mark = null, text, open }) {
+export function stackedDays(days, names, { label, mark = null, text, least = 0, open }) {
   const width = innerWidth < PHONE ? 440 : 960;
   const totals = days.map(({ parts }) => [...parts.values()].reduce((sum, each) => sum + each, 0));
-  const top = niceTop(Math.max(...totals, mark ?? 0, 0));
+  const top = niceTop(Math.max(...totals, mark ?? 0, least));
   const y = (amount) => HEIGHT - FOOT - (amount / top) * (HEIGHT - FOOT - 10);
   const step = (width - LEFT) / days.length;
   const grid = [0, 0.5, 1].map((share) => [
@@ -41,7 +41,7 @@ export function stackedDays(days, names, { label, mark = null, text, open }) {
 function niceTop(highest) {
   if (!highest) return 1;
   const size = 10 ** Math.floor(Math.log10(highest));
-  return [1, 2, 4, 5, 8, 10].map((each) => each * size).find((each) => each >= highest);
+  return [1, 2, 4, 6, 8, 10].map((each) => each * size).find((each) => each >= highest);
 }
 
 /** Return a coloured square for a legend. */

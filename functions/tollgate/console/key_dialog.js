@@ -9,6 +9,7 @@ import { has, MANAGERS } from "./roles.js";
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
 const DAYS = ["1", "7", "30", "90"];
 const numeric = { type: "number", min: "1", step: "1", write: Number };
+const amount = { type: "number", min: "0", step: "any" };
 const list = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
 
 /** Return every setting that a key has: how a form shows it, reads it from a key and sends it. */
@@ -28,6 +29,11 @@ function settings({ teams, members }) {
     has(MANAGERS) && { name: "concurrency", label: "Running at once", ...numeric },
     has(MANAGERS) && { name: "content_days", label: "Days of prompts and answers", options: chosen(DAYS, "not stored"), write: Number },
     has(MANAGERS) && { name: "response_days", label: "Days of responses", options: chosen(DAYS, "as the workspace"), write: Number },
+    has(MANAGERS) && { name: "allowed_ips", label: "Addresses", placeholder: "10.0.0.0/8", hint: "Of those who may use it; empty allows all." },
+    has(MANAGERS) && { name: "max_cost", label: "Cost of one request, $", ...amount },
+    has(MANAGERS) && { name: "session_budget", label: "Cost of one session, $", ...amount },
+    has(MANAGERS) && { name: "session_requests", label: "Requests of one session", ...numeric },
+    has(MANAGERS) && { name: "warn_at", label: "Warn from, % of a limit", ...numeric, max: "100" },
     ...Object.entries(PERIODS).map(([period, label]) => ({
       name: `limit_${period}`, label, isLimit: true, type: "number", min: "0", step: "any", write: Number,
       of: ({ limits }) => limits[period],

@@ -57,6 +57,8 @@ export async function render({ params, signal, go }) {
         label: `${view.metric.title} of ${range.title} a day; the table below has the figures`,
         mark: budget && budget / range.days.length,
         text: view.metric.text,
+        // Half of the axis is a whole number, too.
+        least: show === "cost" ? 0 : 2,
         open: (day) => go("generations", { since: day, until: day }),
       }),
       breakdown(rank((pairs ?? activity).data, view), view, names, activity.total),

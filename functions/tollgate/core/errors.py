@@ -5,7 +5,8 @@ GatewayError
 ├── AccessError     the key has no permission, or has reached a limit
 ├── UpstreamError   a provider failed or refused
 ├── LedgerError     the ledger refuses, or cannot be reached
-│   └── OutcomeUnknown   an answer was produced and may be billed
+│   ├── OutcomeUnknown   an answer was produced and may be billed
+│   └── NewerItems       a newer release has written the store
 └── InternalError   a defect of Tollgate
 """
 
@@ -156,6 +157,10 @@ class OutcomeUnknown(LedgerError):
             f"Within half an hour GET /generation?id={generation_id} says whether it is billed. "
             "A request that is sent again is billed separately.",
         )
+
+
+class NewerItems(LedgerError):
+    """The store has items of a newer release, which this release would misread."""
 
 
 class InternalError(GatewayError):

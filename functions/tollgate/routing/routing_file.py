@@ -10,16 +10,17 @@ import sys
 from inspect import getsource
 from itertools import pairwise
 from textwrap import dedent
-from typing import cast
+from typing import Annotated, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import ModelSchema
 from typing_extensions import override
 
+from tollgate.routing.guardrail_sections import Guards
 from tollgate.routing.plugin_sections import OcrSection, PluginsSection
-from tollgate.routing.scalars import FileGlob, Strict
+from tollgate.routing.scalars import Day, FileGlob, Strict
 from tollgate.routing.schema import MainFile
 from tollgate.routing.tool_sections import ServerToolsSection
 
@@ -28,7 +29,7 @@ class DevSection(Strict):
     """Files for `tollgate dev` and `tollgate check`, which production does not use."""
 
     include: tuple[FileGlob, ...] = ()
-    """Globs of files, relative to this file and in the same repository."""
+    """Globs of files, relative to this file and in the same repository, or `tollgate:simulator`."""
 
 
 class Routing(MainFile):
@@ -38,6 +39,9 @@ class Routing(MainFile):
     """Plugins, which change requests before these are sent to a model."""
     server_tools: ServerToolsSection = Field(default_factory=ServerToolsSection)
     """Tools that the gateway runs for requests that offer these tools."""
+    guardrails: Guards = Field(default={})
+    """Guardrails of the gateway by a slug of your choice, which judge conversations with any
+    provider."""
 
     @property
     def ocr(self) -> OcrSection | None:
@@ -46,13 +50,23 @@ class Routing(MainFile):
         return pdf.ocr if pdf else None
 
 
+class CatalogSection(Strict):
+    """Release of the catalog in `catalog.yaml`, next to this file."""
+
+    release: Day
+    """Day of the release."""
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    """SHA-256 of `catalog.yaml`."""
+
+
 class RoutingFile(Routing):
     """Models that a gateway serves, with their providers, prices and limits."""
 
     include: tuple[FileGlob, ...] = ()
     """Globs of files, relative to this file, with more entries for all sections from `providers` to
-    `key_tiers`.
+    `key_tiers`; or `tollgate:` and a provider of `catalog.yaml`, to take it with its models.
     """
+    catalog: CatalogSection | None = None
     dev: DevSection = Field(default_factory=DevSection)
 
 
@@ -93,12 +107,23 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
     return texts
 
 
+def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
+    """Require no key of a provider or model, since the catalog may have it, and accept null."""
+    for section, row in (("providers", "ProviderSection"), ("models", "ModelSection")):
+        del schema["$defs"][row]["required"]
+        rows = schema["properties"][section]["patternProperties"]
+        for pattern, reference in rows.items():
+            rows[pattern] = {"anyOf": [reference, {"type": "null"}]}
+
+
 def json_schema_text(file: type[BaseModel] = RoutingFile) -> str:
     """Return a file's JSON Schema, in which references between sections are not checked."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **file.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),
     }
+    if file is RoutingFile:
+        _let_rows_be_partial(schema)
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

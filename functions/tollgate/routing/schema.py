@@ -64,7 +64,10 @@ class BillingSection(Strict):
 
 
 class ProviderSection(Strict):
-    """Provider with its format, transport, address and key."""
+    """Provider with its format, transport, address and key; needs `codec` and `transport`.
+
+    A row with the name of a row of the included catalog is merged into that row.
+    """
 
     name: Sentence | None = None
     """Display name, as on OpenRouter; defaults to the slug."""
@@ -174,7 +177,10 @@ class VectorsSection(Strict):
 
 
 class ModelSection(SuccessionSection):
-    """Model with its limits and capabilities, and its endpoints in order of preference."""
+    """Model with its limits, and endpoints by preference; needs `name`, `context`, `endpoints`.
+
+    A row with the name of a row of the included catalog is merged into that row.
+    """
 
     name: Sentence
     """Display name."""

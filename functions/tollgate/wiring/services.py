@@ -9,9 +9,11 @@ from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import Ingresses
 from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.stores.ports.batches import BatchQueue
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
+from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
 
@@ -22,6 +24,7 @@ def wire_services(
     catalogs: Catalogs,
     *,
     files: Files | None,
+    batch_queue: BatchQueue | None,
     clock: Clock,
     journal: Journal,
     find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None,
@@ -51,6 +54,8 @@ def wire_services(
         responses=administration.responses,
         files=None if files is None else files.store,
         uploads=None if files is None else files.uploads,
+        batches=None if files is None else wire_batch_store(stores, clock),
+        batch_queue=batch_queue,
         named_files=stores.named_files,
         answers=stores.answers,
         catalogs=catalogs,

@@ -9,6 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
+from tollgate import DISTRIBUTION
 from tollgate.cli.main import main
 
 
@@ -33,7 +34,7 @@ def completions(*words: str) -> list[str]:
 
 def test_the_version_is_the_packages() -> None:
     result = run("--version")
-    assert (result.exit_code, result.output) == (0, f"tollgate {version('tollgate')}\n")
+    assert (result.exit_code, result.output) == (0, f"tollgate {version(DISTRIBUTION)}\n")
 
 
 def test_every_command_has_help_under_both_names() -> None:
@@ -48,6 +49,7 @@ def test_commands_are_listed_once_under_the_heading_of_their_use() -> None:
     headings = {
         "Routing file",
         "Models and prices",
+        "Repository of a gateway",
         "Deployed stack",
         "Server",
         "Running gateway",

@@ -18,10 +18,18 @@ from tollgate.cli.catalog.evidence import (
 )
 from tollgate.cli.catalog.facts import PublishedFacts
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
+from tollgate.cli.catalog.release import (
+    NotARelease,
+    installed_release,
+    read_release,
+    take_release,
+    write_release,
+)
 from tollgate.cli.catalog.verdicts import Verdict, judge_file
 from tollgate.cli.options import routing_file, utc_today
 from tollgate.cli.routing.model_entry import render_overrides, yaml_dollars, yaml_text
 from tollgate.cli.tables import exact
+from tollgate.routing.file.catalog_parts import CATALOG_FILE
 from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import InvalidRouting
@@ -38,6 +46,9 @@ def catalog_commands() -> None:
     """Keep a routing file in step with published prices, limits and retirement days."""
 
 
+catalog_commands.add_command(write_release)
+
+
 @catalog_commands.command()
 @routing_file
 @click.option(
@@ -49,10 +60,17 @@ def catalog_commands() -> None:
 @click.option(
     "--evidence",
     "stored",
-    default=EVIDENCE,
-    show_default=True,
+    default=lambda: EVIDENCE if EVIDENCE.parent.is_dir() else Path(EVIDENCE.name),
+    show_default=f"{EVIDENCE.as_posix()}, or else {EVIDENCE.name}",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that stores the published facts.",
+)
+@click.option(
+    "--release",
+    "newer",
+    metavar="FILE",
+    help="Replace the catalog.yaml of a gateway's repository, and its pin in FILE, by this release "
+    "before the comparison of the other prices; `installed` is the release of this version.",
 )
 @click.option("--provider", help="Check only this provider.")
 @click.option("--model", "slug", help="Check only this model.")
@@ -62,6 +80,7 @@ def refresh(
     price_map: Path | None,
     stored: Path,
     *,
+    newer: str | None,
     provider: str | None,
     slug: str | None,
     write: bool,
@@ -73,6 +92,8 @@ def refresh(
     for a person to decide. The exit status is 1 if changes are necessary but not written.
     """
     today = utc_today()
+    if newer is not None and not _take(file, newer, write=write):
+        raise SystemExit(1)
     inspection = inspect(file, dev=False, variables=Settings().variables)
     if inspection.routing is None:
         raise click.ClickException(
@@ -84,14 +105,21 @@ def refresh(
     except (NotAPriceMap, NoEvidence) as unusable:
         raise click.ClickException(str(unusable)) from unusable
     evidence = gather_evidence(inspection.routing, today, mapped, earlier)
+    own = [path for path in inspection.files if path.name != CATALOG_FILE]
+    stated = _stated_endpoints(own)
     verdicts = [
         verdict
         for verdict in judge_file(inspection.routing, evidence)
-        if slug in (None, verdict.model) and provider in (None, verdict.endpoint.provider)
+        if (verdict.model, verdict.index) in stated
+        and slug in (None, verdict.model)
+        and provider in (None, verdict.endpoint.provider)
     ]
-    if not verdicts:
+    if not verdicts and (slug or provider):
         raise click.UsageError("the file has no endpoint for this model and provider")
-    changed, by_hand = _edited(inspection.files, verdicts, today)
+    if not verdicts:
+        click.echo(f"{file.as_posix()} has no prices outside {CATALOG_FILE}")
+        return
+    changed, by_hand = _edited(own, verdicts, today)
     click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
     for path, (before, after) in changed.items():
         click.echo("\n".join(_diff(path, before, after)))
@@ -163,6 +191,33 @@ def _differences(verdict: Verdict) -> Iterator[str]:
             yield f"    {found.rate} {exact(found.ours)}, {published}"
 
 
+def _take(file: Path, newer: str, *, write: bool) -> bool:
+    """Show the changes by a release, or write them; return False if some are not written."""
+    try:
+        taken = installed_release() if newer == "installed" else read_release(Path(newer))
+        changed = take_release(file, taken)
+    except (NotARelease, NotEditable, OSError) as refused:
+        raise click.ClickException(str(refused)) from refused
+    for path, (before, after) in changed.items():
+        click.echo("\n".join(_diff(path, before, after)))
+    if write:
+        _write(file, {path: after for path, (_, after) in changed.items()})
+    return write or not changed
+
+
+def _stated_endpoints(files: Sequence[Path]) -> set[tuple[str, int]]:
+    """Return the model and index of each endpoint that the files state themselves."""
+    stated: set[tuple[str, int]] = set()
+    for path in files:
+        for where in read_document(path, path.as_posix()).values:
+            match where:
+                case ("models", str(slug), "endpoints", int(index)):
+                    stated.add((slug, index))
+                case _:
+                    pass
+    return stated
+
+
 def _edited(
     files: Sequence[Path], verdicts: Sequence[Verdict], today: date
 ) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
@@ -217,13 +272,16 @@ def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: Publish
 
 def _write(main: Path, contents: Mapping[Path, str]) -> None:
     """Write the files; restore all of them if the result has errors."""
-    before = {path: path.read_bytes() for path in contents}
+    before = {path: path.read_bytes() if path.exists() else None for path in contents}
     for path, content in contents.items():
         path.write_text(content, encoding="utf-8", newline="")
     inspection = inspect(main, dev=False, variables=Settings().variables)
     if inspection.errors:
         for path, content_before in before.items():
-            path.write_bytes(content_before)
+            if content_before is None:
+                path.unlink()
+            else:
+                path.write_bytes(content_before)
         raise click.ClickException(f"nothing is written.\n{InvalidRouting(inspection.errors)}")
 
 

@@ -26,7 +26,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.web.models.endpoint_status import EndpointStatus
-from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan, guards_of
 from tollgate.wiring.services import wire_explained_tools
 
 _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
@@ -185,14 +185,16 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
         )
         at: datetime | None = options["at"]
         now_s = clock.now_s() if at is None else at.replace(tzinfo=UTC).timestamp()
+        survey = planner.survey(wanted, now_s=now_s)
         answer = explain_plan(
-            planner.survey(wanted, now_s=now_s),
+            survey,
             wanted,
             catalog.sha,
             faults=[Fault.parse(fault) for fault in options["simulate"]],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             status=EndpointStatus(),
             tools=tools,
+            guards=guards_of(planner, work, principal, survey, now_s=now_s),
         )
     except GatewayError as refusal:
         hint = (

@@ -93,9 +93,9 @@ def plan(
     today = utc_today()
     base, head = _revisions(revisions, file, today)
     named = ctx.get_parameter_source("url") is ParameterSource.COMMANDLINE
-    requests = _traffic(traffic, source, named=named)
+    requests = recorded_traffic(traffic, source, named=named)
     try:
-        review = _review(base, head, requests, today)
+        review = review_revisions(base, head, requests, today)
     except BadTraffic as bad:
         raise click.ClickException(f"The recorded traffic cannot be read: {bad}.") from bad
     except NotPermissible as refused:
@@ -111,9 +111,10 @@ def exit_status(review: Review) -> int:
     return EXIT_SAME if review.label is None else EXIT_CHANGES
 
 
-def _review(
+def review_revisions(
     base: Revision, head: Revision, requests: Iterator[RecordedRequest] | None, today: date
 ) -> Review:
+    """Return the review of a change, with replayed traffic unless `requests` is None."""
     if head.routing is None:
         return Review(base=base.name, head=head.name, errors=head.errors)
     empty = None
@@ -161,7 +162,7 @@ def _revision(name: str, file: Path, today: date) -> Revision:
     return read_commit(name, file, today)
 
 
-def _traffic(
+def recorded_traffic(
     file: BinaryIO | None, source: Mapping[str, str | None], *, named: bool
 ) -> Iterator[RecordedRequest] | None:
     """Return an iterator over the traffic to replay; None if no source is named.

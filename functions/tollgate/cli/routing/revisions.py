@@ -15,6 +15,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.routing.file.catalog_parts import file_glob
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import FILES_MAX
@@ -115,11 +116,12 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
     globs = read_document(root / path, path).value(("include",))
     folder = posixpath.dirname(path)
     found: set[str] = set()
-    for glob in globs if isinstance(globs, tuple) else ():
-        pattern = posixpath.normpath(posixpath.join(folder, str(glob)))
+    for entry in globs if isinstance(globs, tuple) else ():
+        glob = file_glob(str(entry))
+        pattern = posixpath.normpath(posixpath.join(folder, glob))
         # `..` is allowed only at the beginning. After `**`, which may match any number of folders,
         # `..` could lead anywhere.
-        inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
+        inside = dropwhile(lambda part: part == "..", glob.split("/"))
         if pattern.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
         # In fnmatch, `*` also matches `/`, so this finds too many files, but misses none.

@@ -7,12 +7,14 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
 import click
 
-from tollgate.cli.options import routing_option, utc_today
+from tollgate.cli.options import ROUTING_FILE, routing_option, utc_today
+from tollgate.cli.server.batch_work import working_on_batches
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.local_models import LocalModels, describe_local_models
@@ -28,13 +30,16 @@ from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.engine.gateway import Gateway
+from tollgate.installation import part
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_local_reader, wire_whole_app
 
@@ -73,6 +78,11 @@ _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    if routing == ROUTING_FILE and not routing.exists():
+        routing = part("routing")
+        click.echo(
+            f"No {ROUTING_FILE} is in this folder; the one of Tollgate's repository is used."
+        )
     source = RoutingSource(routing, LocalModels(port, utc_today()).added_to)
     try:
         catalog = source.read()
@@ -106,10 +116,6 @@ async def _serve(
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
     async with contextlib.aclosing(stores), contextlib.aclosing(upstream):
-        await _wait_for_store(stores, clock, store)
-        administration = wire_administration(settings, stores, clock)
-        keys = await seed(administration.keys, administration.credits, store.state)
-
         reader = wire_local_reader()
 
         def gateway(catalog: Catalog) -> Gateway:
@@ -120,6 +126,7 @@ async def _serve(
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         files = wire_files(settings, stores, clock)
+        polling = wire_polling(settings, stores, files, gateways, clock=clock)
         app = wire_whole_app(
             settings,
             stores,
@@ -127,10 +134,19 @@ async def _serve(
             catalogs,
             upstream=upstream,
             files=files,
+            batch_queue=polling,
             clock=clock,
             journal=journal,
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
+        # The app is wired while the store starts, which takes as long.
+        await _wait_for_store(stores, clock, store)
+        try:
+            await claim_store(stores)
+        except LedgerError as failure:
+            raise click.ClickException(failure.message) from failure
+        administration = wire_administration(settings, stores, clock)
+        keys = await seed(administration.keys, administration.credits, store.state)
         server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         background = (
@@ -140,7 +156,9 @@ async def _serve(
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         providers += describe_local_models(catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
-        with stop_on_signals(server):
+        async with AsyncExitStack() as stack:
+            stack.enter_context(stop_on_signals(server))
+            await stack.enter_async_context(working_on_batches(polling, _STOP_S))
             if ready_file is not None:
                 _write_ready_file(ready_file, f"{_host(listener)}/api/v1", keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)

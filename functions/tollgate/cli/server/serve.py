@@ -12,23 +12,27 @@ from typing import Final
 import click
 from starlette.types import ASGIApp
 
+from tollgate.cli.server.batch_work import working_on_batches
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.documents.reading import DocumentReader, ReaderUnavailable
+from tollgate.core.errors import LedgerError, NewerItems
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
+from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.observation import add_request_hooks, wire_observation
-from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
 # Python's defaults are 700, 10 and 10. A request of 60,000 messages makes a million objects.
@@ -70,7 +74,7 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
     """Serve until a signal arrives."""
     clock = SystemClock()
     reader, layers = await _open_reader(settings)
-    async with _open_app(settings, clock, reader) as app:
+    async with _open_app(settings, clock, reader, drain_s) as app:
         _shorten_pauses()
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
@@ -104,15 +108,27 @@ def _check_catalog(file: Path) -> None:
         ) from failure
 
 
+async def _claim_tables(stores: Stores) -> None:
+    """Raise ClickException if a newer release wrote the tables; ignore tables out of reach."""
+    try:
+        await claim_store(stores)
+    except NewerItems as newer:
+        raise click.ClickException(newer.message) from newer
+    except LedgerError as failure:
+        # The server starts as usual, and readiness fails until the tables are in reach.
+        _tell(f"The version of the stored items is unknown: {failure.message}")
+
+
 @asynccontextmanager
 async def _open_app(
-    settings: Settings, clock: SystemClock, reader: DocumentReader
+    settings: Settings, clock: SystemClock, reader: DocumentReader, drain_s: int
 ) -> AsyncIterator[ASGIApp]:
     """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
+    await _claim_tables(stores)
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
@@ -128,6 +144,8 @@ async def _open_app(
         files = wire_files(settings, stores, clock)
         if files is not None:
             await stack.enter_async_context(aclosing(files))
+        polling = wire_polling(settings, stores, files, gateways, clock=clock)
+        await stack.enter_async_context(working_on_batches(polling, drain_s))
         app = wire_whole_app(
             settings,
             stores,
@@ -135,6 +153,7 @@ async def _open_app(
             catalogs,
             upstream=upstream,
             files=files,
+            batch_queue=polling,
             clock=clock,
             journal=journal,
         )

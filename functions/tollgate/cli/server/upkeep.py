@@ -18,6 +18,7 @@ from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
 from tollgate.wiring.exports import seal_audit_log, wire_exports
+from tollgate.wiring.item_versions import claim_store
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.subjects import wire_subjects
 from tollgate.wiring.upkeep import wire_expired_objects, wire_upkeep
@@ -68,6 +69,7 @@ async def _open_stores(settings: Settings) -> AsyncIterator[Stores]:
 
 async def sweep(settings: Settings, stores: Stores) -> None:
     """Run the work of the sweeper function."""
+    await claim_store(stores)
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)

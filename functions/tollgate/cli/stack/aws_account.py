@@ -253,6 +253,10 @@ class AwsAccount:
             raise AccountError(f"{what}: the answer is not a list of models") from unreadable
         return frozenset(model.id for model in listed.data)
 
+    def endpoint_url(self, service: str) -> str:
+        """Return the base URL of an AWS service."""
+        return str(self._session.client(service).meta.endpoint_url)
+
     def settings(self, stack: DeployedStack) -> Settings:
         """Return settings with which this process can access the stack's tables."""
         credentials = self._session.get_credentials()

@@ -154,8 +154,11 @@ class RoundAccount:
     def _output_tokens_max(self, attempt: Attempt) -> int | None:
         """Return the tokens left of the caller's limit, or of the model's if that is lower."""
         limit = self._plan.trace.output_tokens_max
-        if limit is None or isinstance(self._work, InputWork):
+        if isinstance(self._work, InputWork):
             return None
+        if limit is None:
+            # A request with a ceiling holds the cost of the longest answer.
+            return None if self._plan.ceiling_nano_usd is None else attempt.longest_output
         return attempt.target.limited(max(0, limit - self._output_before))
 
     def _within_searches(self, usage: Usage) -> Usage:

@@ -1,14 +1,23 @@
 """Read routing.yaml with its included files and find all errors, for the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 from msgspec import Struct
 
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
+from tollgate.routing.file.catalog_parts import (
+    CATALOG_FILE,
+    CATALOG_PART,
+    IN_DEVELOPMENT,
+    IN_PRODUCTION,
+    read_pinned,
+    take_parts,
+)
 from tollgate.routing.file.crosscheck import crosscheck
-from tollgate.routing.file.document import Where, read_document
+from tollgate.routing.file.document import Where, YamlDocument, read_document
+from tollgate.routing.file.guardrail_checks import check_guardrails
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import InvalidRouting, Problem
@@ -30,7 +39,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...]
     """Files that were read."""
     globs: tuple[str, ...] = ()
-    """Globs in the main file's `include`, except globs that lead outside the repository."""
+    """Globs of the files that the main file reads, except globs outside the repository."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -67,25 +76,36 @@ def inspect(
     template) enables warnings about new pairs of a secret and a host.
     """
     document = read_document(path, path.as_posix())
+    release = read_pinned(document, path, top)
+    if release is not None and release.refused:
+        return _invalid([*document.problems, *release.refused], (path, *release.paths))
+    parts: list[LoadedFile] = []
+    development: list[LoadedFile] = []
     problems = list(document.problems)
+    if release is not None:
+        parts, found = take_parts(document, release, IN_PRODUCTION)
+        problems += found
+        if dev:
+            development, found = take_parts(document, release, IN_DEVELOPMENT)
+            problems += found
     main, found = validate(document, RoutingFile)
     problems += found
+    files = [path, *(release.paths if release else ())]
     if main is None:
-        return Inspection(
-            problems=_in_order(problems), routing=None, production=None, files=(path,)
-        )
-    parts = [LoadedFile(document, main)]
-    development: list[LoadedFile] = []
+        return _invalid(problems, files)
+    parts.insert(0, LoadedFile(document, main))
     globs: list[tuple[Where, str, list[LoadedFile]]] = [
-        (("include", index), glob, parts) for index, glob in enumerate(main.include)
+        ((*IN_PRODUCTION, index), glob, parts) for index, glob in enumerate(main.include)
     ]
     if dev:
         globs += [
-            (("dev", "include", index), glob, development)
+            ((*IN_DEVELOPMENT, index), glob, development)
             for index, glob in enumerate(main.dev.include)
         ]
-    files, watched = [path], list[str]()
+    watched = [CATALOG_FILE] if release else []
     for where, glob, group in globs:
+        if glob.startswith(CATALOG_PART):
+            continue
         matching = find_included(path, glob, top)
         files += matching.files
         if matching.message:
@@ -97,10 +117,7 @@ def inspect(
         group += found_parts
     rules = KeyRules(variables, pinned)
     problems += crosscheck(parts, development, today, rules)
-    models = {slug: model for part in parts for slug, model in part.content.models.items()}
-    problems += check_server_tools(document, main.server_tools, models, rules=rules, today=today)
-    if main.ocr is not None:
-        problems += check_ocr(document, main.ocr, rules=rules, today=today)
+    problems += _check_main_sections(document, main, parts, rules=rules, today=today)
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
@@ -109,6 +126,38 @@ def inspect(
         production=None if errors else _combine(main, parts),
         files=tuple(files),
         globs=tuple(watched),
+    )
+
+
+def _invalid(problems: list[Problem], files: Sequence[Path]) -> Inspection:
+    return Inspection(
+        problems=_in_order(problems),
+        routing=None,
+        production=None,
+        files=tuple(files),
+        globs=(CATALOG_FILE,) if len(files) > 1 else (),
+    )
+
+
+def _check_main_sections(
+    document: YamlDocument,
+    main: RoutingFile,
+    parts: Sequence[LoadedFile],
+    *,
+    rules: KeyRules,
+    today: date | None,
+) -> Iterator[Problem]:
+    """Yield the problems of sections that only the main file has."""
+    models = {slug: model for part in parts for slug, model in part.content.models.items()}
+    yield from check_server_tools(document, main.server_tools, models, rules=rules, today=today)
+    if main.ocr is not None:
+        yield from check_ocr(document, main.ocr, rules=rules, today=today)
+    yield from check_guardrails(
+        document,
+        main.guardrails,
+        models,
+        routes={name for part in parts for name in part.content.routes},
+        key_tiers={name for part in parts for name in part.content.key_tiers},
     )
 
 
@@ -133,6 +182,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         attribution=main.attribution,
         plugins=main.plugins,
         server_tools=main.server_tools,
+        guardrails=main.guardrails,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

@@ -105,6 +105,20 @@ def secret_names(routing: Routing) -> tuple[str, ...]:
     return tuple(sorted({key.secret for key in keys if key is not None and key.secret is not None}))
 
 
+def routed_secret_names(routing: Routing) -> frozenset[str]:
+    """Return the names of the secrets of providers to which a route leads; all without a route."""
+    rules = [rule for route in routing.routes.values() for rule in route.all_rules]
+    models = {slug for rule in rules for step in rule.steps for slug in step}
+    used = {
+        endpoint.provider
+        for slug, model in routing.models.items()
+        if slug in models or not routing.routes
+        for endpoint in model.endpoints
+    }
+    keys = [routing.providers[slug].key for slug in used]
+    return frozenset(key.secret for key in keys if key is not None and key.secret is not None)
+
+
 def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
     """Return the sorted ids of Bedrock's foundation models, except those stated as ARNs."""
     arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))

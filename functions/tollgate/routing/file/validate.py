@@ -38,6 +38,7 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "query, no dot at the end of the host, no slash at the end",
     "region": "must be an AWS region such as us-east-1",
     "utc_window": "must be minutes of the day in UTC such as 16:30-00:30",
+    "sha256": "must be 64 hexadecimal digits",
     "version": "must be a number or DRAFT, in quotes",
     "env": "must be the name of an environment variable such as OPENAI_API_KEY",
     "secret": "must be the name of a secret such as tollgate/openai",
@@ -52,6 +53,7 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
     "models": "a model is named author/model, in lower case",
     "aliases": "an alias is one word of letters, digits and . _ : / -",
     "routes": "a route is one word of letters, digits and . _ : / -",
+    "guardrails": "a guardrail is named by a slug of a-z, 0-9, dot, dash and underscore",
     "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
 

@@ -1,5 +1,5 @@
-"""Every expression that is sent to DynamoDB. They are in one file, so that a test can parse all of
-them.
+"""Every expression sent to DynamoDB, except those of `keys/session_expressions.py`. They are in two
+files, so that a test can parse all of them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
@@ -48,6 +48,7 @@ class ConditionalUpdate(Struct, frozen=True):
 IF_ABSENT: Final = "attribute_not_exists(pk)"
 IF_PRESENT: Final = "attribute_exists(pk)"
 SAME_REVISION: Final = "rev = :rev"
+ITEMS_RAISE: Final = ConditionalUpdate("SET iv = :iv", "attribute_not_exists(iv) OR iv < :iv")
 
 WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",

@@ -19,12 +19,18 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import (
+    ExplanationObject,
+    answer_time_s,
+    explain_plan,
+    guards_of,
+)
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
@@ -60,7 +66,8 @@ def explanation_routes(services: Services) -> APIRouter:
             raise no_credit()
         parse = partial(_ingress(services, format).parse, body, request.headers)
         parsed = await computations.run(parse)
-        work = await _with_files(services, own, parsed.request, computations)
+        stated = in_session(parsed.request, request.headers)
+        work = await _with_files(services, own, stated, computations)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
         work, tools = plan_rounds(services.make_tools, planner, work, principal)
@@ -71,9 +78,14 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
+            ceilings=find_limits(request.headers, principal, work).ceilings,
         )
         wanted = await computations.run(make_wanted)
-        survey = planner.survey(wanted, now_s=services.clock.now_s())
+        now_s = services.clock.now_s()
+        survey = planner.survey(wanted, now_s=now_s)
+        guards = await computations.run(
+            partial(guards_of, planner, work, principal, survey, now_s=now_s)
+        )
         targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
         status = await find_status(services, catalog, targets)
         return explain_plan(
@@ -84,6 +96,7 @@ def explanation_routes(services: Services) -> APIRouter:
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             status=status,
             tools=tools,
+            guards=guards,
         )
 
     return router

@@ -1,0 +1,3 @@
+# Makes the stack serve routing.yaml.
+set -eu
+"$TOLLGATE" publish --stack "$STACK"

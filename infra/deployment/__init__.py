@@ -1,1 +1,0 @@
-"""Deployment of a stage: questions, change set, publication and next steps."""

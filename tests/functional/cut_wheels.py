@@ -1,0 +1,52 @@
+"""Wheels of a release, cut from this tree with changes, in a folder that stands for an index."""
+
+import base64
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.local_server import ROOT
+from tollgate.installation import PARTS
+
+_ITEM_VERSIONS: Final = "functions/tollgate/stores/item_versions.py"
+# What an upgrade reads, by the path in the repository.
+_READ: Final = (
+    PARTS["template"],
+    f"{PARTS['schema']}/routing.v1.json",
+    f"{PARTS['environments']}/run.txt",
+    _ITEM_VERSIONS,
+)
+
+
+def cut(index: Path, version: str, changed: Mapping[str, str]) -> None:
+    """Put both wheels of a version into the index; `changed` has texts by their path here."""
+    texts = {path: (ROOT / path).read_text() for path in _READ} | dict(changed)
+    files = {
+        path.removeprefix("functions/") if path == _ITEM_VERSIONS else f"tollgate/parts/{path}": it
+        for path, it in texts.items()
+    }
+    _write(index, "tollgate_llm_slim", version, files)
+    _write(index, "tollgate_llm", version, {})
+
+
+def _write(index: Path, name: str, version: str, files: Mapping[str, str]) -> None:
+    described = f"{name}-{version}.dist-info"
+    contents = {path: text.encode() for path, text in files.items()}
+    contents[f"{described}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
+    ).encode()
+    contents[f"{described}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    rows = [f"{path},sha256={_digest(it)},{len(it)}" for path, it in contents.items()]
+    contents[f"{described}/RECORD"] = "\n".join([*rows, f"{described}/RECORD,,", ""]).encode()
+    index.mkdir(exist_ok=True)
+    with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, content in contents.items():
+            archive.writestr(path, content)
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
