@@ -11,7 +11,7 @@ from tollgate.core.clock import approximate_duration
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.core.routing.endpoint_status import FAULT_LASTS_S, CooldownPolicy, KeyNote
+from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.credit import Balance
 
@@ -379,35 +379,6 @@ async def test_c51_an_endpoint_rests_after_repeated_failures_and_only_for_a_whil
     assert resting == {"near/large-1": int(stores.clock.now) + 30}
     stores.clock.now += 31
     assert await stores.cooldowns.find_resting(["near/large-1"], POLICY) == {}
-
-
-async def test_c3_a_fault_of_a_key_is_noted_by_its_failure_and_lasts_a_day(
-    stores: AnyStores,
-) -> None:
-    store, both = stores.cooldowns, ["near/large-1", "far/L"]
-    await store.count_failure("near/large-1", POLICY, "absent")
-    await store.count_failure("far/L", POLICY)
-    seen_s = int(stores.clock.now)
-    assert await store.find_key_notes(both) == {"near/large-1": KeyNote("absent", seen_s)}
-    assert [store.has_key_note(each) for each in both] == [True, False]
-    await store.count_failure("near/large-1", POLICY)
-    assert await store.find_key_notes(both) == {}
-    await store.count_failure("far/L", POLICY, "rejected")
-    await stores.clock.sleep(FAULT_LASTS_S - 1)
-    assert set(await store.find_key_notes(both)) == {"far/L"}
-    await stores.clock.sleep(1)
-    assert await store.find_key_notes(both) == {}
-
-
-async def test_c3_a_fault_of_a_key_is_removed_by_any_instance(stores: AnyStores) -> None:
-    store = stores.cooldowns
-    await store.count_failure("near/large-1", POLICY, "rejected")
-    await store.remove_key_note("near/large-1")
-    assert not store.has_key_note("near/large-1")
-    assert await store.find_key_notes(["near/large-1"]) == {}
-    # An endpoint without failures has nothing to remove.
-    await store.remove_key_note("far/L")
-    assert await store.find_key_notes(["far/L"]) == {}
 
 
 async def test_c51_a_rested_endpoint_that_fails_again_within_the_window_rests_again(

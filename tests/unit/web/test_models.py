@@ -3,7 +3,6 @@
 Keeps C3, C41.
 """
 
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,8 +15,7 @@ from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
-from tollgate.core.secret import CredentialPlace
-from tollgate.providers.ports.base import ProviderRow, Target
+from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of
 from tollgate.providers.ports.parameters import PARAMETERS
@@ -139,30 +137,6 @@ async def test_c3_an_endpoint_that_rests_after_failures_says_so() -> None:
         await call.home.stores.cooldowns.count_failure("far/f", policy)
     listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
     assert [it["status"] for it in listed] == [0, -1]
-
-
-async def test_c3_an_endpoint_whose_key_has_a_fault_says_so_until_it_answers() -> None:
-    call = await dated()
-    cooldowns = call.home.stores.cooldowns
-    await cooldowns.count_failure("far/f", CooldownPolicy(), "rejected")
-    near, far = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
-    assert (near["status"], far["status"], far["key"]) == (0, -1, "rejected")
-    assert far["key_seen_at"].startswith("20")
-    assert "key" not in near
-    await cooldowns.remove_key_note("far/f")
-    listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
-    assert [(it["status"], it.get("key")) for it in listed] == [(0, None), (0, None)]
-
-
-async def test_c3_a_process_that_calls_providers_knows_which_keys_are_missing() -> None:
-    async def find_missing_key(row: ProviderRow) -> CredentialPlace | None:
-        return CredentialPlace(variables=("FAR_KEY",)) if row.slug == "far" else None
-
-    call = replace(await dated(), changes={"find_missing_key": find_missing_key})
-    # The key of `near` was set after a request without it.
-    await call.home.stores.cooldowns.count_failure("near/n", CooldownPolicy(), "absent")
-    listed = (await call("GET", f"{LARGE}/endpoints")).json["data"]["endpoints"]
-    assert [(it["status"], it.get("key")) for it in listed] == [(0, None), (-1, "absent")]
 
 
 async def test_c3_an_endpoint_that_was_measured_says_how_fast_it_is() -> None:

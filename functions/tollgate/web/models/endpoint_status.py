@@ -22,7 +22,7 @@ class KeyFields(TypedDict):
 
 
 class EndpointStatus(Struct, frozen=True, kw_only=True):
-    """What is known of some endpoints, by their ids."""
+    """The status of some endpoints, by their ids."""
 
     resting: Mapping[str, float] = {}
     """Unix second at which each cooldown ends."""
@@ -51,7 +51,7 @@ class EndpointStatus(Struct, frozen=True, kw_only=True):
 async def find_status(
     services: Services, catalog: Catalog, targets: Collection[Target]
 ) -> EndpointStatus:
-    """Return what all instances know of endpoints."""
+    """Return the status of endpoints, as all instances found it."""
     ids = {target.endpoint_id for target in targets}
     rows = {target.provider: catalog.providers[target.provider] for target in targets}
     resting, speeds = await asyncio.gather(
