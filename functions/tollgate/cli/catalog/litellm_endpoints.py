@@ -82,6 +82,11 @@ class PlacedEndpoint(Struct, kw_only=True):
     notes: list[ImportNote]
 
     @property
+    def id(self) -> str:
+        """`provider/upstream`."""
+        return f"{self.endpoint['provider']}/{self.endpoint['upstream']}"
+
+    @property
     def kind(self) -> str:
         """The kind of work that the model does."""
         return str(self.model.get("kind", "chat"))
@@ -323,8 +328,8 @@ class Placement:
                 kept = ("price", "overrides")
                 return {key: same[1][key] for key in kept if key in same[1]}, None
         raise Unplaced(
-            "no price is published: state input_cost_per_token and output_cost_per_token, or "
-            "base_model in model_info"
+            "no price is published: add the model to the base file; for LiteLLM, state "
+            "input_cost_per_token and output_cost_per_token, or base_model in model_info"
         )
 
 
