@@ -18,7 +18,7 @@ from tollgate.cli.catalog.litellm_config import (
     read_yaml_source,
 )
 from tollgate.cli.catalog.litellm_endpoints import Placement
-from tollgate.cli.catalog.source_upstreams import Upstream, list_left, offer_known
+from tollgate.cli.catalog.source_upstreams import SourceUpstream, list_left, offer_known
 
 _SECTION: Final = "models"
 # The gateway's providers whose name is not LiteLLM's prefix.
@@ -56,10 +56,9 @@ def read_apps_gateway(path: Path, placement: Placement) -> LitellmConfig:
         if has_builtin
         else []
     )
-    deployments = [
-        *builtin,
-        *_models(as_list(sections.get("models")), upstreams, placement, builtin, notes),
-    ]
+    rows = as_list(sections.get("models"))
+    listed = _models(rows, upstreams, placement, builtin=builtin, notes=notes)
+    deployments = [*builtin, *listed]
     if not deployments:
         raise NotALitellmConfig(f"{path.as_posix()} has no upstreams with models")
     if has_builtin:
@@ -70,7 +69,7 @@ def read_apps_gateway(path: Path, placement: Placement) -> LitellmConfig:
     )
 
 
-def _upstreams(entries: Sequence[Any], notes: list[ImportNote]) -> Iterator[Upstream]:
+def _upstreams(entries: Sequence[Any], notes: list[ImportNote]) -> Iterator[SourceUpstream]:
     for entry in map(as_mapping, entries):
         provider = entry.get("provider")
         if not isinstance(provider, str):
@@ -88,7 +87,7 @@ def _upstreams(entries: Sequence[Any], notes: list[ImportNote]) -> Iterator[Upst
             if key not in _UPSTREAM_KEYS:
                 text = f"its {key} has no counterpart"
                 notes.append(ImportNote(where=f"upstreams {name}", text=text))
-        yield Upstream(name=name, prefix=_PREFIXES.get(provider, provider), params=params)
+        yield SourceUpstream(name=name, prefix=_PREFIXES.get(provider, provider), params=params)
 
 
 def _expand(value: object) -> object:
@@ -99,8 +98,9 @@ def _expand(value: object) -> object:
 
 def _models(
     rows: Sequence[Any],
-    upstreams: Sequence[Upstream],
+    upstreams: Sequence[SourceUpstream],
     placement: Placement,
+    *,
     builtin: Sequence[Deployment],
     notes: list[ImportNote],
 ) -> Iterator[Deployment]:

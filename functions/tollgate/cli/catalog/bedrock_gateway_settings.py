@@ -16,7 +16,7 @@ from tollgate.cli.catalog.litellm_config import (
     read_source,
 )
 from tollgate.cli.catalog.litellm_endpoints import Placement
-from tollgate.cli.catalog.source_upstreams import Upstream, list_left, offer_known
+from tollgate.cli.catalog.source_upstreams import SourceUpstream, list_left, offer_known
 
 _SECTION: Final = "environment"
 _REGION: Final = "AWS_REGION"
@@ -60,7 +60,7 @@ def read_bedrock_gateway(path: Path, placement: Placement) -> LitellmConfig:
         named.append(Deployment(name=alias, model=model, params=params, facts={}, section=_SECTION))
         text = f"names that begin with {beginning} meant this model: add an alias for each in use"
         notes.append(ImportNote(where=variable, text=text, is_loss=True))
-    bedrock = Upstream(name="bedrock", prefix="bedrock", params=params)
+    bedrock = SourceUpstream(name="bedrock", prefix="bedrock", params=params)
     known = offer_known(placement, [bedrock], _SECTION)
     return LitellmConfig(
         deployments=(*known, *named), sections={}, source="bedrock-gateway", notes=tuple(notes)

@@ -9,7 +9,7 @@ from tollgate.cli.catalog.litellm_config import Deployment, ImportNote
 from tollgate.cli.catalog.litellm_endpoints import Placement
 
 
-class Upstream(Struct, frozen=True, kw_only=True):
+class SourceUpstream(Struct, frozen=True, kw_only=True):
     """A provider as a source configures it."""
 
     name: str
@@ -19,7 +19,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
 
 
 def offer_known(
-    placement: Placement, upstreams: Sequence[Upstream], section: str, *, author: str = ""
+    placement: Placement, upstreams: Sequence[SourceUpstream], section: str, *, author: str = ""
 ) -> Iterator[Deployment]:
     """Yield the models of the base file that the upstreams have, in the upstreams' order.
 
