@@ -26,6 +26,7 @@ from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
 from tollgate.cli.catalog.litellm_people import NotAnExport, PeopleImport, read_export
 from tollgate.cli.catalog.litellm_replay import ReplayedName, replay_names
+from tollgate.cli.catalog.openrouter_presets import read_openrouter_presets
 from tollgate.cli.catalog.portkey_config import read_portkey
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.options import routing_option, utc_today
@@ -133,6 +134,17 @@ def claude_gateway(target: _Target) -> None:
     Models and the order of their upstreams are copied. What has no counterpart is listed.
     """
     _convert(target, lambda placement: read_apps_gateway(target.config, placement))
+
+
+@import_commands.command("openrouter-presets")
+@_converts
+def openrouter_presets(target: _Target) -> None:
+    """Convert CONFIG, an answer of OpenRouter's /presets/SLUG or a JSON list of such answers.
+
+    Models and the choice of providers are copied, to the base file's endpoints. Parameters and
+    system prompts are listed.
+    """
+    _convert(target, lambda placement: read_openrouter_presets(target.config, placement))
 
 
 @import_commands.command("bedrock-gateway")

@@ -180,6 +180,14 @@ class Placement:
             if prefix in self._prefixes(endpoint.provider)
         ]
 
+    def list_offers_of(self, name: str) -> list[str]:
+        """Return `provider/upstream` of the endpoints of a model in the base file, by any name."""
+        return [
+            f"{endpoint.provider}/{endpoint.upstream}"
+            for slug in self._names.find(name).slugs
+            for endpoint in self._base.models[slug].endpoints
+        ]
+
     def means(self, name: str, slug: str) -> bool:
         """Return True if a model of the base file answers to a name that no file states."""
         return self._names.find(name).slugs == (slug,)

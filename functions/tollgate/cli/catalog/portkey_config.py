@@ -187,7 +187,7 @@ class _Reading:
     ) -> None:
         """Add a deployment for a target."""
         overrides = as_mapping(target.get("override_params"))
-        slug = target.get("provider") or target.get("virtual_key") or ""
+        slug = target.get("provider") or f"@{target.get('virtual_key', '')}"
         model = overrides.get("model", asked)
         if not isinstance(model, str):
             text = "names no model: state override_params.model"

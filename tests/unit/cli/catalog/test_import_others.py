@@ -109,15 +109,17 @@ def test_conditions_of_portkey_on_the_model_become_names(tmp_path: Path) -> None
 def test_what_portkey_decides_otherwise_is_red_and_no_key_is_copied(tmp_path: Path) -> None:
     slot = {"strategy": {"mode": "fallback"}, "targets": [HAIKU, GPT]}
     unknown = {"provider": "@team", "api_key": "sk-pasted-0123", "override_params": {"model": "x"}}
+    key = {"virtual_key": "main-258f4d", "override_params": {"model": "gpt-4o"}}
     config = {
         "strategy": {"mode": "loadbalance"},
-        "targets": [slot, unknown, {"provider": "openai"}],
+        "targets": [slot, unknown, key, {"provider": "openai"}],
         "input_guardrails": ["pg-1"],
     }
     result = run(tmp_path, "portkey", json.dumps(config), color=True)
     for note in (
         "strategy of smart: a strategy within a weighted or single target",
         "target smart (team/x): the base file has no provider team",
+        "target of smart: if @main-258f4d is not the provider main-258f4d, write --provider",
         "target of smart: names no model: state override_params.model",
         "input_guardrails of smart: `guardrail` of a route",
     ):
@@ -126,11 +128,60 @@ def test_what_portkey_decides_otherwise_is_red_and_no_key_is_copied(tmp_path: Pa
     assert "sk-pasted" not in result.output + (tmp_path / "new.yaml").read_text()
 
 
+def test_presets_of_openrouter_try_their_models_at_the_providers_they_admit(
+    tmp_path: Path,
+) -> None:
+    config = {
+        "models": ["anthropic/claude-haiku-4.5", "openai/gpt-4o", "nobody/knows"],
+        "provider": {
+            "order": ["amazon-bedrock"],
+            "only": ["amazon-bedrock", "openai"],
+            "zdr": True,
+        },
+        "temperature": 0.7,
+    }
+    version = {"config": config, "system_prompt": "You are terse.", "version": 1}
+    answer = {"data": {"slug": "terse", "name": "Terse", "designated_version": version}}
+    routing, said = imported(tmp_path, "openrouter-presets", json.dumps([answer]))
+    models = [next(iter(step)) for step in steps(routing, "preset/terse")]
+    served = [each.provider for model in models for each in routing.models[model].endpoints]
+    assert list(dict.fromkeys(served)) == ["bedrock", "openai"]
+    for note in (
+        "preset terse: callers write preset/terse instead of @preset/terse",
+        "preset terse: its system prompt is left to the callers",
+        "preset terse: its temperature is left to the callers",
+        "preset terse: its provider.zdr becomes `data_policy` of providers, by hand",
+        "preset preset/terse (openrouter/nobody/knows): ",
+    ):
+        assert note in said
+    assert "terse." not in said
+
+
+def test_a_preset_prefers_the_order_of_its_providers(tmp_path: Path) -> None:
+    for wanted, first in (
+        ({"order": ["amazon-bedrock"]}, "bedrock"),
+        ({"ignore": ["anthropic"]}, "bedrock"),
+        ({"order": ["anthropic"], "allow_fallbacks": False}, "anthropic"),
+    ):
+        config = {"model": "anthropic/claude-haiku-4.5", "provider": wanted}
+        preset = {"slug": "fast", "designated_version": {"config": config}}
+        folder = tmp_path / first / next(iter(wanted))
+        folder.mkdir(parents=True)
+        routing, _ = imported(folder, "openrouter-presets", json.dumps({"data": preset}))
+        providers = [
+            each.provider for each in routing.models[routing.aliases["preset/fast"].to].endpoints
+        ]
+        assert providers[0] == first
+        assert ("anthropic" in providers) == ("ignore" not in wanted)
+        assert ("bedrock" in providers) == ("allow_fallbacks" not in wanted)
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "says"),
     [
         ("portkey", '{"targets": [{"api_key": "sk-pasted",}]}', "is not JSON"),
         ("portkey", "[]", "names no model"),
+        ("openrouter-presets", '{"data": {"slug": "x"}}', "has no preset with a model"),
         ("claude-gateway", "listen: {}", "has no upstreams with models"),
         ("claude-gateway", "a: [sk-pasted", "cannot be read"),
         ("bedrock-gateway", "HOME=/root", "has no NAME=VALUE of bedrock-access-gateway"),
