@@ -179,7 +179,8 @@ class _Import:
             weights[slug] = sum(share for _, share in pairs)
         self._steps[name] = [{slug: _WHOLE} for slug in weights] if is_ordered else [weights]
         if many:
-            self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), "drawn by weight")
+            says = "tried in order" if is_ordered else "drawn by weight"
+            self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), says)
         elif not is_chained:
             [slug] = weights
             if name != slug and (is_listed or not self._placement.means(name, slug)):

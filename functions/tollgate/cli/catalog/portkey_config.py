@@ -69,7 +69,8 @@ _ADVICE: Final[Mapping[str, tuple[str, bool]]] = {
     "request_timeout": ("`timeouts` of an endpoint", False),
     "retry": ("`retry` of a route", False),
 }
-_RETRIED: Final = frozenset({408, 429})
+# Statuses by which a provider refuses the request itself, so that no other model is tried.
+_REFUSED: Final = frozenset({400, 413, 415, 422})
 _MILLISECOND_S: Final = 0.001
 
 
@@ -238,7 +239,7 @@ class _Reading:
 
     def _note_statuses(self, name: str, strategy: Mapping[str, Any]) -> None:
         codes: Sequence[Any] = as_list(strategy.get("on_status_codes"))
-        others = [code for code in codes if code not in _RETRIED and str(code) < "500"]
+        others = [code for code in codes if code in _REFUSED]
         if not codes:
             text = "requests that a provider refuses as invalid are not tried at the next target"
             self._note(f"strategy of {name}", text, is_loss=True)

@@ -65,13 +65,13 @@ def test_weighted_targets_of_portkey_are_drawn_by_their_weights(tmp_path: Path) 
 
 def test_fallbacks_of_portkey_are_tried_in_order(tmp_path: Path) -> None:
     config = {
-        "strategy": {"mode": "fallback", "on_status_codes": [401, 429, 500]},
+        "strategy": {"mode": "fallback", "on_status_codes": [400, 401, 429, 500]},
         "targets": [HAIKU, GPT | {"override_params": {"model": "gpt-4o", "temperature": 0}}],
     }
     result = run(tmp_path, "portkey", json.dumps(config), *PROVIDERS, color=True)
     routing = load(tmp_path / "new.yaml")
     assert steps(routing, "smart") == [{"anthropic/claude-haiku-4.5": 100}, {"openai/gpt-4o": 100}]
-    assert f"{RED}strategy of smart: status 401 does not lead to the next target" in result.stderr
+    assert f"{RED}strategy of smart: status 400 does not lead to the next target" in result.stderr
     assert f"{RED}target smart (openai/gpt-4o): its temperature has no counterpart" in result.stderr
 
 
