@@ -52,6 +52,10 @@ def explanation_routes(services: Services) -> APIRouter:
         format: Annotated[  # noqa: A002 - name of the query parameter
             str, Query(description="the client format of the body", json_schema_extra=_NAMES)
         ] = CHAT_COMPLETIONS.name,
+        budget_left: Annotated[
+            int | None,
+            Query(ge=0, le=100, description="percent of a limit in USD that is taken to be left"),
+        ] = None,
         *,
         own: OwnThings,
     ) -> ExplanationObject:
@@ -76,6 +80,7 @@ def explanation_routes(services: Services) -> APIRouter:
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
             ceilings=find_limits(request.headers, principal, work).ceilings,
+            budget_left_percent=budget_left,
         )
         wanted = await computations.run(make_wanted)
         survey = planner.survey(wanted, now_s=services.clock.now_s())
