@@ -51,6 +51,7 @@ from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.http.source_address import source_address
+from tollgate.web.http.unknown_callers import unknown_callers
 
 
 def chat_app(
@@ -92,6 +93,7 @@ def chat_app(
         default=_ByPath(endpoints),
         middleware=[
             *source_address(limits),
+            *unknown_callers(limits, services.clock),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
