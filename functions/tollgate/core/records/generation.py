@@ -21,6 +21,9 @@ Outcome = Literal["ok", "error", "cancelled", "lost"]
 # `bounded`: the provider reported more usage than is possible, so the upper bound is billed.
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
+# From the mildest to the strictest; `failed` if there was no verdict.
+JudgementVerdict = Literal["pass", "flag", "mask", "block", "failed"]
+
 
 class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a bill: `quantity` units at a rate, rounded half up to a nano-dollar."""
@@ -77,6 +80,23 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The start of the run, in milliseconds after the beginning of the first round."""
     error: str | None = None
     """The error code that the model got; None for a run that succeeded."""
+    cost_nano_usd: int = 0
+
+
+class JudgementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The judgements of one guardrail on one stage of a conversation, without any text."""
+
+    guardrail: str
+    """The name in routing.yaml."""
+    stage: str
+    """`input`, `output`, `tool_arguments` or `tool_results`."""
+    verdict: JudgementVerdict = "pass"
+    """The strictest verdict."""
+    findings: tuple[str, ...] = ()
+    """The kinds of what was found, such as `card_number` or a moderation category."""
+    pieces: int = 1
+    """The number of texts or pieces of texts that were judged."""
+    duration_ms: int = 0
     cost_nano_usd: int = 0
 
 
@@ -212,6 +232,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The usage of each round if there are several; `usage` is their sum."""
     runs: tuple[RunRecord, ...] = ()
     """The runs of the gateway's tools, in the order in which they ended."""
+    judgements: tuple[JudgementRecord, ...] = ()
+    """The judgements of the gateway's guardrails, by guardrail and stage."""
     attempts: tuple[AttemptRecord, ...] = ()
     raw_usage: object = None
     duration_ms: int = 0

@@ -3,7 +3,7 @@ otherwise.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
 from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Principal
@@ -32,6 +33,10 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 
+# Imported at first use, because few catalogs have guardrails.
+_SELECT_GUARDS: Final = DottedName[Callable[..., Mapping[str, object]]](
+    "tollgate.engine.guardrails.bounds:select_guards"
+)
 # Time limit for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
 # Maximum number of counts per key, minute and process that are requested from providers; an agent
@@ -98,6 +103,9 @@ async def count_tokens(
             raise
         return estimate
     if attempt is None or await compute(partial(_is_read_here, gateway, request, attempt)):
+        return estimate
+    if gateway.planner.catalog.guardrails and _SELECT_GUARDS()(gateway.planner, request, principal):
+        # A provider gets no text that a guardrail has not judged.
         return estimate
     if not pace.admits(principal.key_id):
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)

@@ -15,6 +15,8 @@ from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
+    JudgementRecord,
+    JudgementVerdict,
     Outcome,
     PromptTokens,
     RoundsBound,
@@ -176,6 +178,31 @@ class RunObject(BaseModel):
         )
 
 
+class JudgementObject(BaseModel):
+    """The judgements of one guardrail of the gateway on one stage, without any text."""
+
+    guardrail: str
+    stage: str = Field(description="input, output, tool_arguments or tool_results")
+    verdict: JudgementVerdict = Field(description="strictest verdict; failed if there was none")
+    findings: list[str]
+    pieces: int = Field(description="texts, or pieces of texts, that were judged")
+    latency: int = Field(description="milliseconds that a model needed")
+    cost: Usd
+
+    @classmethod
+    def of(cls, judgement: JudgementRecord) -> "JudgementObject":
+        """Build the object from stored judgements."""
+        return cls(
+            guardrail=judgement.guardrail,
+            stage=judgement.stage,
+            verdict=judgement.verdict,
+            findings=list(judgement.findings),
+            pieces=judgement.pieces,
+            latency=judgement.duration_ms,
+            cost=usd(judgement.cost_nano_usd),
+        )
+
+
 class AttemptObject(BaseModel):
     """One attempt at one endpoint; `error` is null for the attempt that served."""
 
@@ -245,6 +272,7 @@ class GenerationObject(BaseModel):
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
+    judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
         description="tokens of each request to the model, if there are several"
     )
@@ -312,6 +340,7 @@ class GenerationObject(BaseModel):
             cost_micro_usd=_micro_usd(record.cost_nano_usd),
             tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
+            judgements=[JudgementObject.of(each) for each in record.judgements],
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,

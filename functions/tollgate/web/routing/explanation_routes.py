@@ -27,7 +27,12 @@ from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import (
+    ExplanationObject,
+    answer_time_s,
+    explain_plan,
+    guards_of,
+)
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
@@ -83,7 +88,11 @@ def explanation_routes(services: Services) -> APIRouter:
             budget_left_percent=budget_left,
         )
         wanted = await computations.run(make_wanted)
-        survey = planner.survey(wanted, now_s=services.clock.now_s())
+        now_s = services.clock.now_s()
+        survey = planner.survey(wanted, now_s=now_s)
+        guards = await computations.run(
+            partial(guards_of, planner, work, principal, survey, now_s=now_s)
+        )
         resting: Mapping[str, float] = {}
         speeds: Mapping[str, Speed] = {}
         if survey.plan is not None:
@@ -101,6 +110,7 @@ def explanation_routes(services: Services) -> APIRouter:
             resting=resting,
             speeds=speeds,
             tools=tools,
+            guards=guards,
         )
 
     return router
