@@ -11,6 +11,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
+from tests.memory.budgets import MemoryBudgets
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, created_s
@@ -50,7 +51,6 @@ from tollgate.stores.rules.audit_chain import (
     days_between,
 )
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
-from tollgate.stores.rules.budget_left import least_percent_left
 from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
@@ -59,13 +59,12 @@ def _owner(workspace_id: str, key_id: str) -> LimitOwner:
     return LimitOwner(level="key", id=key_id, workspace_id=workspace_id)
 
 
-class MemoryLedger:
+class MemoryLedger(MemoryBudgets):
     """Implements `stores.ports.base.Ledger`."""
 
     def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock) -> None:
-        self._books = books
+        super().__init__(books, clock)
         self._ids = ids
-        self._clock = clock
 
     async def hold(
         self,
@@ -133,15 +132,6 @@ class MemoryLedger:
             tier=tier,
             levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),
         )
-
-    def budget_left_percent(
-        self, principal: Principal, *, tier: TierLimits | None = None
-    ) -> int | None:
-        """Return the smallest share that is left of a key's limits in USD."""
-        key = self._books.keys.get(principal.key_id)
-        second = int(self._clock.now_s())
-        states = [] if key is None else [key.state().within(tier, second)]
-        return least_percent_left([states], second)
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Set more aside on both sides of a hold, all of it or nothing."""

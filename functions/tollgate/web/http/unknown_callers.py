@@ -88,5 +88,5 @@ def _place(address: str) -> bytes:
         ip = ip_address(address)
     except ValueError:
         return address.encode()
-    mapped = ip.ipv4_mapped if ip.version == 6 else None  # noqa: PLR2004 - the version of IP
+    mapped = ip.ipv4_mapped if ip.version == 6 else None
     return (mapped or ip).packed[:_IPV6_PREFIX_BYTES]
