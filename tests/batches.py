@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from msgspec.structs import replace
@@ -71,7 +72,9 @@ class _Mortal:
         self._fate = fate
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self._fate.call, getattr(self._store, name))
+        method = getattr(self._store, name)
+        # A method that is not asynchronous calls no store.
+        return partial(self._fate.call, method) if iscoroutinefunction(method) else method
 
 
 class MemoryLineRecords:

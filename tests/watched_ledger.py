@@ -21,6 +21,9 @@ class WatchedLedger:
         self._ledger = ledger
         self._trace = trace
 
+    def budget_left_percent(self, principal: Principal, **limits: Any) -> int | None:
+        return self._ledger.budget_left_percent(principal, **limits)
+
     async def hold(
         self,
         principal: Principal,

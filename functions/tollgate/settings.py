@@ -134,6 +134,10 @@ class Settings(BaseSettings):
     """CORS origins, separated by commas."""
     trusted_proxies: Annotated[tuple[_Network, ...], NoDecode, BeforeValidator(_separated)] = ()
     """Addresses or networks of proxies, separated by commas, whose `X-Forwarded-For` is read."""
+    unknown_caller_rpm: int = Field(default=0, ge=0, le=1_000_000)
+    """Requests per minute without a valid key from one address, above which replies are 429 instead
+    of 401; 0 for no limit.
+    """
     record_days: int = Field(default=30, ge=30, le=3650)
     """Days for which generation records are stored. A roll-up closes each day within four weeks;
     with fewer than 30 days, records could expire before their day is closed.

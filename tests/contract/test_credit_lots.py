@@ -94,6 +94,15 @@ async def test_c64_credit_that_expires_first_is_spent_first_and_its_rest_is_take
     assert await dynamo.audit.run() == []
 
 
+async def test_c64_all_lots_that_are_due_are_taken_back_in_one_round(dynamo: DynamoStores) -> None:
+    await funded_key(dynamo, 1_000)
+    for number in range(7):
+        await enter(dynamo, f"plan-{number}", 10, lasts_s=60)
+    dynamo.clock.now += 60
+    assert await lots_of(dynamo).expire("acme") == 7
+    assert (await left(dynamo), await available(dynamo)) == ({}, 1_000)
+
+
 async def test_c64_what_is_held_at_the_expiry_may_be_spent_and_what_is_released_is_taken(
     dynamo: DynamoStores,
 ) -> None:

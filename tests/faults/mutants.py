@@ -65,6 +65,12 @@ MUTANTS: Final = (
         instead='us = us + :c REMOVE h.#h",\n    "h.#h = :a OR us >= :c",',
     ),
     Mutant(
+        name="session settled without condition",
+        path="stores/keys/session_expressions.py",
+        text='n = n - :n REMOVE h.#h", "h.#h = :a"',
+        instead='n = n - :n REMOVE h.#h", "h.#h = :a OR cm >= :d"',
+    ),
+    Mutant(
         name="level left out of the sweep",
         path="stores/money/sweeper.py",
         text="for state in expired.states:",

@@ -84,7 +84,7 @@ async def _worker(
     await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
     while working():
         try:
-            counts[await _generation(stores, order, draw)] += 1
+            counts[await _generation(stores, order, draw, counts)] += 1
         except GatewayError as error:
             counts[error.code.value] += 1
             await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
@@ -92,8 +92,13 @@ async def _worker(
             counts["killed"] += 1
 
 
-async def _generation(stores: DynamoStores, order: Order, draw: random.Random) -> str:
-    """One generation, ended in one of the ways that there are."""
+async def _generation(
+    stores: DynamoStores, order: Order, draw: random.Random, counts: Counter[str]
+) -> str:
+    """One generation, ended in one of the ways that there are.
+
+    A way that this process has not seen yet is likely: with slow holds there are few generations.
+    """
     secret = draw.choice(order.secrets)
     principal = await stores.keys.authenticate(secret)
     covered = draw.random() < 0.3
@@ -112,10 +117,10 @@ async def _generation(stores: DynamoStores, order: Order, draw: random.Random) -
         except GatewayError:
             await asyncio.sleep(0)
     cost = draw.randint(0, min(hold.wallet_nano_usd, hold.key_nano_usd))
-    if draw.random() < 0.03:
+    if draw.random() < (0.03 if counts["vanished"] else 0.3):
         return "vanished"
     await stores.ledger.settle(hold, record_of(hold, cost))
-    if draw.random() < 0.1:
+    if draw.random() < (0.1 if counts["settled twice"] else 0.5):
         await stores.ledger.settle(hold, record_of(hold, max(0, cost - 7), "cancelled"))
         return "settled twice"
     return "settled"

@@ -20,6 +20,16 @@ def test_c60_the_functions_that_know_callers_know_the_proxies(stack: Stack) -> N
         assert stack.environment(name)[VARIABLE] == {"Ref": "TrustedProxies"}
 
 
+def test_c60_the_functions_that_serve_keys_know_the_pace_of_unknown_callers(
+    stack: Stack,
+) -> None:
+    variable = "TOLLGATE_UNKNOWN_CALLER_RPM"
+    named = {name for name in stack.functions if variable in stack.environment(name)}
+    assert named == {"ChatFunction", "ApiFunction"}
+    for name in named:
+        assert stack.environment(name)[variable] == {"Ref": "UnknownCallerRpm"}
+
+
 @pytest.mark.parametrize(
     ("text", "accepted"),
     [

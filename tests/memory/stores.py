@@ -11,6 +11,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
+from tests.memory.budgets import MemoryBudgets
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, created_s
@@ -50,13 +51,12 @@ def _owner(workspace_id: str, key_id: str) -> LimitOwner:
     return LimitOwner(level="key", id=key_id, workspace_id=workspace_id)
 
 
-class MemoryLedger:
+class MemoryLedger(MemoryBudgets):
     """Implements `stores.ports.base.Ledger`."""
 
     def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock) -> None:
-        self._books = books
+        super().__init__(books, clock)
         self._ids = ids
-        self._clock = clock
 
     async def hold(
         self,

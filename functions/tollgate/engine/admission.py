@@ -1,5 +1,6 @@
-"""Admits requests whose work before the hold is costly, so that a refused request does none."""
+"""Admits requests whose work before the hold is costly, and knows how much of a budget is left."""
 
+from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.exclusions import find_tier
@@ -10,5 +11,14 @@ async def admit(gateway: Gateway, principal: Principal, request_id: str) -> None
 
     `gateway.admissions.end` must follow, at the latest when the request ends.
     """
+    await gateway.admissions.admit(principal, request_id, tier=_tier_limits(gateway, principal))
+
+
+def budget_left_percent(gateway: Gateway, principal: Principal) -> int | None:
+    """Return the smallest share that was left of the caller's limits in USD at the last hold."""
+    return gateway.ledger.budget_left_percent(principal, tier=_tier_limits(gateway, principal))
+
+
+def _tier_limits(gateway: Gateway, principal: Principal) -> TierLimits | None:
     tier = find_tier(gateway.planner.catalog, principal.tier)
-    await gateway.admissions.admit(principal, request_id, tier=tier.limits if tier else None)
+    return tier.limits if tier else None

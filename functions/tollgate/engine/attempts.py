@@ -52,6 +52,7 @@ from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.engine.side_thread import Computations
 from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
+from tollgate.routing.planning.bends import describe_bend
 from tollgate.routing.planning.plan import Attempt, Plan
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
             fallback_depth=self.depth,
             adapted=self.adapted,
             ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
+            bend=describe_bend(context.gateway.planner.catalog, context.plan.trace),
             read_files=forms.newly_read(self.target) if forms is not None else (),
         )
 

@@ -20,7 +20,7 @@ from tollgate.core.errors import (
 )
 from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
-from tollgate.engine.admission import admit
+from tollgate.engine.admission import admit, budget_left_percent
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
@@ -154,9 +154,10 @@ async def _plan(
     gateway: Gateway, call: Call, rounds: RoundsBound | None
 ) -> tuple[PlanningRequest, Plan]:
     now_s = gateway.clock.now_s()
+    left = budget_left_percent(gateway, call.principal)
 
     def plan() -> tuple[PlanningRequest, Plan]:
-        planner_input = planning_request(call, rounds)
+        planner_input = planning_request(call, rounds, budget_left_percent=left)
         return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
 
     return await gateway.computations(call).run(plan)
@@ -204,7 +205,9 @@ async def _answer(
         await sink.fail(failure, record)
 
 
-def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningRequest:
+def planning_request(
+    call: Call, rounds: RoundsBound | None = None, *, budget_left_percent: int | None = None
+) -> PlanningRequest:
     """Return the planner's input for a call; `rounds` limits the rounds with server tools."""
     return PlanningRequest.of(
         call.parsed.request,
@@ -213,6 +216,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
         fallbacks=call.fallbacks,
         rounds=rounds,
         ceilings=call.ceilings,
+        budget_left_percent=budget_left_percent,
     )
 
 

@@ -158,6 +158,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The request parameters that the provider does not support."""
     ending: Lifecycle | None = None
     """The announced retirement of the model at this provider; None if none is announced."""
+    bend: str | None = None
+    """The rule that the request followed because little of a budget is left; None for others."""
     read_files: tuple[KnownFile, ...] = ()
     """The documents that the gateway read for this answer."""
 

@@ -16,6 +16,7 @@ from tollgate.stores.rules.key_settings import check_networks
 from tollgate.web.access import ACCESS, PRINCIPAL, Access, actor_of, note_refusal
 from tollgate.web.http.reply import read_body
 from tollgate.web.http.source_address import source_of
+from tollgate.web.http.unknown_callers import pace_refusal
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
@@ -46,6 +47,7 @@ def admitted_router(
                 try:
                     return await answer(request)
                 except AccessError as refused:
+                    pace_refusal(refused, request.scope)
                     target = f"{method} {self.path_format}"
                     await note_refusal(
                         services.access_log,

@@ -31,6 +31,7 @@ from tollgate.web.http.paths import (
 )
 from tollgate.web.http.request_id import RequestIds, request_id_of
 from tollgate.web.http.source_address import source_address
+from tollgate.web.http.unknown_callers import unknown_callers
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
@@ -63,6 +64,7 @@ def api_app(
         redirect_slashes=False,
         middleware=[
             *source_address(limits),
+            *unknown_callers(limits, services.clock),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),

@@ -19,6 +19,7 @@ from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.core.work.base import Work
+from tollgate.engine.admission import budget_left_percent
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -50,6 +51,7 @@ from tollgate.web.http.paths import CanonicalPath, no_route
 from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.http.source_address import source_address
+from tollgate.web.http.unknown_callers import unknown_callers
 
 
 def chat_app(
@@ -91,6 +93,7 @@ def chat_app(
         default=_ByPath(endpoints),
         middleware=[
             *source_address(limits),
+            *unknown_callers(limits, services.clock),
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
@@ -323,8 +326,10 @@ async def _routed(admitted: _Admitted) -> Routed | None:
     if not call.parsed.tells_routing:
         return None
     now_s = gateway.clock.now_s()
+    left = budget_left_percent(gateway, call.principal)
+    wanted = partial(planning_request, call, budget_left_percent=left)
     trace = await gateway.computations(call).run(
-        lambda: gateway.planner.survey(planning_request(call), now_s=now_s).trace
+        lambda: gateway.planner.survey(wanted(), now_s=now_s).trace
     )
     return Routed(
         requested=call.parsed.request.model,

@@ -90,4 +90,5 @@ def wire_web_limits(settings: Settings) -> WebLimits:
         allowed_origins=settings.allowed_origins,
         body_bytes_max=settings.body_bytes_max,
         trusted_proxies=settings.trusted_proxies,
+        unknown_caller_rpm=settings.unknown_caller_rpm,
     )

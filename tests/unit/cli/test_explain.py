@@ -106,6 +106,17 @@ def test_c53_what_is_refused_says_so_and_exits_with_one() -> None:
     assert (_nameless(result.stdout), result.exit_code) == (REFUSED, 1)
 
 
+@pytest.mark.parametrize(("left", "rule"), [("19%", 1), ("19", 1), ("20%", 2)])
+def test_c53_a_share_of_a_budget_is_taken_to_be_left(left: str, rule: int) -> None:
+    assert explained("thrifty", "--budget-left", left, *FIXED)["rule"] == rule
+
+
+@pytest.mark.parametrize("left", ["101%", "-1", "a fifth", "1.5", ""])
+def test_what_is_no_share_of_a_budget_is_a_mistake_in_the_command(left: str) -> None:
+    result = run("thrifty", "--budget-left", left)
+    assert (result.exit_code, "write a whole percent" in result.output) == (2, True)
+
+
 def test_c53_json_has_what_the_route_answers() -> None:
     answer = explained("smart", "--simulate", "503@acme/plain", *FIXED)
     assert (answer["route"], answer["rule"]) == ("smart", 3)

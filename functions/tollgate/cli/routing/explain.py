@@ -1,5 +1,6 @@
 """`tollgate explain`: the route of a request and the reasons, from a file or a running gateway."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
@@ -29,6 +30,7 @@ from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan, guards_of
 from tollgate.wiring.services import wire_explained_tools
 
+_PERCENT: Final = re.compile(r"100|[0-9]{1,2}", re.ASCII)
 _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
 
 
@@ -57,6 +59,12 @@ _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps t
 )
 @click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
 @click.option("--session", help="The request's session_id, which decides weighted draws.")
+@click.option(
+    "--budget-left",
+    callback=lambda _ctx, _option, text: None if text is None else _percent(text),
+    metavar="PERCENT",
+    help="Share of the key's limits in USD that is left: 15%.",
+)
 @click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
 @routing_option("--file", "Routing file to explain from, unless a gateway is named.")
 @click.option(
@@ -95,7 +103,12 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     body = _body(ctx, described, options["given"], format_name)
     if _asks_gateway(ctx, options["url"]):
         api = open_gateway(options["url"], options["secret"])
-        query = {"format": (format_name,), "simulate": options["simulate"]}
+        left: int | None = options["budget_left"]
+        query = {
+            "format": (format_name,),
+            "simulate": options["simulate"],
+            "budget_left": () if left is None else (str(left),),
+        }
         answer = api.post("/route/explain", from_json(body), query)
     else:
         answer = _by_file(options, format_name, body)
@@ -156,6 +169,13 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _percent(text: str) -> int:
+    digits = text.removesuffix("%")
+    if not _PERCENT.fullmatch(digits):
+        raise click.UsageError(f"--budget-left {text}: write a whole percent, such as 15%.")
+    return int(digits)
+
+
 def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
     """Return the explanation that a gateway would give, computed from the file, without cooldowns
     and measured speeds.
@@ -182,6 +202,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             principal=principal,
             request_id=ids.new_id(),
             rounds=tools.bound if tools else None,
+            budget_left_percent=options["budget_left"],
         )
         at: datetime | None = options["at"]
         now_s = clock.now_s() if at is None else at.replace(tzinfo=UTC).timestamp()

@@ -185,6 +185,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The bounds of the rounds; None if the gateway runs no tools."""
     ceiling: CostCeiling | None = None
     """The lower ceiling of the request and its key; None without any."""
+    budget_left_percent: int | None = None
+    """The smallest share of a limit in USD that was left, rounded down; None if none was known."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True

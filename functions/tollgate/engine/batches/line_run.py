@@ -157,6 +157,11 @@ class LineLedger:
             ErrorCode.SERVICE_UNAVAILABLE, "The hold of this line could not be confirmed."
         )
 
+    def budget_left_percent(
+        self, principal: Principal, *, tier: TierLimits | None = None
+    ) -> int | None:
+        return self._ledger.budget_left_percent(principal, tier=tier)
+
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         return await self._ledger.top_up(hold, more_nano_usd)
 

@@ -350,6 +350,8 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
     if served.fallback_from is not None:
         headers["x-fallback-from"] = served.fallback_from
         headers["x-fallback-depth"] = str(served.fallback_depth)
+    if served.bend is not None:
+        headers["x-tollgate-bend"] = served.bend
     if served.ending is not None:
         headers |= _ending_headers(served.ending)
     return headers | adapted_header((*parsed.ignored, *served.adapted))

@@ -37,6 +37,7 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "base_url": "must be http:// or https://, a host in ASCII and a path: no credentials, no "
     "query, no dot at the end of the host, no slash at the end",
     "region": "must be an AWS region such as us-east-1",
+    "budget_left": "must be a share in whole percent such as <20%",
     "utc_window": "must be minutes of the day in UTC such as 16:30-00:30",
     "sha256": "must be 64 hexadecimal digits",
     "version": "must be a number or DRAFT, in quotes",

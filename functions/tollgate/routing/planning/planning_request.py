@@ -78,6 +78,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     ceiling: CostCeiling | None = None
     """Highest acceptable cost, as the request or its key states it."""
+    budget_left_percent: int | None = None
+    """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -91,6 +93,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
         ceilings: Iterable[CostCeiling] = (),
+        budget_left_percent: int | None = None,
     ) -> Self:
         """Build the planner's input; draws use the id of the session, or else of the request.
 
@@ -132,6 +135,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             ceiling=min(
                 (*_ceilings_of(principal), *ceilings), key=attrgetter("nano_usd"), default=None
             ),
+            budget_left_percent=budget_left_percent,
             fallbacks=fallbacks,
         )
 

@@ -68,6 +68,7 @@ class _LastSeen(Struct, frozen=True):
     """Names of buckets to remove together with the next hold."""
     own: OwnLimits = field(default_factory=OwnLimits)
     """The key's or level's own limits."""
+    state: KeyState | None = None
 
 
 _UNSEEN: Final = _LastSeen()
@@ -119,6 +120,8 @@ class KeyStates:
             except ConditionFailed as failed:
                 state = None if failed.item is None else read_key_state(failed.item)
                 now_us = self.now_us()
+                if failed.item is not None and state is not None:
+                    self._remember(owner, failed.item, state, now_us)
                 step = key_step(
                     None if state is None else state.within(request.tier, created_s(hold_id)),
                     owner,
@@ -188,6 +191,12 @@ class KeyStates:
         for slice_owner, item in items.items():
             self._remember(slice_owner, item, read_key_state(item), self.now_us())
         return items
+
+    def last_states(self, owner: LimitOwner, slices: int) -> list[KeyState]:
+        """Return the last seen state of each slice of an owner, without those not seen yet."""
+        places = (replace(owner, slice=index) for index in range(slices))
+        seen = [self._last_seen.get(place, _UNSEEN).state for place in places]
+        return [state for state in seen if state is not None]
 
     def now_us(self) -> int:
         """Return the current time in microseconds, the unit of rates."""
@@ -332,7 +341,7 @@ class KeyStates:
 
     def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)
-        self._last_seen[owner] = _LastSeen(stale, OwnLimits.of(state))
+        self._last_seen[owner] = _LastSeen(stale, OwnLimits.of(state), state)
         self._last_seen.move_to_end(owner)
         if len(self._last_seen) > _KEYS_REMEMBERED_MAX:
             self._last_seen.popitem(last=False)

@@ -25,6 +25,7 @@ from tollgate.stores.money.credit_writes import CreditWriter
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.credit_lots import (
+    LOTS_MAX,
     Lot,
     Lots,
     Sums,
@@ -98,7 +99,8 @@ class CreditLots:
         Credit that is still held is left to a later call.
         """
         entries = 0
-        for _ in range(CHANGES_MAX):
+        # Each lot that is due takes one write.
+        for _ in range(LOTS_MAX + CHANGES_MAX):
             stored = await self.read(workspace_id)
             now_s = self._clock.now_s()
             workspace = workspace_key(workspace_id)

@@ -9,8 +9,10 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
+from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import WalletHold
 from tollgate.stores.ports.base import Hold, LevelHold
+from tollgate.stores.rules.budget_left import least_percent_left
 from tollgate.stores.rules.periods import bucket_names
 
 
@@ -25,6 +27,20 @@ class HoldRequest(Struct, frozen=True, kw_only=True):
     session: SessionLimit | None
     meanwhile: Callable[[], None] | None
     """Callback for work that can be done while the writes are in flight."""
+
+
+def read_budget_left(
+    keys: KeyStates, principal: Principal, tier: TierLimits | None, second: int
+) -> int | None:
+    """Return the smallest share left of the limits that replies to earlier holds have stated."""
+    workspace_id = principal.workspace_id
+    key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
+    states = [[state.within(tier, second) for state in keys.last_states(key, 1)]]
+    for level in principal.levels:
+        if level.limited:
+            owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
+            states.append(keys.last_states(owner, level.slices))
+    return least_percent_left(states, second)
 
 
 def states_of(request: HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:

@@ -28,7 +28,12 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown, outcome_of
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
-from tollgate.stores.money.hold_sides import HoldRequest, states_of, whole_hold
+from tollgate.stores.money.hold_sides import (
+    HoldRequest,
+    read_budget_left,
+    states_of,
+    whole_hold,
+)
 from tollgate.stores.money.settlements import Release, Settlements
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold
@@ -100,6 +105,12 @@ class DynamoLedger:
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
             raise
+
+    def budget_left_percent(
+        self, principal: Principal, *, tier: TierLimits | None = None
+    ) -> int | None:
+        """Return the smallest share left of a limit in USD, as of this process's last holds."""
+        return read_budget_left(self._keys, principal, tier, int(self._clock.now_s()))
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add to a hold on all its sides; raise the refusal if a side refuses.

@@ -124,6 +124,15 @@ class Ledger(Protocol):
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).
         """
 
+    def budget_left_percent(
+        self, principal: Principal, *, tier: TierLimits | None = None
+    ) -> int | None:
+        """Return the smallest share left of the limits in USD of the key, tier, member and team.
+
+        The share is in percent, rounded down, as of this process's last holds; nothing is read.
+        Return None if no limit is known. Held money is not left.
+        """
+
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add the whole amount to a hold in the wallet, the key and its levels, or nothing.
 

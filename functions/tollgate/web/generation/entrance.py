@@ -33,6 +33,7 @@ from tollgate.web.http.paths import refuse_method
 from tollgate.web.http.reply import AsgiReply, is_large_body, read_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.http.source_address import source_of
+from tollgate.web.http.unknown_callers import pace_refusal
 
 # Every request that contains or triggers a compaction contains this word.
 _COMPACTION: Final = b"compaction"
@@ -118,6 +119,7 @@ class Entrance:
         try:
             principal = await authenticate(keys, headers, METERED.roles, source=source_of(scope))
         except AccessError as refused:
+            pace_refusal(refused, scope)
             target = f"POST {scope['path']}"
             await note_refusal(
                 self.services.access_log(), keys, refused, target=target, scope=scope

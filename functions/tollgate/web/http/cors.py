@@ -44,6 +44,7 @@ _EXPOSED_HEADERS: Final = (
     "x-storage-limit-bytes",
     "x-storage-used-bytes",
     "x-tollgate-adapted",
+    "x-tollgate-bend",
     "x-tollgate-limit-warning",
     "x-tollgate-token-count",
     "x-tollgate-token-count-failure",
@@ -60,6 +61,8 @@ class WebLimits(Struct, frozen=True, kw_only=True):
     """Maximum size of a body, on metered routes."""
     trusted_proxies: Sequence[str] = ()
     """Networks of the proxies whose `X-Forwarded-For` is read."""
+    unknown_caller_rpm: int = 0
+    """Refusals per minute of callers without a valid key from one address; 0 for no limit."""
     stream_total_s: float = 885.0
     """Seconds from the start of a request to the end of its stream: Lambda's limit of 900, minus
     15.

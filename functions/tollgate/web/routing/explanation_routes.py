@@ -38,6 +38,10 @@ _FAULTS_MAX: Final = 16
 _ANY_FORMAT: Final = {ANY_FORMAT: True}
 _NAMES: Final = {"enum": [each.name for each in FORMATS]}
 _Fault = Annotated[str, Query(max_length=256)]
+_BudgetLeft = Annotated[
+    int | None,
+    Query(ge=0, le=100, description="percent of a limit in USD that is taken to be left"),
+]
 
 
 def explanation_routes(services: Services) -> APIRouter:
@@ -56,6 +60,7 @@ def explanation_routes(services: Services) -> APIRouter:
             str, Query(description="the client format of the body", json_schema_extra=_NAMES)
         ] = CHAT_COMPLETIONS.name,
         *,
+        budget_left: _BudgetLeft = None,
         own: OwnThings,
     ) -> ExplanationObject:
         """Explain the candidates of a request, their exclusions and draws, free of charge."""
@@ -79,6 +84,7 @@ def explanation_routes(services: Services) -> APIRouter:
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
             ceilings=find_limits(request.headers, principal, work).ceilings,
+            budget_left_percent=budget_left,
         )
         wanted = await computations.run(make_wanted)
         now_s = services.clock.now_s()

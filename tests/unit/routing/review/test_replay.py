@@ -99,6 +99,18 @@ def test_c53_what_the_head_does_not_know_is_refused_and_what_the_base_did_not_is
     assert replayed(records[:1], without, without).refused_by_both == 1
 
 
+def test_c53_a_rule_on_a_budget_is_replayed_by_the_share_that_was_recorded() -> None:
+    bent = {"if": {"budget_left": "<20%"}, "try": ("acme/large",)}
+    rules = (bent, {"try": ("acme/small",)})
+    head = catalog(routes={"smart": {"description": "d", "rules": rules}})
+    records = [
+        *served("smart", budget_left_percent=19),
+        *served("smart", budget_left_percent=20),
+        *served("smart"),
+    ]
+    assert replayed(records, head).moves[("smart", SMALL, LARGE)].requests == 1
+
+
 def by_metadata(*conditions: dict[str, object]) -> Catalog:
     rules = (
         *({"if": each, "try": ("acme/large",)} for each in conditions),

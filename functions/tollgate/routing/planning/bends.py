@@ -1,0 +1,17 @@
+"""Routes that bend: rules that apply because little of a budget is left."""
+
+from tollgate.core.records.generation import RoutingTrace
+from tollgate.routing.planning.catalog import Catalog
+
+
+def describe_bend(catalog: Catalog, trace: RoutingTrace) -> str | None:
+    """Return the rule that a request follows because of its budget, and the share that is left.
+
+    None if the rule has no condition on the budget.
+    """
+    if trace.budget_left_percent is None or trace.route is None or trace.rule is None:
+        return None
+    condition = catalog.routes[trace.route].all_rules[trace.rule - 1].condition
+    if condition is None or condition.budget_left is None:
+        return None
+    return f"{trace.route} rule {trace.rule}; {trace.budget_left_percent}% left"
