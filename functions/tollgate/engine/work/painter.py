@@ -1,4 +1,4 @@
-"""Generates images for the tool `image`; each is planned, retried and billed like an image
+"""Generates images for the server tool `image`; each is planned, retried and billed like an image
 request.
 """
 
@@ -31,7 +31,7 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implementation of `tools.ports.base.Painter` at fixed prices, which the hold covers."""
+    """Implements `tools.ports.base.Painter` at fixed prices, which the hold covers."""
 
     planner: Planner
     providers: ProviderDirectory
@@ -41,11 +41,11 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
     """Unix time of the request, in seconds."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the maximum cost of the work; raise GatewayError if no model may do the work."""
+        """Return the maximum cost of the work; raise GatewayError if no model may do it."""
         return self._plan(work, principal).cost_max_nano_usd
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Generate the images; raise RunFailure if no endpoint does so in time."""
+        """Generate the images; raise RunFailure if no endpoint manages that in time."""
         deadline = Deadline.within(self.clock, timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
@@ -108,7 +108,7 @@ def _made_image(piece: bytes) -> MadeImage:
 
 
 def _fee(line: BillLine) -> Fee:
-    """Convert a line in the image model's bill to a fee of the tool with the same cost."""
+    """Convert a line of the image model's bill to a fee of the tool with the same cost."""
     return Fee(
         item=f"image_model_{line.item}",
         quantity=line.quantity,
