@@ -1,4 +1,4 @@
-"""Limits of keys and tiers, and rate limits in the headers of replies."""
+"""The limits of keys and tiers, and the rate limits shown in reply headers."""
 
 from math import ceil
 from typing import Literal
@@ -8,14 +8,16 @@ from msgspec import Struct
 Period = Literal["day", "week", "month", "total"]
 # The levels above a key that may have their own limits.
 AboveKey = Literal["member", "team"]
-# The owners of limits, in the order in which their limits are checked.
+# The holders of limits, in the order in which their limits are checked.
 Level = Literal["key", "member", "team", "workspace"]
 # Limits count nano-dollars per period, requests or tokens per minute, or concurrent requests.
 LimitKind = Period | Literal["requests", "tokens", "concurrency"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
-    """Limits that a tier adds to those of each of its keys; None means no limit."""
+    """Limits that a tier imposes on each of its keys, in addition to the key's own; None means no
+    limit.
+    """
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
@@ -23,7 +25,7 @@ class TierLimits(Struct, frozen=True, kw_only=True):
 
 
 class RateLimit(Struct, frozen=True, kw_only=True):
-    """A limit of requests or tokens per minute, as the headers of a reply state it."""
+    """A limit on requests or tokens per minute, as shown in reply headers."""
 
     limit: int
     remaining: int
@@ -31,16 +33,16 @@ class RateLimit(Struct, frozen=True, kw_only=True):
 
 
 class ReachedLimit(Struct, frozen=True, kw_only=True):
-    """The limit that refused a request, as its error states it."""
+    """The limit because of which a request is refused, as shown in its error."""
 
     level: Level
     id: str
     """The id of the key, member or team."""
     kind: LimitKind
     limit: int
-    """Nano-dollars for a period, else a number of requests or tokens."""
+    """Nano-dollars for a period, otherwise a number of requests or tokens."""
     remaining: int
-    """The unused part of the limit; above zero if it was too small for the refused request."""
+    """The rest of the limit; above zero if it was not enough for the refused request."""
     resets_s: int | None = None
     """The Unix second at which the limit resets; None if it never does."""
 
@@ -52,7 +54,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     slice: int = 0
-    """The slice of the owner's state; 0 unless the state is divided into slices."""
+    """The slice of the owner's state; 0 if the state is not divided into slices."""
 
     @property
     def subject(self) -> str:
@@ -61,13 +63,13 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
 
     @property
     def above_key(self) -> AboveKey | None:
-        """The level if it is above a key, else None."""
+        """The level if it is above a key; otherwise None."""
         return self.level if self.level == "member" or self.level == "team" else None
 
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None
     ) -> ReachedLimit:
-        """Return one of the owner's limits as the limit that refuses a request."""
+        """Return one of the owner's limits as the limit because of which a request is refused."""
         return ReachedLimit(
             level=self.level,
             id=self.id,
