@@ -148,8 +148,8 @@ class Dialect(WorkDialects):
     reasoning: _Reasoning | None = Field(
         default=None,
         description="How a request asks for thinking: with `reasoning_effort` (effort), "
-        "OpenRouter's object, the switch of DeepSeek and Z.ai (thinking), Claude's budget or effort, Nova's "
-        "effort, or Gemini's budget or level. If absent, requests never ask for thinking.",
+        "OpenRouter's object, the switch of DeepSeek and Z.ai (thinking), Claude's budget or "
+        "effort, Nova's effort, or Gemini's budget or level. If absent, requests never ask for thinking.",
     )
     reasoning_summaries: bool = Field(
         default=False,
@@ -188,8 +188,8 @@ class Dialect(WorkDialects):
     unknown_fields: bool = Field(
         default=False,
         description="Whether fields that the gateway does not know are passed to the server and "
-        "back, for clients of the same format (openai_chat or openai_responses). Many servers refuse "
-        "such fields with 400; without this option, they are dropped and reported in "
+        "back, for clients of the same format (openai_chat or openai_responses). Many servers "
+        "refuse such fields with 400; without this option, they are dropped and reported in "
         "`x-tollgate-adapted`.",
     )
     native_choices: bool = Field(
