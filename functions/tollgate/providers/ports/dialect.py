@@ -149,7 +149,8 @@ class Dialect(WorkDialects):
         default=None,
         description="How a request asks for thinking: with `reasoning_effort` (effort), "
         "OpenRouter's object, the switch of DeepSeek and Z.ai (thinking), Claude's budget or "
-        "effort, Nova's effort, or Gemini's budget or level. If absent, requests never ask for thinking.",
+        "effort, Nova's effort, or Gemini's budget or level. If absent, requests never ask for "
+        "thinking.",
     )
     reasoning_summaries: bool = Field(
         default=False,

@@ -34,7 +34,7 @@ class ClaudeModelsReply(BaseModel):
 
 
 def claude_model(shown: ModelObject) -> ClaudeModelObject:
-    """Return a model in Anthropic's format, with the limits of one answer."""
+    """Return a model in Anthropic's format, with the limits of a single answer."""
     return ClaudeModelObject(
         id=shown.id,
         display_name=shown.name,
