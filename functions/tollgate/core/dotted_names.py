@@ -1,4 +1,4 @@
-"""References by dotted name to objects that a process imports at their first use.
+"""References by dotted name to objects that a process imports at first use.
 
 A dotted name in a table costs no import until the entry is called. The object may belong to a
 higher layer, which the table's module must not import directly.

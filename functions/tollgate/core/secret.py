@@ -79,7 +79,7 @@ def create_secret_command(name: str, region: str | None = None) -> str:
 
 
 class KeyVariables(Struct, frozen=True):
-    """The environment variables that may hold the keys of providers."""
+    """The environment variables that may hold the provider keys."""
 
     added: tuple[str, ...] = ()
     """Globs of variables that the deployment allows in addition to KEY_VARIABLES."""

@@ -54,7 +54,7 @@ class Form(Struct, frozen=True, kw_only=True):
     files: Mapping[str, tuple[bytes, ...]]
     """The file contents by field name; a trailing `[]` is removed from the name."""
     labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
-    """The labels of the files by field name, in the order of `files`."""
+    """File labels, keyed by field name and in the same order as `files`."""
 
     def file(self, name: str) -> bytes | None:
         """Return the field's file or None; raise RequestError if it is text or several files."""

@@ -53,7 +53,7 @@ class Catalogs(Protocol):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The stores and catalogs that the api routes use."""
+    """The stores and catalogs that the API routes use."""
 
     keys: KeyStore
     teams: TeamStore

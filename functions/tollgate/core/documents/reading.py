@@ -83,7 +83,7 @@ class ReadDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def size_bytes(self) -> int:
-        """The total size of all texts and pictures."""
+        """The total size of all texts and images."""
         return sum(
             len(page.text) + (len(page.picture.base64) if page.picture else 0)
             for page in self.pages

@@ -1,4 +1,4 @@
-"""Models in the format of Anthropic's list, for clients that send `anthropic-version`.
+"""Models in Anthropic's format's list, for clients that send `anthropic-version`.
 
 https://platform.claude.com/docs/en/api/models/list (2026-11-22)
 """
