@@ -11,8 +11,13 @@ from tests.examples import EXAMPLES
 for _name, _examples in EXAMPLES.items():
     settings.register_profile(_name, deadline=None, max_examples=_examples)
 settings.load_profile("pull_request")
-# Built artefacts; a browser with its server; commands with theirs.
-TOGETHER = ("tests/artefact/", "tests/browser/", "tests/functional/test_cli")
+# Built artefacts; a browser with its server; commands with theirs; parsed files of the project.
+TOGETHER = (
+    "tests/artefact/",
+    "tests/browser/",
+    "tests/functional/test_cli",
+    "tests/unit/test_tidy",
+)
 
 # Characters or bytes of a value that are shown in the id of a test.
 _SHOWN_MAX = 100

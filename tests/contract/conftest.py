@@ -30,7 +30,7 @@ __all__ = ["dynamodb_local_url", "ministack_url"]
 
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
-    """moto's server: any AWS service, but no honest races."""
+    """moto's server: any AWS service, one request at a time."""
     with running_moto() as url:
         yield url
 
@@ -41,7 +41,7 @@ MOTO, AIOBOTO3 = (pytest.param(name, marks=pytest.mark.nightly) for name in ("mo
 
 @pytest.fixture(params=["ministack", "dynamodb_local"])
 def honest_url(request: pytest.FixtureRequest) -> str:
-    """Each engine on which a race shows: requests of both are atomic, as moto's are not."""
+    """Each engine on which a race shows: they answer side by side, which our moto does not."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 

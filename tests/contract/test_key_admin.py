@@ -1,7 +1,9 @@
 """Keys under administration: changed, rotated, deleted, on everything the stores run on.
 
-Keeps C60, C61, C64.
+Keeps C60, C61, C64, C95.
 """
+
+from decimal import Decimal
 
 import pytest
 from msgspec.structs import replace
@@ -47,6 +49,19 @@ async def test_c60_keys_are_listed_by_pages(stores: AnyStores) -> None:
     assert all(len(page.found) <= 2 for page in pages)
     with pytest.raises(RequestError):
         await stores.keys.list("acme", after="no cursor")
+
+
+async def test_c95_the_ceiling_of_a_key_is_exact_at_its_next_authentication(
+    stores: AnyStores,
+) -> None:
+    created = await stores.keys.create(replace(KEY, max_cost=Decimal("0.000000001")), by=TESTER)
+    assert (await stores.keys.authenticate(created.secret)).cost_max_nano_usd == 1
+
+    for amount, nano_usd in ((Decimal("12.5"), 12_500_000_000), (None, None)):
+        await change(stores, created.summary.id, max_cost=amount)
+        stores.clock.now += 6
+        principal = await stores.keys.authenticate(created.secret)
+        assert principal.cost_max_nano_usd == nano_usd
 
 
 async def test_c60_everything_of_a_key_can_be_changed(stores: AnyStores) -> None:

@@ -27,10 +27,10 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.core.limits import AboveKey, Period
+from tollgate.core.limits import AboveKey, LimitOwner, Period, SessionLimit
 from tollgate.core.usage import Usage
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
-from tollgate.stores.aws.tables import get_items, level_state_key
+from tollgate.stores.aws.tables import get_items, level_state_key, state_key
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.base import Hold
@@ -50,6 +50,10 @@ KEY = NewKey(
 LIMITED = LevelSettings(limits_nano_usd={"day": 2_000})
 MEMBER = MemberSettings(limits_nano_usd={"week": 5_000}, concurrency=5)
 TEAMS = ("search", "other")
+SESSIONS = [
+    SessionLimit(id="wide", nano_usd=3_000, requests=20),
+    SessionLimit(id="narrow", nano_usd=700, requests=4),
+]
 
 
 class Books(RuleBasedStateMachine):
@@ -62,6 +66,7 @@ class Books(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.holds: list[Hold] = []
+        self.in_session: dict[str, list[Hold]] = {limit.id: [] for limit in SESSIONS}
         self.runner.run(self._open())
 
     async def _open(self) -> None:
@@ -123,11 +128,14 @@ class Books(RuleBasedStateMachine):
     def lend(self, limit: int) -> None:
         self.do(self.stores.credits.set_credit_limit("acme", limit, by=TESTER))
 
-    @rule(amount=AMOUNTS, covered=st.booleans())
-    def hold(self, amount: int, covered: bool) -> None:
-        hold = self.do(self.stores.ledger.hold(self.principal, amount, covered=covered))
+    @rule(amount=AMOUNTS, covered=st.booleans(), session=st.none() | st.sampled_from(SESSIONS))
+    def hold(self, amount: int, covered: bool, session: SessionLimit | None) -> None:
+        holding = self.stores.ledger.hold(self.principal, amount, covered=covered, session=session)
+        hold = self.do(holding)
         if hold is not None:
             self.holds.append(hold)
+            if session is not None:
+                self.in_session[session.id].append(hold)
 
     @rule(place=st.integers(0, 99), cost=AMOUNTS, again=st.booleans())
     def settle(self, place: int, cost: int, again: bool) -> None:
@@ -238,6 +246,25 @@ class Books(RuleBasedStateMachine):
             total = read_number(item, "lt")
             left = read_number(item, "b_total") if "b_total" in item else total
             assert left + held + read_number(item, "us") == total
+
+    @invariant()
+    def every_session_adds_up(self) -> None:
+        for limit in SESSIONS:
+            id_ = f"{self.principal.key_id}#{limit.id}"
+            owner = LimitOwner(level="session", id=id_, workspace_id="acme")
+            table = self.stores.tables.ledger
+            items = self.runner.run(get_items(self.stores.client, table, [state_key(owner)]))
+            ours = self.in_session[limit.id]
+            assert bool(items) == bool(ours)
+            for item in items:
+                held = read_numbers_by_name(item, "h")
+                ended = [hold for hold in ours if hold.id not in held]
+                costs = [
+                    self.runner.run(self.stores.generations.get("acme", hold.id)).cost_nano_usd
+                    for hold in ended
+                ]
+                assert read_number(item, "cm") == sum(held.values()) + sum(costs)
+                assert read_number(item, "n") == len(ours) <= (limit.requests or 0)
 
     @invariant()
     def lots_are_part_of_the_credit(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import PREFIX, TESTER, DynamoStores, MemoryStores, disable, funded_key, record_of
+from tollgate.core.clock import approximate_duration
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
@@ -278,7 +279,7 @@ async def test_c61_a_limit_holds_for_its_period(
         stores.clock.now += 400 * 86_400
         assert (await refused(stores, principal)).code is ErrorCode.KEY_LIMIT_EXCEEDED
         return
-    assert f"in {until_reset_s} s" in error.message
+    assert f"in {approximate_duration(until_reset_s)}." in error.message
     stores.clock.now += until_reset_s - 1
     assert (await refused(stores, principal)).code is ErrorCode.KEY_LIMIT_EXCEEDED
     stores.clock.now += 1

@@ -11,12 +11,22 @@ import pytest
 from tests.faults.copies import run_copy_of_project
 from tests.faults.mutants import WORK_MUTANTS
 from tests.faults.works import find_violations
+from tests.nightly import first
 from tests.works import CASES
 
 _AT_ONCE = 2
 
 
-@pytest.mark.parametrize("kind", sorted({case.kind for case in CASES.values()}))
+def _rank(kind: str) -> tuple[bool, str]:
+    """Put the kind first that makes several requests and one bill of them."""
+    return kind != "embedding", kind
+
+
+# Each night all kinds: seeded bugs of the others are in parts that tests of prices, ledger and
+# sweeper hold, too.
+@pytest.mark.parametrize(
+    "kind", first(1, sorted({case.kind for case in CASES.values()}, key=_rank))
+)
 async def test_c64_c81_c82_the_books_survive_a_process_that_dies_at_any_write(
     honest_url: str, kind: str
 ) -> None:

@@ -313,7 +313,7 @@ def _ends_s(stores: DynamoStores) -> int:
 
 
 async def _audit(stores: DynamoStores, findings: Findings) -> None:
-    """Everything at rest: I1 to I7, I9 to I11."""
+    """Everything at rest: I1 to I7, I9 to I12."""
     await _lots(stores).expire(WORKSPACE)
     balance = await stores.credits.balance(WORKSPACE)
     due = [lot.id for lot in balance.lots if lot.expires_s <= stores.clock.now_s()]
@@ -345,6 +345,13 @@ async def _audit(stores: DynamoStores, findings: Findings) -> None:
     by_keys = sum(read_number(item, "us") for item in keys)
     findings.check(spent == by_keys, f"I10: spent {spent}, by keys {by_keys}")
     await _audit_levels(stores, ledger, findings)
+    sessions = [item for item in ledger if read_text(item, "pk").startswith("A#")]
+    in_sessions = {read_text(item, "pk").split("#")[1] for item in sessions}
+    of_keys = [item for item in keys if read_text(item, "pk").removeprefix("K#") in in_sessions]
+    committed = sum(read_number(item, "cm") for item in sessions)
+    spent = sum(read_number(item, "us") for item in of_keys)
+    findings.check(committed == spent, f"I12: sessions {committed}, their keys {spent}")
+    findings.counts["sessions"] = len(sessions)
     held = [item for item in ledger if item["h"]["M"]]
     findings.check(not held, f"I7: {len(held)} items hold something at rest")
     for item in keys:

@@ -16,6 +16,7 @@ from tests.faults.clock import FastClock
 from tests.faulty_client import Faults, FaultyAwsJson, Killed
 from tests.stores import DynamoStores, client_of, dynamo_stores, record_of
 from tollgate.core.errors import GatewayError
+from tollgate.core.limits import SessionLimit
 from tollgate.stores.aws.tables import Tables
 
 # How long an answer takes, and a refused caller waits: an engine on two cores keeps up with this.
@@ -93,10 +94,16 @@ async def _worker(
 
 async def _generation(stores: DynamoStores, order: Order, draw: random.Random) -> str:
     """One generation, ended in one of the ways that there are."""
-    principal = await stores.keys.authenticate(draw.choice(order.secrets))
+    secret = draw.choice(order.secrets)
+    principal = await stores.keys.authenticate(secret)
     covered = draw.random() < 0.3
     amount = draw.randint(1, order.amount_max)
-    hold = await stores.ledger.hold(principal, amount, tokens=amount, covered=covered)
+    # All requests of the first key are in sessions, old and new.
+    name = draw.choice(("a", "b", f"{draw.random()}"))
+    session = SessionLimit(id=name, nano_usd=10**9) if secret == order.secrets[0] else None
+    hold = await stores.ledger.hold(
+        principal, amount, tokens=amount, covered=covered, session=session
+    )
     await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
     # Between rounds a generation may need more, several times over.
     while covered and draw.random() < 0.5:

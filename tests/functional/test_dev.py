@@ -40,8 +40,13 @@ models:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with local_server(tmp_path_factory.mktemp("dev")) as started:
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("dev")
+
+
+@pytest.fixture(scope="module")
+def server(state: Path) -> Iterator[LocalServer]:
+    with local_server(state) as started:
         yield started
 
 
@@ -334,24 +339,21 @@ def test_a_taken_port_is_told_in_one_line(tmp_path: Path) -> None:
     assert f"make run DEV='--port {port + 1}'" in ended.stderr
 
 
-def test_a_second_server_on_one_state_is_refused_and_the_first_keeps_its_keys(
-    tmp_path: Path,
-) -> None:
-    with local_server(tmp_path) as first:
-        kept = (tmp_path / "keys.json").read_text()
-        ended = subprocess.run(
-            [TOLLGATE, "dev", "--port", "0", "--state", str(tmp_path)],
-            cwd=ROOT,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
-        assert ended.returncode == 1
-        assert "--state DIRECTORY" in ended.stderr
-        assert (tmp_path / "keys.json").read_text() == kept
-        first.interrupt()
+@pytest.mark.usefixtures("server")
+def test_a_second_server_on_one_state_is_refused_and_the_first_keeps_its_keys(state: Path) -> None:
+    kept = (state / "keys.json").read_text()
+    ended = subprocess.run(
+        [TOLLGATE, "dev", "--port", "0", "--state", str(state)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode == 1
+    assert "--state DIRECTORY" in ended.stderr
+    assert (state / "keys.json").read_text() == kept
 
 
 def test_a_broken_routing_file_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def priced(content: bytes, output_usd: int) -> bytes:
     return canonical_json(routing.model_copy(update={"models": models}))
 
 
+@pytest.mark.nightly
 async def test_c54_c66_every_environment_follows_and_every_record_is_priced_by_its_catalog(
     deployment: Deployment, publications: Publications
 ) -> None:

@@ -67,6 +67,7 @@ async def test_c64_two_processes_under_faults_keep_nothing_and_their_books(
     assert all(it["holds"] for it in kept["verdicts"])
 
 
+@pytest.mark.nightly
 async def test_c64_the_sweep_clears_what_128_refused_callers_leave_held(
     ministack_url: str, tmp_path: Path
 ) -> None:

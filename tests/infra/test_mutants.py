@@ -169,8 +169,8 @@ FAULTS: Final = [
     ),
     Fault(
         at="Resources LedgerTable Properties TimeToLiveSpecification",
-        value={"AttributeName": "ttl", "Enabled": True},
-        seen_by=template.test_c64_nothing_in_the_ledger_expires,
+        value=ABSENT,
+        seen_by=template.test_the_tables_delete_what_has_expired,
     ),
     Fault(
         at="Resources GenerationsTable UpdateReplacePolicy",

@@ -155,6 +155,7 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
         "ChatFunction",
         "ApiFunction",
         "SweeperFunction",
+        "BatchFunction",
         "RollupFunction",
         "ReaderFunction",
         "LoginFunction",
@@ -309,14 +310,14 @@ def test_the_bucket_refuses_what_is_not_encrypted_on_its_way(stack: Stack) -> No
     assert policy["DeletionPolicy"] == bucket["DeletionPolicy"]
 
 
-def test_c64_nothing_in_the_ledger_expires(stack: Stack) -> None:
+def test_the_tables_delete_what_has_expired(stack: Stack) -> None:
     expiring = {
         name: table["TimeToLiveSpecification"]
         for name, table in stack.properties("AWS::DynamoDB::Table").items()
         if "TimeToLiveSpecification" in table
     }
     ttl = {"AttributeName": "ttl", "Enabled": True}
-    assert expiring == {"CoreTable": ttl, "GenerationsTable": ttl}
+    assert expiring == dict.fromkeys(("CoreTable", "LedgerTable", "GenerationsTable"), ttl)
 
 
 def test_records_are_kept_as_long_as_the_parameter_says(stack: Stack) -> None:
@@ -347,6 +348,7 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
     expiring = [rule for rule in rules if rule not in joined]
     assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in expiring} == {
         "answers/": 2,
+        "batches/": 31,
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
         **{f"responses/{days}d/": days for days in CONTENT_DAYS},
         "uploads/": 1,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tests.memory.session_states import MemorySessions
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
@@ -111,6 +112,7 @@ class MemoryBooks(Struct):
     wallets: dict[str, MemoryWallet] = field(default_factory=dict)
     entries: dict[str, dict[str, CreditEntry]] = field(default_factory=dict)
     keys: dict[str, MemoryKey] = field(default_factory=dict)
+    sessions_used: MemorySessions = field(default_factory=MemorySessions)
     deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
     entries_of_audit: list[AuditEntry] = field(default_factory=list)
     # By workspace, and by None for the whole log.

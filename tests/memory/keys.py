@@ -1,6 +1,7 @@
 """Keys in this process's memory."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -9,6 +10,7 @@ from tests.memory.books import MemoryBooks, MemoryKey
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.pages import Page
 from tollgate.core.principal import LimitLevel, Principal
 from tollgate.core.records.audit import Actor
@@ -28,6 +30,10 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange, new
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import period_ends_s
+
+
+def _nano_usd(amount: Decimal | None) -> int | None:
+    return None if amount is None else nano_usd(amount)
 
 
 class MemoryKeyStore:
@@ -93,6 +99,10 @@ class MemoryKeyStore:
             response_days=settings.response_days or of_workspace.response_days,
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
+            cost_max_nano_usd=_nano_usd(settings.max_cost),
+            warns_from_percent=settings.warn_at,
+            session_nano_usd=_nano_usd(settings.session_budget),
+            session_requests_max=settings.session_requests,
             workspace_ips=of_workspace.allowed_ips,
             team_id=team_id,
             member_id=settings.member_id,
@@ -104,6 +114,13 @@ class MemoryKeyStore:
             ),
             session=session,
         )
+
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        """Return the principal of a key by its id."""
+        key = self._key(workspace_id, key_id)
+        if key is None:
+            raise key_refused()
+        return self._principal(key)
 
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key."""

@@ -14,7 +14,7 @@ from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
@@ -50,6 +50,7 @@ from tollgate.stores.rules.audit_chain import (
     days_between,
 )
 from tollgate.stores.rules.audit_entries import first_entry_id, is_entry_id
+from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
 
 
@@ -74,10 +75,12 @@ class MemoryLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Set money aside on wallet and key, at once."""
+        """Set money aside on wallet, key and session, at once."""
         hold_id = first_id or self._ids.new_id()
+        self._books.sessions_used.check(principal, session, amount_nano_usd)
         buckets = bucket_names(created_s(hold_id))
         now_us = microseconds(self._clock.now_s())
         key = self._books.keys.get(principal.key_id)
@@ -120,8 +123,14 @@ class MemoryLedger:
             key_tokens=step.tokens,
             rate_limit=rate_limit,
             token_limit=token_limit,
+            warning=find_warning(
+                key.state().within(tier, created_s(hold_id)),
+                principal.warns_from_percent,
+                created_s(hold_id),
+            ),
             covered=covered,
             tier=tier,
+            levels=self._books.sessions_used.hold(principal, session, hold_id, amount_nano_usd),
         )
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
@@ -160,6 +169,8 @@ class MemoryLedger:
         key = self._books.keys.get(hold.key_id)
         if key is not None:
             self._settle_key(key, hold.id, cost=cost, unused_tokens=unused_tokens)
+        for level in hold.levels:
+            self._books.sessions_used.settle(level, hold.id, cost)
         return standing
 
     def _hold_wallet(

@@ -2,12 +2,14 @@
 them.
 """
 
+import json
 from typing import Any, Final
 
 from tests.asgi import request
 from tests.side_by_side.release import OPERATOR, Release
 from tests.stores import NOON_S, TESTER, an_entry, record_of
 from tollgate.core.clock import DAY_S
+from tollgate.core.limits import SessionLimit
 from tollgate.core.routing.endpoint_status import AnswerTime
 from tollgate.core.routing.publication import Signature, publish_to_all
 from tollgate.stores.ports.administration import NewKey
@@ -40,6 +42,7 @@ async def write_everything(release: Release) -> Left:
     assert await seal_audit_log(release.settings, release.stores, release.clock) > 0
     await _generate(release, left)
     await _upload(release, left)
+    await _batch(release, left)
     await _publish(release)
     await _leave_work(release, left)
     return left
@@ -158,6 +161,27 @@ async def _upload(release: Release, left: Left) -> None:
     left["part_id"] = (await _post_form(release, path, headers, head + b"Hello\r\n--b--\r\n"))["id"]
 
 
+async def _batch(release: Release, left: Left) -> None:
+    """Leave a batch of one line that no worker has begun."""
+    key = left["inference"]
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": ECHO}
+    form = (
+        b'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
+        + json.dumps(line).encode()
+        + b"\r\n--b--\r\n"
+    )
+    headers = {"authorization": f"Bearer {key}", "content-type": "multipart/form-data; boundary=b"}
+    file_id = (await _post_form(release, "/v1/files", headers, form))["id"]
+    body = {
+        "input_file_id": file_id,
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    made = await release.ask("POST", "/v1/batches", key, body)
+    left["batch_id"] = made.json["id"]
+
+
 async def _post_form(release: Release, path: str, headers: dict[str, str], form: bytes) -> Any:
     answer = await request(release.app, "POST", path, headers=headers, body=form)
     assert answer.status == 200, answer.body
@@ -187,7 +211,8 @@ async def _leave_work(release: Release, left: Left) -> None:
     erased = {"kind": "user", "id": "mallory"}
     await release.ask("POST", "/v1/erasures", manager, erased, status=201)
     principal = await release.stores.keys.authenticate(left["inference"])
-    lost = await release.stores.ledger.hold(principal, 1_000_000)
+    session = SessionLimit(id="0123456789abcdef", nano_usd=1_000_000_000)
+    lost = await release.stores.ledger.hold(principal, 1_000_000, session=session)
     left["lost_id"] = lost.id
     billed = await release.stores.ledger.hold(principal, 2_000_000)
     await release.stores.ledger.settle(billed, record_of(billed, 500_000))

@@ -1,15 +1,17 @@
 """Parsed source file, the names that its imports bind, and violations of rules."""
 
 import ast
+import gc
 import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import PurePosixPath
+from functools import cache, cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+_TOP = Path(__file__).parents[2]
 _Node = TypeVar("_Node", bound=ast.AST)
 # Python 3.12 splits formatted strings into several tokens.
 _PROSE = {
@@ -171,6 +173,25 @@ class Source:
         package = self.module.split(".")
         package = package[: len(package) - levels_up]
         return ".".join([*package, node.module] if node.module else package)
+
+
+@cache
+def sources_of(folder: str) -> tuple[Source, ...]:
+    """Return the Python files below a folder of the checkout, which all rules of a process share.
+
+    Trees have no cycles. Searching their 500,000 nodes for some took half of the rules' time, so
+    garbage collection is off until they are parsed, and skips them afterwards.
+    """
+    found = tuple(
+        Source(PurePosixPath(path.relative_to(_TOP)), path.read_text(encoding="utf-8"))
+        for path in sorted((_TOP / folder).rglob("*.py"))
+    )
+    gc.disable()
+    for source in found:
+        source.nodes(ast.Module)
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 Rule = Callable[[Source], Iterator[Finding]]

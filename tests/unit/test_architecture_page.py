@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from tests.cells import cells
 from tollgate.core.events import StreamEvent
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ def folders(parent: Path) -> list[str]:
     return sorted(path.name for path in parent.iterdir() if (path / "__init__.py").exists())
 
 
-@pytest.mark.parametrize("name", folders(ROOT / "functions" / "tollgate") + folders(ROOT / "tests"))
+@cells("name", folders(ROOT / "functions" / "tollgate") + folders(ROOT / "tests"))
 def test_every_package_is_on_the_map(name: str) -> None:
     assert f" {name}/ " in PAGE.replace("\n", " ")
 

@@ -9,6 +9,7 @@ import pytest
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from tests.cells import cells
 from tests.tidy.source import Source
 from tests.unit.web.served_api import every_service
 from tollgate.cli.main import main
@@ -40,7 +41,7 @@ def every_name() -> Iterator[str]:
 NAMES = sorted(set(every_name()))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cells("name", NAMES)
 def test_a_name_leads_to_an_object_of_its_own_module(name: str) -> None:
     found = import_object(name)
     module = getattr(found, "__module__", None)
@@ -90,7 +91,7 @@ def test_a_client_format_names_its_class_and_models(row: IngressFormat) -> None:
         assert callable(row.counting.parse())
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: "-".join(sorted(topic.steps)))
+@cells("topic", TOPICS, ids=lambda topic: "-".join(sorted(topic.steps)))
 def test_a_topic_names_its_routers(topic: Topic) -> None:
     limit = {"body_bytes_max": 1_000} if topic.has_large_bodies else {}
     for router in topic.routers:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tollgate
+from tests.cells import cells
 
 ROOT = Path(tollgate.__file__).parent
 # Nothing but money in these: not even the word.
@@ -84,7 +85,7 @@ def test_c65_values_of_money_have_no_float(path: Path) -> None:
     assert not floats(tree) + words
 
 
-@pytest.mark.parametrize("path", modules(MIXED), ids=lambda path: f"{path.parent.name}.{path.stem}")
+@cells("path", modules(MIXED), ids=lambda path: f"{path.parent.name}.{path.stem}")
 def test_c65_on_the_way_of_money_a_float_is_a_time(path: Path) -> None:
     tree = ast.parse(path.read_text())
     allowed = limits_of_time(tree)

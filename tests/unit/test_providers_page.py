@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import support_table
+from tests.cells import cells
 
 WRITTEN = support_table.PAGE.read_text(encoding="utf-8")
 QUIRKS = support_table.ROOT / "functions" / "tollgate" / "providers" / "README.md"
@@ -33,7 +34,7 @@ def named_in_tests() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("number", range(1, 41), ids=lambda number: f"Q{number}")
+@cells("number", range(1, 41), ids=lambda number: f"Q{number}")
 def test_a_quirk_is_documented_and_has_a_test_that_names_it(
     number: int, named_in_tests: set[str]
 ) -> None:

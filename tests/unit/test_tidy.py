@@ -1,16 +1,13 @@
 """Style is a test: sizes, layers, the one reader of the environment, and names."""
 
-import gc
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from tests.tidy import imports, layers, private_names, shape, words
 from tests.tidy.names import names_have_one_meaning
-from tests.tidy.source import Finding, Rule, Source
+from tests.tidy.source import Finding, Rule, Source, sources_of
 
-TOP = Path(__file__).parents[2]
 CHECKED = ("functions", "infra", "bench", "tests")
 RULES = {
     rule.__name__: rule
@@ -26,19 +23,7 @@ RULES = {
 
 @pytest.fixture(scope="module")
 def sources() -> list[Source]:
-    paths = [path for folder in CHECKED for path in sorted((TOP / folder).rglob("*.py"))]
-    return [
-        Source(PurePosixPath(path.relative_to(TOP)), path.read_text(encoding="utf-8"))
-        for path in paths
-    ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_garbage_collection() -> Iterator[None]:
-    """Trees have no cycles: searching their 500,000 nodes for some took half of the time."""
-    gc.disable()
-    yield
-    gc.enable()
+    return [source for folder in CHECKED for source in sources_of(folder)]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

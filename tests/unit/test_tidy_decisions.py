@@ -1,14 +1,11 @@
 """No decision of the engine or of the planner reads a message."""
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from tests.tidy.decisions import decisions_read_no_prose
-from tests.tidy.source import Source
-
-TOP = Path(__file__).parents[2]
-PACKAGE = TOP / "functions" / "tollgate"
+from tests.tidy.source import Source, sources_of
 
 
 def lines(path: str, text: str) -> list[int]:
@@ -20,10 +17,8 @@ def lines(path: str, text: str) -> list[int]:
 def test_no_decision_reads_a_message(folder: str) -> None:
     found = [
         str(finding)
-        for path in sorted((PACKAGE / folder).rglob("*.py"))
-        for finding in decisions_read_no_prose(
-            Source(PurePosixPath(path.relative_to(TOP)), path.read_text(encoding="utf-8"))
-        )
+        for source in sources_of(f"functions/tollgate/{folder}")
+        for finding in decisions_read_no_prose(source)
     ]
     assert not found, "\n" + "\n".join(found)
 

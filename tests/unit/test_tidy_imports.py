@@ -1,20 +1,17 @@
 """Files form no circle, and few imports stand within functions."""
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from tests.tidy.imports import DEFERRED_MAX, deferred_lines, files_form_no_circle
-from tests.tidy.source import Finding, Source
-
-TOP = Path(__file__).parents[2]
+from tests.tidy.source import Finding, Source, sources_of
 
 
 @pytest.fixture(scope="module")
-def product() -> list[Source]:
-    paths = sorted((TOP / "functions").rglob("*.py"))
-    return [Source(PurePosixPath(it.relative_to(TOP)), it.read_text("utf-8")) for it in paths]
+def product() -> tuple[Source, ...]:
+    return sources_of("functions")
 
 
 def circles(files: Mapping[str, str]) -> list[Finding]:
@@ -22,12 +19,12 @@ def circles(files: Mapping[str, str]) -> list[Finding]:
     return list(files_form_no_circle(sources))
 
 
-def test_the_files_of_the_product_form_no_circle(product: list[Source]) -> None:
+def test_the_files_of_the_product_form_no_circle(product: tuple[Source, ...]) -> None:
     found = [str(finding) for finding in files_form_no_circle(product)]
     assert not found, "\n" + "\n".join(found)
 
 
-def test_imports_within_functions_are_few(product: list[Source]) -> None:
+def test_imports_within_functions_are_few(product: tuple[Source, ...]) -> None:
     count = sum(len(deferred_lines(source)) for source in product)
     assert count <= DEFERRED_MAX, "name the object by DottedName, or import it at the top"
     assert count == DEFERRED_MAX, "lower DEFERRED_MAX of tests/tidy/imports.py"

@@ -1,11 +1,9 @@
 """A module lies with its user, or in a shared folder if it has several."""
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from tests.tidy.shared_rooms import shared_modules_have_two_users
-from tests.tidy.source import Source
-
-ROOT = Path(__file__).parents[2]
+from tests.tidy.source import Source, sources_of
 
 
 def source(path: str, text: str = "") -> Source:
@@ -13,11 +11,7 @@ def source(path: str, text: str = "") -> Source:
 
 
 def test_every_shared_module_has_two_users() -> None:
-    sources = [
-        Source(PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text(encoding="utf-8"))
-        for path in sorted((ROOT / "functions").rglob("*.py"))
-    ]
-    assert [*map(str, shared_modules_have_two_users(sources))] == []
+    assert [*map(str, shared_modules_have_two_users(sources_of("functions")))] == []
 
 
 def test_a_module_with_one_user_is_found() -> None:

@@ -1,29 +1,25 @@
 """Formats and parameters are each listed in one place: no other module lists them."""
 
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import get_args
 
 import pytest
 
 from tests.tidy.second_lists import second_lists
-from tests.tidy.source import Source
+from tests.tidy.source import Source, sources_of
 from tollgate.core.request import Sampling
 from tollgate.ingress.chat_completions.wire.request import ChatFields
 from tollgate.providers.ports.formats import FormatName
 from tollgate.providers.ports.parameters import PARAMETERS
 
-ROOT = Path(__file__).parents[2]
 FORMATS_HOME = "functions/tollgate/providers/ports/formats.py"
 PARAMETERS_HOME = "functions/tollgate/providers/ports/parameters.py"
 
 
 def sources(*homes: str) -> Iterator[Source]:
-    """Yield every module of the product but the homes."""
-    for path in sorted((ROOT / "functions").rglob("*.py")):
-        place = path.relative_to(ROOT).as_posix()
-        if place not in homes:
-            yield Source(PurePosixPath(place), path.read_text(encoding="utf-8"))
+    """Return every module of the product but the homes."""
+    return (it for it in sources_of("functions") if it.path.as_posix() not in homes)
 
 
 def test_formats_are_listed_in_one_table_only() -> None:

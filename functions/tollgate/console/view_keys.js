@@ -70,6 +70,9 @@ function card(key, { mayChange, refresh }) {
       ["Models", key.models && key.models.join(", ")],
       ["Tier", key.tier],
       ["Rate", rate(key)],
+      ["One request", key.max_cost && `${money(key.max_cost)} at most`],
+      ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
+      ["One session", [key.session_budget && money(key.session_budget), key.session_requests && `${count(key.session_requests)} requests`].filter(Boolean).join(", ")],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
       ["Expires", key.expires_at && moment(key.expires_at)],
@@ -108,14 +111,25 @@ export const rateField = (of, hint) =>
 export const limitsOf = (values, { all: every = false } = {}) =>
   Object.fromEntries(Object.keys(PERIODS).filter((period) => every || values[`limit_${period}`]).map((period) => [period, values[`limit_${period}`] ?? null]));
 
+const ceilings = (values) => ({
+  max_cost: values.max_cost ?? null,
+  session_budget: values.session_budget ?? null,
+  session_requests: values.session_requests ? Number(values.session_requests) : null,
+  warn_at: values.warn_at ? Number(values.warn_at) : null,
+});
+
 function limits(of, refresh) {
   dialog(`Limits of ${of.name}`, [
     limitFields(of.limits),
+    field({ name: "max_cost", label: "Cost of one request, $", type: "number", min: "0", step: "any", value: of.max_cost ?? "" }),
+    field({ name: "session_budget", label: "Cost of one session, $", type: "number", min: "0", step: "any", value: of.session_budget ?? "" }),
+    field({ name: "session_requests", label: "Requests of one session", type: "number", min: "1", value: of.session_requests ?? "" }),
+    field({ name: "warn_at", label: "Warn from, % of a limit", type: "number", min: "1", max: "100", value: of.warn_at ?? "" }),
     rateField(of),
   ], {
     save: async (values) => {
       const rpm = values.requests_per_minute;
-      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
+      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...ceilings(values), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
       refresh();
     },
   });

@@ -1,17 +1,26 @@
 """The limits of keys and tiers, and the rate limits shown in reply headers."""
 
 from math import ceil
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
 Period = Literal["day", "week", "month", "total"]
 # The levels above a key that may have their own limits.
 AboveKey = Literal["member", "team"]
-# The holders of limits, in the order in which their limits are checked.
-Level = Literal["key", "member", "team", "workspace"]
-# Limits count nano-dollars per period, requests or tokens per minute, or concurrent requests.
-LimitKind = Period | Literal["requests", "tokens", "concurrency"]
+# The owners of limits, in the order in which their limits are checked.
+Level = Literal["key", "member", "team", "session", "workspace"]
+# What states a limit: an owner, or the request itself.
+StatedBy = Level | Literal["request"]
+# Limits count nano-dollars per period or per request, requests or tokens per minute, or concurrent
+# requests.
+LimitKind = Period | Literal["requests", "tokens", "concurrency", "max_cost"]
+# The kinds of limits that are amounts of money.
+MONEY_KINDS: Final[frozenset[LimitKind]] = frozenset({*get_args(Period), "max_cost"})
+# The headers with a request's own ceiling, and with narrower limits of its session.
+MAX_COST_HEADER: Final = "x-tollgate-max-cost"
+SESSION_BUDGET_HEADER: Final = "x-tollgate-session-budget"
+SESSION_REQUESTS_HEADER: Final = "x-tollgate-session-requests"
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
@@ -24,6 +33,35 @@ class TierLimits(Struct, frozen=True, kw_only=True):
     budget_period: Period = "month"
 
 
+class SessionLimit(Struct, frozen=True, kw_only=True):
+    """The highest cost of all requests of one session, and their number; None for no limit."""
+
+    id: str
+    """Hash of the session's id, by which records name the session too."""
+    nano_usd: int | None = None
+    requests: int | None = None
+
+
+class CostCeiling(Struct, frozen=True, kw_only=True):
+    """The highest possible cost of one request."""
+
+    level: Literal["request", "key", "session"]
+    id: str
+    """The id of the key, the hash of the session's, or the header that states the ceiling."""
+    nano_usd: int
+
+    @property
+    def reached(self) -> "ReachedLimit":
+        """The ceiling as the limit that refuses a request, of which nothing is used."""
+        return ReachedLimit(
+            level=self.level,
+            id=self.id,
+            kind="total" if self.level == "session" else "max_cost",
+            limit=self.nano_usd,
+            remaining=self.nano_usd,
+        )
+
+
 class RateLimit(Struct, frozen=True, kw_only=True):
     """A limit on requests or tokens per minute, as shown in reply headers."""
 
@@ -32,15 +70,23 @@ class RateLimit(Struct, frozen=True, kw_only=True):
     reset_s: float
 
 
+class LimitWarning(Struct, frozen=True, kw_only=True):
+    """A spending limit of a key, of which the share is used from which replies warn."""
+
+    period: Period
+    percent: int
+    """The spent and held part of the limit, rounded down."""
+
+
 class ReachedLimit(Struct, frozen=True, kw_only=True):
     """The limit because of which a request is refused, as shown in its error."""
 
-    level: Level
+    level: StatedBy
     id: str
-    """The id of the key, member or team."""
+    """The id of the key, member or team, or the header of a request."""
     kind: LimitKind
     limit: int
-    """Nano-dollars for a period, otherwise a number of requests or tokens."""
+    """Nano-dollars for a limit of money, else a number of requests or tokens."""
     remaining: int
     """The rest of the limit; above zero if it was not enough for the refused request."""
     resets_s: int | None = None
@@ -48,7 +94,7 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
 
 
 class LimitOwner(Struct, frozen=True, kw_only=True):
-    """The key, member or team whose limits a state counts."""
+    """The key, member, team or session whose limits a state counts."""
 
     level: Level
     id: str
@@ -65,6 +111,11 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     def above_key(self) -> AboveKey | None:
         """The level if it is above a key; otherwise None."""
         return self.level if self.level == "member" or self.level == "team" else None
+
+    @property
+    def beside_key(self) -> AboveKey | Literal["session"] | None:
+        """The level if its state is a side of a hold besides the key's, else None."""
+        return "session" if self.level == "session" else self.above_key
 
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None

@@ -68,6 +68,14 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The networks from which the key may be used, separated by commas; None allows all."""
     workspace_ips: str | None = None
     """The networks from which the keys and sessions of the workspace may be used."""
+    cost_max_nano_usd: int | None = None
+    """The highest possible cost of one request; None for no limit."""
+    session_nano_usd: int | None = None
+    """The highest cost of all requests of one session; None for no limit."""
+    session_requests_max: int | None = None
+    """The requests of one session; None for no limit."""
+    warns_from_percent: int | None = None
+    """Percent of a spending limit from which replies warn; None for no warning."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
 

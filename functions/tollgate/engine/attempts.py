@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial, reduce
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,7 +54,10 @@ from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
-# Imported at first use, because most processes never serve requests that need these.
+if TYPE_CHECKING:
+    from tollgate.engine.guardrails.guards import GuardedGeneration
+
+# Imported at first use, because most processes never serve such requests.
 _LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
     "tollgate.engine.rounds.native_tools:leave_to_provider"
 )
@@ -108,6 +111,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     reports: EndpointReports
     head_start: HeadStart
     computations: Computations
+    guards: "GuardedGeneration | None" = None
+    """Guardrails of the gateway; None if none apply."""
 
     async def withhold(self, error: GatewayError) -> None:
         """Remove the prompt from an error's texts, in the side thread if the request is large.
@@ -214,6 +219,8 @@ def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
 async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     provider = context.gateway.providers.provider(attempt.target.provider)
     work = await context.media.inline(attempt.target)
+    if context.guards is not None:
+        work = await context.guards.admit(work)
     encode: Callable[[], Encoded]
     if isinstance(work, InputWork):
         encode = partial(_ENCODE_WORK(), provider, attempt, work)

@@ -11,6 +11,7 @@ from tollgate.core.clock import Clock, Deadline
 from tollgate.core.documents.reading import DocumentReader, TextRecognizer
 from tollgate.core.files.stored import FoundFile
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import CostCeiling, SessionLimit
 from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Admission, Principal
 from tollgate.core.records.generation import GenerationRecord
@@ -133,6 +134,10 @@ class Call(Struct, frozen=True, kw_only=True):
     """Ids that API Gateway and Lambda gave to the request."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller sent with the request."""
+    ceilings: tuple[CostCeiling, ...] = ()
+    """Ceilings of the cost that the request and the limit of its session state."""
+    session: SessionLimit | None = None
+    """Limit of the request's session; None if neither key nor request limits sessions."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve the request."""
     is_large: bool = False

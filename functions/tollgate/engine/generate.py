@@ -36,6 +36,8 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
 
 if TYPE_CHECKING:
+    from tollgate.engine.guardrails.bounds import BoundedGuard
+    from tollgate.engine.guardrails.guards import GuardedGeneration
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve requests that need these.
@@ -47,6 +49,12 @@ _COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSi
 )
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
+)
+_FIND_GUARDS: Final = DottedName[Callable[..., tuple["BoundedGuard", ...]]](
+    "tollgate.engine.guardrails.guards:find_guards"
+)
+_GUARDED_GENERATION: Final = DottedName[Callable[..., "GuardedGeneration"]](
+    "tollgate.engine.guardrails.guards:GuardedGeneration"
 )
 _FIND_FILES_OF: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:find_files_of"
@@ -107,20 +115,25 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     planner_input, plan = await _plan(gateway, call, rounds)
     if has_documents:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
+    guards: tuple[BoundedGuard, ...] = ()
+    if gateway.planner.catalog.guardrails:
+        guards, plan = await computations.run(partial(_guard, gateway, call, plan))
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
-    ready = media.request if is_whole else None
+    ready = media.request if is_whole and not guards else None
     async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
         (hold, plan), cancelled = await _run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
         if left_out:
             plan = replace(plan, unmet=(*plan.unmet, *left_out))
+        meter = Meter(gateway.clock, call, plan, hold)
         context = AttemptContext(
             gateway=gateway,
             plan=plan,
             media=media,
-            meter=Meter(gateway.clock, call, plan, hold),
+            meter=meter,
+            guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
             head_start=head_start,
@@ -147,6 +160,13 @@ async def _plan(
         return planner_input, gateway.planner.plan(planner_input, now_s=now_s)
 
     return await gateway.computations(call).run(plan)
+
+
+def _guard(gateway: Gateway, call: Call, plan: Plan) -> tuple[tuple["BoundedGuard", ...], Plan]:
+    """Return the call's guardrails, and the plan with the maximum cost of their judgements."""
+    guards = _FIND_GUARDS()(gateway, call, plan)
+    cost_max = plan.cost_max_nano_usd + sum(each.cost_max_nano_usd for each in guards)
+    return guards, replace(plan, cost_max_nano_usd=cost_max)
 
 
 async def _answer(
@@ -192,6 +212,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
         request_id=call.request_id,
         fallbacks=call.fallbacks,
         rounds=rounds,
+        ceilings=call.ceilings,
     )
 
 
@@ -202,6 +223,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         meter,
         choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
+        ceiling_nano_usd=context.plan.ceiling_nano_usd,
     )
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
@@ -228,7 +250,10 @@ async def _stream_within_deadline(
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
         async with limit:
-            await _stream(context, sink, tools)
+            if context.guards is None:
+                await _stream(context, sink, tools)
+            else:
+                await context.guards.stream(sink, partial(_stream, context, tools=tools))
     except BufferFull as full:
         if meter.committed:
             # The caller pays. Otherwise callers could request huge answers at the operator's cost.
@@ -270,6 +295,7 @@ async def _hold(
         tokens=plan.tokens_max,
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
+        session=call.session,
         meanwhile=meanwhile,
     )
     try:

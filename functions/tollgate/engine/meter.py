@@ -31,6 +31,7 @@ from tollgate.core.records.generation import (
     BillLine,
     Fee,
     GenerationRecord,
+    JudgementRecord,
     Outcome,
     RunRecord,
     total_nano_usd,
@@ -90,6 +91,8 @@ class Meter:
         # Pairs of round index and fee.
         self._fees: list[tuple[int, Fee]] = []
         self._runs: list[RunRecord] = []
+        self.judgements: dict[tuple[str, str], JudgementRecord] = {}
+        """Judgements so far, by guardrail and stage."""
         self._ended: dict[int, Ended] = {}
         # Number of tool calls in each choice.
         self._calls: Counter[int] = Counter()
@@ -294,6 +297,7 @@ class Meter:
             lines=lines,
             rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
             runs=tuple(self._runs),
+            judgements=tuple(self.judgements.values()),
             attempts=(*self._attempts, *self._last_attempt(usage, billed)),
             raw_usage=fit_raw_usage(
                 [raw for account in self._rounds for raw in account.raw_usages]

@@ -4,13 +4,13 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, get_args
+from typing import Final
 
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, UpstreamError
 from tollgate.core.json_value import JsonValue
-from tollgate.core.limits import Period, RateLimit, ReachedLimit
+from tollgate.core.limits import MONEY_KINDS, RateLimit, ReachedLimit
 from tollgate.core.money.amounts import usd
 from tollgate.ingress.base import ErrorReply, Routed
 
@@ -144,11 +144,11 @@ def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
     """Return the field `limit` for an error object; empty if no limit caused the error.
 
-    Limits for a period are in USD; other limits count requests or tokens.
+    Limits of money are in USD; other limits count requests or tokens.
     """
     if limit is None:
         return {}
-    in_usd = limit.kind in get_args(Period)
+    in_usd = limit.kind in MONEY_KINDS
     resets = None if limit.resets_s is None else datetime.fromtimestamp(limit.resets_s, UTC)
     return {
         "limit": {

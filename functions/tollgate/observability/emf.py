@@ -17,6 +17,7 @@ SERVICE: Final = "chat"
 _OF_ALL: Final = ("service",)
 _BY_PROVIDER: Final = ("service", "provider")
 _BY_FAILURE: Final = ("service", "provider", "error")
+_BY_VERDICT: Final = ("service", "guardrail", "verdict")
 
 
 class Metric(Struct, frozen=True):
@@ -35,6 +36,7 @@ DURATION: Final = Metric("Duration", "Milliseconds")
 FIRST_TOKEN: Final = Metric("FirstToken", "Milliseconds")
 ATTEMPTS_FAILED: Final = Metric("AttemptsFailed", "Count")
 USAGE_BOUNDED: Final = Metric("UsageBounded", "Count")
+GUARDRAIL_JUDGEMENTS: Final = Metric("GuardrailJudgements", "Count")
 UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
@@ -83,6 +85,11 @@ class EmbeddedMetrics:
     def count_failed_attempt(self) -> Mapping[str, JsonValue]:
         """Return the log fields that count a failed attempt; the caller adds the dimensions."""
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
+
+    def count_judgements(self, pieces: int) -> Mapping[str, JsonValue]:
+        """Return the log fields that count judgements; the caller adds the dimensions."""
+        directive = self._directive([GUARDRAIL_JUDGEMENTS], _BY_VERDICT)
+        return self._fields({GUARDRAIL_JUDGEMENTS: pieces}, [directive])
 
     def count_bounded_usage(self) -> Mapping[str, JsonValue]:
         """Return the log fields that count a bill at its bound; the caller adds `provider`."""

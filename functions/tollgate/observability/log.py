@@ -7,13 +7,20 @@ from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import asdict
 from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core import tracing
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import usd_text
-from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.records.generation import (
+    AttemptRecord,
+    BillLine,
+    GenerationRecord,
+    JudgementRecord,
+    RunRecord,
+)
 from tollgate.core.usage import PIECES
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,
@@ -70,6 +77,8 @@ class LogJournal:
         for run in record.runs:
             if run.error is not None:
                 self._log_failed_run(record, run)
+        for judgement in record.judgements:
+            self._log_judgement(record, judgement)
         for line in record.lines:
             if line.item in UNPRICED_ITEMS:
                 self._log_unpriced(record, line)
@@ -137,6 +146,14 @@ class LogJournal:
         }
         _LOGGER.info("attempt failed", extra={"fields": fields})
 
+    def _log_judgement(self, record: GenerationRecord, judgement: JudgementRecord) -> None:
+        fields = {
+            "generation_id": record.id,
+            **asdict(judgement),
+            **self._metrics.count_judgements(judgement.pieces),
+        }
+        _LOGGER.info("guardrail judged", extra={"fields": fields})
+
     def _log_failed_run(self, record: GenerationRecord, run: RunRecord) -> None:
         fields = {
             "generation_id": record.id,
@@ -176,6 +193,9 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "attempts": len(record.attempts),
         "rounds": len(record.rounds) or 1,
         "server_tools": [run.tool for run in record.runs],
+        "guardrails": {
+            f"{each.guardrail}.{each.stage}": each.verdict for each in record.judgements
+        },
         "outcome": record.outcome,
         "error": record.error,
         "finish_reason": record.finish,

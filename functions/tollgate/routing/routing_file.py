@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import ModelSchema
 from typing_extensions import override
 
+from tollgate.routing.guardrail_sections import Guards
 from tollgate.routing.plugin_sections import OcrSection, PluginsSection
 from tollgate.routing.scalars import Day, FileGlob, Strict
 from tollgate.routing.schema import MainFile
@@ -38,6 +39,9 @@ class Routing(MainFile):
     """Plugins, which change requests before these are sent to a model."""
     server_tools: ServerToolsSection = Field(default_factory=ServerToolsSection)
     """Tools that the gateway runs for requests that offer these tools."""
+    guardrails: Guards = Field(default={})
+    """Guardrails of the gateway by a slug of your choice, which judge conversations with any
+    provider."""
 
     @property
     def ocr(self) -> OcrSection | None:

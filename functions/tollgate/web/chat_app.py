@@ -36,6 +36,7 @@ from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.stores.ports.base import SealKeys
+from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -197,9 +198,11 @@ class MeteredEndpoint(FormatEndpoint):
         body = parsed.described or body
         parsed = replace(
             parsed,
+            request=in_session(parsed.request, headers),
             tells_routing=_enables(headers, "x-tollgate-metadata"),
             shows_provider=_enables(headers, "x-tollgate-provider-errors"),
         )
+        limits = find_limits(headers, entered.principal, parsed.request)
         if isinstance(parsed, ParsedCall) and parsed.usage_on is None:
             parsed = replace(parsed, usage_on=entered.principal.usage_on)
         call = Call(
@@ -212,6 +215,8 @@ class MeteredEndpoint(FormatEndpoint):
             client_request_id=client_request_id(headers),
             platform_ids=_platform_ids(scope),
             labels=_stated_labels(gateway, headers, parsed),
+            ceilings=limits.ceilings,
+            session=limits.session,
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
             is_large=entered.is_large or _is_large(parsed.request),
         )

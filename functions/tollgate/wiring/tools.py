@@ -4,6 +4,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import ProviderDirectory
+from tollgate.engine.work.inner_calls import InnerCalls
 from tollgate.engine.work.painter import CatalogPainter
 from tollgate.providers.ports.base import Provider
 from tollgate.providers.transports.http_pool import HttpPool
@@ -53,13 +54,14 @@ def _configure(
     *,
     clock: Clock,
 ) -> ServerTools:
-    painter = CatalogPainter(
+    calls = InnerCalls(
         planner=planner,
         providers=providers,
         clock=clock,
         ids=IdSource(clock),
         when_s=clock.now_s(),
     )
+    painter = CatalogPainter(calls=calls)
     return ConfiguredTools(
         section=catalog.tools.section, routes=catalog.routes, painter=painter, services=services
     )

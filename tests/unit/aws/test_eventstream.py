@@ -13,6 +13,7 @@ from botocore.eventstream import (  # type: ignore[import-untyped]  # botocore s
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cells import cells
 from tests.unit.providers.decoding import pieces
 from tests.upstream import converse_events as converse
 from tollgate.aws.eventstream import MESSAGE_BYTES_MAX, EventStreamDecoder, EventStreamMessage
@@ -38,14 +39,14 @@ def test_an_exception_has_its_type() -> None:
     assert message.exception == "throttlingException"
 
 
-@pytest.mark.parametrize("at", range(1, len(MESSAGE)))
+@cells("at", range(1, len(MESSAGE)))
 def test_a_message_cut_by_the_end_of_the_stream_is_an_error(at: int) -> None:
     with pytest.raises(UpstreamError) as raised:
         read(MESSAGE, MESSAGE[:at])
     assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
 
 
-@pytest.mark.parametrize("at", range(len(MESSAGE)))
+@cells("at", range(len(MESSAGE)))
 def test_a_damaged_byte_is_an_error(at: int) -> None:
     damaged = MESSAGE[:at] + bytes([MESSAGE[at] ^ 1]) + MESSAGE[at + 1 :]
     with pytest.raises(UpstreamError) as raised:

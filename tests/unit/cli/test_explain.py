@@ -53,7 +53,7 @@ smart → rule 1  catalog {sha}
 about 30,000 prompt tokens, 60,031 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most
--  acme/small  openai/small  $0.00280       takes 8000 tokens
+-  acme/small  openai/small  $0.00308       takes 8000 tokens
 
 Refused: The request has at least 20010 tokens by its size: acme/small takes 8000 tokens. \
 (context_length_exceeded)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.cells import cells
 from tests.local_server import ROOT
 from tollgate.cli.main import main
 
@@ -61,7 +62,7 @@ _PAGES = [
 ]
 
 
-@pytest.mark.parametrize(
+@cells(
     "path", [path for path in _PAGES if any(named(path))], ids=lambda it: str(it.relative_to(ROOT))
 )
 def test_every_command_that_is_named_exists(path: Path) -> None:

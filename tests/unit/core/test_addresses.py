@@ -5,6 +5,7 @@ Keeps C71.
 
 import pytest
 
+from tests.cells import cells
 from tollgate.core.addresses import find_reach, is_address, is_disguised, is_public
 
 
@@ -15,7 +16,7 @@ def test_c71_the_public_internet_is_public(address: str) -> None:
     assert is_public(address)
 
 
-@pytest.mark.parametrize(
+@cells(
     "address",
     [
         "0.0.0.0",
@@ -95,7 +96,7 @@ def test_c71_names_and_plain_addresses_are_not_disguised(host: str) -> None:
     assert not is_disguised(host)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("host", "reach"),
     [
         ("api.openai.com", "public"),

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pytest
-
+from tests.cells import cells
 from tests.unit.engine.client_formats import (
     CHAT,
     CONVERSING,
@@ -171,8 +170,8 @@ def says_what_signed(source: str, first: ClientFormat, second: ClientFormat) -> 
     return not (SOURCES[source] == "google-gemini-v1" and first is CHAT and second is not CHAT)
 
 
-@pytest.mark.parametrize(("source", "target"), CHANGES, ids=["-".join(pair) for pair in CHANGES])
-@pytest.mark.parametrize("first", CONVERSING, ids=lambda client: client.name)
+@cells(("source", "target"), CHANGES, ids=["-".join(pair) for pair in CHANGES])
+@cells("first", CONVERSING, ids=lambda client: client.name)
 async def test_c10_c80_reasoning_survives_a_change_of_format_and_of_carrier(
     source: str, target: str, first: ClientFormat
 ) -> None:

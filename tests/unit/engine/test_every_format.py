@@ -18,6 +18,7 @@ import pytest
 from msgspec.structs import replace
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
+from tests.cells import cells
 from tests.chat_stream import accumulated, exact
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import Answer, Scripted
@@ -32,7 +33,7 @@ from tollgate.providers.ports.base import Frame
 from tollgate.providers.transports.body_frames import FrameDecoder
 
 all_wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
-all_answers = pytest.mark.parametrize("case", ANSWERS)
+all_answers = cells("case", ANSWERS)
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
     for name in ("weather", "now")

@@ -5,6 +5,7 @@ Keeps C13, C40, C41.
 
 import pytest
 
+from tests.cells import cells
 from tests.gateways import house
 from tests.unit.engine.client_formats import (
     CHAT,
@@ -120,9 +121,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("client", "body", "field"), FAULTS, ids=[f"{it.name}-{field}" for it, _, field in FAULTS]
-)
+@cells(("client", "body", "field"), FAULTS, ids=[f"{it.name}-{field}" for it, _, field in FAULTS])
 async def test_c40_a_fault_names_its_place_in_the_formats_own_envelope(
     client: ClientFormat, body: Json, field: str
 ) -> None:

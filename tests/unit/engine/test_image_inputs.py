@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tests.memory.files import shelved
 from tests.painters import PICTURE, draw, edit, home_of_painters, upload, whole
 from tests.pictures import data_url, png
@@ -14,7 +15,7 @@ GIF = b"GIF89a" + b"\x01\0" * 20
 _HUGE = data_url(png(stated=(60_000, 60_000)))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"prompt": ""}, "prompt"),
@@ -57,7 +58,7 @@ async def test_c41_c82_bad_input_names_its_field_and_spends_nothing(
     assert (home.stores.books.records, home.near.requests) == ({}, [])
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"images": []}, "images"),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tests.gateways import House, house
 from tests.scripted import Scripted
 from tests.unit.routing.catalogs import endpoint, model, provider
@@ -127,7 +128,7 @@ LIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "objects": {"input": {"tokens": HUGE}, "output": [HUGE], "cached": {}},
 }
 by_wire = pytest.mark.parametrize("wire", EVERY_WIRE, ids=lambda wire: wire.name)
-by_way = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+by_way = cells("stream", [True, False], ids=["streamed", "whole"])
 
 
 def report_of(codec: str, said: Mapping[str, Any]) -> Report:
@@ -228,9 +229,9 @@ def test_there_are_thirty_one_lies() -> None:
     assert len(LIES) == 31
 
 
-@by_way
 @by_wire
-@pytest.mark.parametrize("lie", LIES)
+@by_way
+@cells("lie", LIES)
 async def test_c65_no_lie_is_billed_beyond_its_bound_or_pays_the_caller(
     lie: str, wire: Wire, stream: bool
 ) -> None:
@@ -249,8 +250,8 @@ async def test_c65_no_lie_is_billed_beyond_its_bound_or_pays_the_caller(
         assert record.raw_usage == report
 
 
-@by_way
 @by_wire
+@by_way
 async def test_c65_honest_extremes_are_billed_as_they_were_reported(
     wire: Wire, stream: bool
 ) -> None:

@@ -11,6 +11,7 @@ import json
 
 import pytest
 
+from tests.cells import cells
 from tests.unit.engine.client_formats import (
     CLIENT_FORMATS,
     CONVERSING,
@@ -33,7 +34,7 @@ HEARD = [(wire, case) for wire in EVERY_WIRE for case in cases_of(wire)]
 
 
 @every_wire
-@pytest.mark.parametrize("case", SAME)
+@cells("case", SAME)
 async def test_c26_c80_c81_one_conversation_is_one_request_and_one_bill(
     wire: Wire, case: str
 ) -> None:
@@ -61,10 +62,8 @@ async def test_c26_c80_c81_one_conversation_is_one_request_and_one_bill(
     assert all(cost > 0 for cost, *_ in bills)
 
 
-@pytest.mark.parametrize(
-    ("wire", "case"), HEARD, ids=[f"{wire.name}-{case}" for wire, case in HEARD]
-)
 @every_format
+@cells(("wire", "case"), HEARD, ids=[f"{wire.name}-{case}" for wire, case in HEARD])
 async def test_c37_c80_c81_a_stream_is_the_whole_reply(
     wire: Wire, client: ClientFormat, case: str
 ) -> None:
@@ -103,9 +102,9 @@ async def test_c10_c80_q33_q34_a_tool_loop_is_one_second_turn_whatever_the_forma
     assert len({record.cost_nano_usd for record in records}) == 1
 
 
-@every_wire
 @every_format
-@pytest.mark.parametrize("stream", [True, False])
+@cells("wire", EVERY_WIRE, ids=lambda wire: wire.name)
+@cells("stream", [True, False])
 async def test_c40_c43_c44_an_error_before_the_first_byte_has_its_status(
     wire: Wire, client: ClientFormat, stream: bool
 ) -> None:
@@ -117,9 +116,9 @@ async def test_c40_c43_c44_an_error_before_the_first_byte_has_its_status(
     assert (home.record.outcome, home.spent_nano_usd) == ("error", 0)
 
 
-@every_wire
 @every_format
-@pytest.mark.parametrize("stream", [True, False])
+@cells("wire", EVERY_WIRE, ids=lambda wire: wire.name)
+@cells("stream", [True, False])
 async def test_c33_c44_an_error_after_the_first_byte_is_told_and_costs_nothing(
     wire: Wire, client: ClientFormat, stream: bool
 ) -> None:

@@ -5,6 +5,7 @@ Keeps C74.
 
 import pytest
 
+from tests.cells import cells
 from tests.open_responses import check_response, check_stream
 from tests.unit.engine.client_formats import RESPONSE
 from tests.unit.engine.same_conversations import SAME
@@ -14,9 +15,7 @@ from tests.unit.providers.shared_cases import ANSWERS
 from tests.upstream.wires import WIRES, Wire
 
 
-@pytest.mark.parametrize(
-    ("wire", "case"), HEARD, ids=[f"{wire.name}-{case}" for wire, case in HEARD]
-)
+@cells(("wire", "case"), HEARD, ids=[f"{wire.name}-{case}" for wire, case in HEARD])
 async def test_c74_responses_have_every_required_field_with_every_codec(
     wire: Wire, case: str
 ) -> None:

@@ -15,6 +15,7 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.content import InlineMedia, MediaUrl
 from tollgate.core.errors import AccessError
 from tollgate.core.work.images import ImageRequest
+from tollgate.engine.work.inner_calls import InnerCalls
 from tollgate.engine.work.painter import CatalogPainter
 from tollgate.tools.ports.base import Painted, RunFailure
 
@@ -29,13 +30,14 @@ WORK = ImageRequest(model="acme/paint", prompt="a cat")
 
 def painter_of(home: House) -> CatalogPainter:
     gateway = home.gateway
-    return CatalogPainter(
+    calls = InnerCalls(
         planner=gateway.planner,
         providers=gateway.providers,
         clock=gateway.clock,
         ids=gateway.ids,
         when_s=gateway.clock.now_s(),
     )
+    return CatalogPainter(calls=calls)
 
 
 async def painted(home: House, timeout_s: float = 60) -> Painted:

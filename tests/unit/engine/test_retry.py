@@ -6,6 +6,7 @@ Keeps C34, C44, C50.
 import pytest
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.engine.retry import Again, Next, RetryDecision, Situation, Stop, decide
 from tollgate.routing.chains import NEXT_ON_DEFAULT, RetrySection
@@ -39,12 +40,12 @@ def verdict(
     )
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c50_at_the_end_of_a_chain_only_what_passes_is_tried_again(code: ErrorCode) -> None:
     assert verdict(code, LAST) == (Again(0.125) if code in PASSING else Stop())
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c50_within_a_chain_a_failure_moves_on_except_the_callers_own(code: ErrorCode) -> None:
     if code is ErrorCode.PROVIDER_UNAVAILABLE:
         expected: RetryDecision = Again(0.125)
@@ -53,7 +54,7 @@ def test_c50_within_a_chain_a_failure_moves_on_except_the_callers_own(code: Erro
     assert verdict(code, CHAIN) == expected
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c50_without_next_on_nothing_moves_on(code: ErrorCode) -> None:
     assert verdict(code, replace(CHAIN, next_on=frozenset())) == verdict(code, LAST)
 

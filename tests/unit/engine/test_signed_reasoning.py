@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cells import cells
 from tests.chat_stream import accumulated, exact
 from tests.gateways import House, house
 from tests.scripted import Scripted
@@ -122,9 +123,9 @@ async def home_of(near: Wire, far: Wire, events: list[bytes], further: list[byte
     )
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("target", CARRIERS)
-@pytest.mark.parametrize("source", SOURCES)
+@cells("stream", [True, False])
+@cells("target", CARRIERS)
+@cells("source", SOURCES)
 async def test_c10_reasoning_goes_to_every_carrier_of_its_signer_and_to_no_other(
     source: str, target: str, stream: bool
 ) -> None:

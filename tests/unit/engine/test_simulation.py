@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tests.gateways import house
 from tests.scripted import FOREVER, Answer, Scripted, answers, refuses
 from tests.unit.routing.catalogs import catalog, plan_of, principal, request
@@ -31,8 +32,8 @@ def answer(kind: str | None) -> Answer:
 kinds = st.none() | st.just("timeout") | st.sampled_from(STATUSES).map(str)
 
 
-@pytest.mark.parametrize("near", [None, "timeout", *map(str, STATUSES)])
-@pytest.mark.parametrize("far", [None, "timeout", "429", "401"])
+@cells("near", [None, "timeout", *map(str, STATUSES)])
+@cells("far", [None, "timeout", "429", "401"])
 async def test_c53_the_tries_are_those_that_the_engine_makes(
     near: str | None, far: str | None
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange, exchange, request
+from tests.cells import cells
 from tests.gateways import Always, House, house
 from tests.scripted import FOREVER, Answer, Scripted, Silence, frame, refuses
 from tests.unit.engine.test_single_call import Contents
@@ -329,7 +330,7 @@ async def test_c68_c82_sound_that_is_too_large_to_be_kept_is_sent_all_the_same()
     assert answers.kept is None
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"model": None}, "model"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import request
+from tests.cells import cells
 from tests.gateways import Always, ShelvedMedia
 from tests.scripted import frame
 from tests.unit.engine.scribes import SOUND, URL, VERBOSE, home_of_scribes, post, write_down
@@ -27,7 +28,7 @@ async def test_c41_c82_an_address_without_a_recording_is_refused(content: bytes 
     assert home.near.requests == []
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"file": None}, "file"),

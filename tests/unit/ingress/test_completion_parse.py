@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cells import cells
 from tests.unit.ingress.test_parse_anything import json_values
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, RequestError
@@ -120,7 +121,7 @@ def test_c81_unknown_fields_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param", "words"),
     [
         ({"prompt": None}, "prompt", "must be a string or an array of strings"),

@@ -6,8 +6,7 @@ Keeps C40, C41, C42, C43.
 import json
 import math
 
-import pytest
-
+from tests.cells import cells
 from tests.unit.ingress.samples import chat_completions
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.ingress.errors import STATUS, openai_reply
@@ -57,7 +56,7 @@ CONTRACT = {
 }
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c41_c42_every_code_has_its_status_and_type(code: ErrorCode) -> None:
     reply = openai_reply(GatewayError(code, "Why."), "req")
     status, type_ = CONTRACT[code.value]
@@ -85,8 +84,8 @@ def test_c40_the_envelope_says_what_why_where_and_which_request() -> None:
     ErrorEnvelope.model_validate_json(reply.body)
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-@pytest.mark.parametrize(
+@cells("code", ErrorCode)
+@cells(
     ("known_s", "told"),
     [(None, "5"), (0.0, "1"), (0.2, "1"), (1.0, "1"), (1.01, "2"), (30, "30"), (math.inf, "86400")],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tests.unit.ingress.messages_requests import (
     FORMAT,
     HI,
@@ -216,7 +217,7 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"max_tokens": None}, "max_tokens"),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
+from tests.cells import cells
 from tests.clocks import FixedClock
 from tests.message_stream import accumulated, events
 from tests.references import published_schema
@@ -308,7 +309,7 @@ def test_c80_a_stream_that_breaks_ends_with_an_error_event_and_the_usage_so_far(
     assert last["tollgate_metadata"]["requested"] == "test/echo"
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c40_every_error_has_anthropics_envelope(code: ErrorCode) -> None:
     reply = FORMAT.error(GatewayError(code, "Why."), "req")
     MessagesErrorEnvelope.model_validate_json(reply.body)

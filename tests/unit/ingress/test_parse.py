@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cells import cells
 from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
 from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.request import (
@@ -166,7 +167,7 @@ def test_c13_stop_may_be_one_string() -> None:
     assert understood(stop="end").request.sampling.stop == ("end",)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("field", "value", "param"),
     [
         ("temperature", 2.01, "temperature"),

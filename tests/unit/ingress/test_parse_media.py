@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cells import cells
 from tests.unit.ingress.media_samples import (
     GIF,
     JPEG,
@@ -159,7 +160,7 @@ def test_c11_a_tool_hands_back_no_sound() -> None:
     assert refusal(body(messages=result)).param == "messages[2].content[0]"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("part", "param"),
     [
         (image(data_url(PDF, "image/png")), "image_url.url"),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from tests.cells import cells
 from tests.clocks import FixedClock
 from tests.references import published_schema
 from tests.strategies import event_streams, usages
@@ -56,7 +57,7 @@ def test_c25_c30_replies_validate_against_openais_schema(
         chunk.validate(json.loads(frame.removeprefix(b"data: ")))
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c40_errors_validate_against_openais_schema(code: ErrorCode) -> None:
     validator = Draft202012Validator(published_schema("openai.error"))
     validator.validate(json.loads(openai_reply(GatewayError(code, "Why."), "req").body))

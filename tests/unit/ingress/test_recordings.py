@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cells import cells
 from tests.unit.ingress.media_samples import JPEG, PDF, PNG
 from tests.unit.ingress.recordings import (
     FLAC,
@@ -105,7 +106,7 @@ def test_c82_a_stated_length_beyond_all_measure_is_cut() -> None:
     assert read_recording(mp4(10**6), "file").seconds == RECORDING_SECONDS_MAX
 
 
-@pytest.mark.parametrize(
+@cells(
     ("content", "words"),
     [
         (b"", "must not be empty"),

@@ -9,6 +9,7 @@ import openai
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.cells import cells
 from tests.open_responses import check_stream
 from tests.references import published_schema
 from tests.response_stream import response_events
@@ -67,7 +68,7 @@ def test_c94_a_response_that_failed_has_a_code_that_codex_knows(
     assert waits is (known == "rate_limit_exceeded")
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@cells("code", ErrorCode)
 def test_c40_every_error_has_openais_envelope_and_our_code(code: ErrorCode) -> None:
     reply = FORMAT.error(GatewayError(code, "Why."), "req")
     ResponsesErrorEnvelope.model_validate_json(reply.body)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.cells import cells
 from tests.clocks import FixedClock
 from tests.references import published_schema
 from tests.unit.ingress import media_samples
@@ -232,7 +233,7 @@ def test_c80_a_usual_summary_is_no_option_of_its_own() -> None:
     assert request.native is None
 
 
-@pytest.mark.parametrize(
+@cells(
     ("fields", "param"),
     [
         ({"input": 5}, "input"),

@@ -15,6 +15,7 @@ from genai_prices import data
 from genai_prices.types import ModelInfo, ModelPrice
 from genai_prices.types import Usage as PublishedUsage
 
+from tests.cells import cells
 from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.load import load
@@ -166,7 +167,7 @@ def usages(
     return [plain] if price.audio_input is None else [plain, spoken, heard]
 
 
-@pytest.mark.parametrize(("model", "endpoint"), PUBLISHED)
+@cells(("model", "endpoint"), [it.values for it in PUBLISHED], ids=[it.id for it in PUBLISHED])
 def test_c65_a_bill_is_what_the_source_of_its_price_computes(
     model: ModelSection, endpoint: EndpointSection
 ) -> None:
@@ -185,7 +186,7 @@ def test_c65_a_bill_is_what_the_source_of_its_price_computes(
                     assert abs(paid - due * Decimal(10**9)) <= ROUNDING_NANO_USD, (when, prompt)
 
 
-@pytest.mark.parametrize(("model", "endpoint"), PUBLISHED)
+@cells(("model", "endpoint"), [it.values for it in PUBLISHED], ids=[it.id for it in PUBLISHED])
 def test_no_model_promises_more_context_than_its_source_knows(
     model: ModelSection, endpoint: EndpointSection
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cells import cells
 from tollgate.core.secret import KeyVariables
 from tollgate.routing.file.load import Inspection, inspect, load
 from tollgate.routing.file.problems import InvalidRouting, mask_secrets, render_text
@@ -36,14 +37,14 @@ def _beside_the_bad_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_beside_the_bad_files")
-@pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("*.yaml")))
+@cells("case", sorted(path.stem for path in BAD.glob("*.yaml")))
 def test_a_bad_file_is_told_by_place_code_words_and_excerpt(case: str) -> None:
     expected = Path(f"{case}.txt").read_text(encoding="utf-8")
     assert printed(Path(f"{case}.yaml")) == expected
 
 
 @pytest.mark.usefixtures("_beside_the_bad_files")
-@pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
+@cells("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
 def test_a_bad_file_has_the_error_it_is_named_after_and_yields_no_routing(case: str) -> None:
     inspection = inspected(Path(f"{case}.yaml"))
     named = "R004" if case == "R001_empty" else case.partition("_")[0]

@@ -6,8 +6,7 @@ What they state is kept in infra/catalog/evidence.json, so that no network is ne
 import re
 from collections import Counter
 
-import pytest
-
+from tests.cells import cells
 from tests.unit.routing.test_routing_yaml import FILE, ROOT
 from tollgate.cli.catalog.evidence import read_evidence, write_evidence
 from tollgate.cli.catalog.verdicts import Verdict, judge_file
@@ -91,7 +90,7 @@ SAME_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
+@cells("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
 def test_c65_a_price_is_agreed_or_its_source_says_why_not(verdict: Verdict) -> None:
     assert not verdict.undecided
     assert verdict.price is None
@@ -137,7 +136,7 @@ VARIANTS = {"air", "code", "coder", "flash", "highspeed", "lite", "max", "mini",
 }
 
 
-@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
+@cells("verdict", VERDICTS, ids=lambda it: f"{it.place}/{it.endpoint.upstream}")
 def test_an_endpoint_serves_the_variant_that_its_model_is_named_by(verdict: Verdict) -> None:
     named, served = (
         set(re.findall(r"[a-z]+", name.lower())) & VARIANTS

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.cells import cells
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.ports.wire_format import TransportName
@@ -140,7 +141,7 @@ def test_the_schema_named_in_the_first_line_is_there_and_accepts_the_file(file: 
     assert [error.message for error in validator.iter_errors(as_editors_read(content))] == []
 
 
-@pytest.mark.parametrize("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
+@cells("case", sorted(path.stem for path in BAD.glob("R*.yaml")))
 def test_the_checker_refuses_every_bad_file_and_the_schema_what_a_schema_can_see(
     case: str,
 ) -> None:

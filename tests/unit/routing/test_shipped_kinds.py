@@ -2,8 +2,7 @@
 
 from typing import Any, get_args
 
-import pytest
-
+from tests.cells import cells
 from tests.unit.routing.test_routing_yaml import FILE
 from tollgate.core.content import Text
 from tollgate.core.work.base import InputWork
@@ -76,7 +75,7 @@ def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("slug", WORKS)
+@cells("slug", WORKS)
 def test_every_endpoint_of_another_kind_can_be_asked(slug: str) -> None:
     assert len(sent(slug)) == len(CATALOG.models[slug].endpoints)
 

@@ -104,7 +104,7 @@ def test_a_file_in_the_text_is_no_reason_to_read_slowly() -> None:
     ],
 )
 def test_a_text_that_is_all_addresses_is_no_reason_to_read_slowly(address: str) -> None:
-    text = " ".join(address.format(n) for n in range(15_000_000 // len(address)))
+    text = " ".join(address.format(n) for n in range(5_000_000 // len(address)))
     began_s = time.process_time()
     assert said(text).find("https://a.example/") is None
-    assert time.process_time() - began_s < 4
+    assert time.process_time() - began_s < 1.5

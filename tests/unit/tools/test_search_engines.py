@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
+from tests.cells import cells
 from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import Source, UserLocation
 from tollgate.routing.tool_sections import ENGINE_HOSTS, SearchEngine
@@ -119,8 +120,8 @@ def test_a_reply_becomes_sources(engine: SearchEngine) -> None:
     assert source == (PAGE if has_date else msgspec.structs.replace(PAGE, published=None))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
+@cells("engine", ENGINES)
+@cells(
     "body",
     [b"", b"<html>", b"[]", b'{"results": 1, "web": 1, "data": 1}', b'{"x":' + b"[" * 100_000],
     ids=["empty", "html", "list", "numbers", "deep"],

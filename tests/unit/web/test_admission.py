@@ -9,6 +9,7 @@ import pytest
 from starlette.types import ASGIApp, Message
 
 from tests.asgi import Exchange, exchange
+from tests.cells import cells
 from tests.gateways import Always
 from tests.unit.sign_in.signing_in import house
 from tests.unit.web.browsing import Browser
@@ -42,25 +43,24 @@ async def send_unread(app: ASGIApp, sent: Exchange) -> None:
 
 
 @pytest.mark.parametrize("authorization", [None, "Bearer", "Bearer sk-tg-nobody", "Basic x"])
-@pytest.mark.parametrize(("method", "path", "content"), ROUTES)
 async def test_c2_c8_no_byte_of_a_body_is_read_without_a_good_key(
-    method: str, path: str, content: object, authorization: str | None
+    authorization: str | None,
 ) -> None:
-    call = await api()
+    app = (await api()).app
     headers = {} if authorization is None else {"authorization": authorization}
-    sent = exchange(method, path, headers=headers)
-    await send_unread(call.app, sent)
-    assert (sent.status, sent.error["code"]) == (401, "invalid_api_key")
+    for method, path, _ in ROUTES:
+        sent = exchange(method, path, headers=headers)
+        await send_unread(app, sent)
+        assert (sent.status, sent.error["code"]) == (401, "invalid_api_key"), (method, path)
 
 
-@pytest.mark.parametrize(("method", "path", "content"), MANAGEMENT_ROUTES)
-async def test_c8_c41_no_byte_of_a_body_is_read_of_a_key_of_another_role(
-    method: str, path: str, content: object
-) -> None:
+async def test_c8_c41_no_byte_of_a_body_is_read_of_a_key_of_another_role() -> None:
     call = await api()
-    sent = exchange(method, path, headers={"authorization": f"Bearer {call.home.secret}"})
-    await send_unread(call.app, sent)
-    assert (sent.status, sent.error["code"]) == (403, "permission_denied")
+    app, headers = call.app, {"authorization": f"Bearer {call.home.secret}"}
+    for method, path, _ in MANAGEMENT_ROUTES:
+        sent = exchange(method, path, headers=headers)
+        await send_unread(app, sent)
+        assert (sent.status, sent.error["code"]) == (403, "permission_denied"), (method, path)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def test_c2_c8_the_metered_route_reads_no_body_of_a_key_that_may_not_gener
     assert call.home.journal.defects == []
 
 
-@pytest.mark.parametrize(("method", "path", "content"), WITH_BODY)
+@cells(("method", "path", "content"), WITH_BODY)
 async def test_c8_a_body_over_the_limit_of_its_route_is_413_before_it_is_parsed(
     method: str, path: str, content: object
 ) -> None:

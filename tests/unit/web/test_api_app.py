@@ -87,24 +87,22 @@ async def api(**sections: Any) -> Api:
     return Api(home, *secrets)
 
 
-@pytest.mark.parametrize(("method", "path", "content"), ROUTES)
 @pytest.mark.parametrize("authorization", [None, "Bearer", "Bearer sk-tg-nobody", "Basic x"])
-async def test_c2_without_a_good_key_a_route_is_401(
-    method: str, path: str, content: object, authorization: str | None
-) -> None:
+async def test_c2_without_a_good_key_a_route_is_401(authorization: str | None) -> None:
     call = await api()
     headers = {} if authorization is None else {"authorization": authorization}
-    reply = await call(method, path, content=content, headers=headers)
-    assert (reply.status, reply.error["code"]) == (401, "invalid_api_key")
+    for method, path, content in ROUTES:
+        reply = await call(method, path, content=content, headers=headers)
+        refusal = (reply.status, reply.error["code"])
+        assert refusal == (401, "invalid_api_key"), (method, path)
 
 
-@pytest.mark.parametrize(("method", "path", "content"), MANAGEMENT_ROUTES)
-async def test_c41_an_inference_key_may_not_administrate(
-    method: str, path: str, content: object
-) -> None:
+async def test_c41_an_inference_key_may_not_administrate() -> None:
     call = await api()
-    reply = await call(method, path, content=content, key=call.home.secret)
-    assert (reply.status, reply.error["code"]) == (403, "permission_denied")
+    for method, path, content in MANAGEMENT_ROUTES:
+        reply = await call(method, path, content=content, key=call.home.secret)
+        refusal = (reply.status, reply.error["code"])
+        assert refusal == (403, "permission_denied"), (method, path)
 
 
 @pytest.mark.parametrize("prefix", ["", "/api"])

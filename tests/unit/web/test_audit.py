@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange
+from tests.cells import cells
 from tests.unit.web.routes import KEY_ID, OPERATOR_CHANGES, WORKSPACE_CHANGES
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.clock import DAY_S
@@ -80,7 +81,7 @@ async def test_c90_an_entry_has_the_commit_that_the_request_states(
     assert (entry["target"], entry["commit"]) == ("ranking", recorded)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("caller", "method", "path", "content"),
     [
         *(("acme management", *route) for route in WORKSPACE_CHANGES if route[0] != "GET"),

@@ -22,6 +22,7 @@ OBJECTS = {
     "native_usage",
     "cost_lines",
     "server_tool_runs",
+    "judgements",
     "rounds",
     "provider_responses",
     "tokens",

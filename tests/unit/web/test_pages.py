@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.asgi import Exchange
+from tests.cells import cells
 from tests.unit.web.test_api_app import api
 from tollgate.web.pages import page_routes as reference
 from tollgate.web.pages.page_routes import FOLDER, PAGE_HEADERS
@@ -63,7 +64,7 @@ def test_a_page_has_no_script_or_style_of_its_own_and_loads_from_its_own_host(pa
     assert [it for it in addresses if re.match(r"/|[a-z]+:", it)] == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda it: it.name)
+@cells("module", MODULES, ids=lambda it: it.name)
 def test_a_module_never_makes_markup_of_a_text_nor_keeps_a_secret_beyond_its_tab(
     module: Path,
 ) -> None:

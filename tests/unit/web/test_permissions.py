@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.asgi import Exchange
+from tests.cells import cells
 from tests.gateways import House
 from tests.memory.people import MemorySessionStore
 from tests.memory.workspaces import MemoryWorkspaceStore
@@ -134,8 +135,8 @@ async def tenants() -> Tenants:
     return Tenants(call, secrets)
 
 
-@pytest.mark.parametrize("caller", ["acme management", "other management"])
-@pytest.mark.parametrize(("method", "path", "content"), OPERATOR_ROUTES)
+@cells("caller", ["acme management", "other management"])
+@cells(("method", "path", "content"), OPERATOR_ROUTES)
 async def test_c41_a_tenants_management_key_is_refused_by_operator_routes_and_changes_nothing(
     method: str, path: str, content: object, caller: str
 ) -> None:
@@ -147,7 +148,7 @@ async def test_c41_a_tenants_management_key_is_refused_by_operator_routes_and_ch
     assert await them.state() == before
 
 
-@pytest.mark.parametrize(
+@cells(
     ("caller", "method", "path", "content"),
     [
         *((f"{OPERATORS} management", *route) for route in OPERATOR_ROUTES),
@@ -224,8 +225,8 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("workspace", ["other", OPERATORS])
-@pytest.mark.parametrize(("method", "path", "content"), WORKSPACE_ROUTES)
+@cells("workspace", ["other", OPERATORS])
+@cells(("method", "path", "content"), WORKSPACE_ROUTES)
 async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
     method: str, path: str, content: object, workspace: str
 ) -> None:

@@ -10,11 +10,13 @@ import pytest
 
 from tests.asgi import request
 from tests.unit.web.routes import (
+    BATCH_ROUTES,
     EVERY_KEYS_ROUTES,
     FILE_ROUTES,
     KEY_CHANGES,
     KEY_LISTS,
     MONEY_LISTS,
+    NEW_BATCHES,
     OPERATOR_CHANGES,
     OPERATOR_LISTS,
     PEOPLE_CHANGES,
@@ -53,6 +55,8 @@ SERVED_BY = [
     (SUBJECT_ROUTES, {"management", "owner"}, {"acme", OPERATORS}),
     (RESPONSE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
     (FILE_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
+    (BATCH_ROUTES, MANAGERS | GENERATE, {"acme", OPERATORS}),
+    (NEW_BATCHES, GENERATE, {"acme", OPERATORS}),
     (OPERATOR_LISTS, READERS, {OPERATORS}),
     (OPERATOR_CHANGES, MANAGERS, {OPERATORS}),
 ]
@@ -65,22 +69,20 @@ async def caller_of(them: Tenants, workspace: str, role: str) -> str:
     return f"{workspace} {role}"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "content", "role", "workspace"),
-    [
-        (*route, role, workspace)
-        for routes, roles, workspaces in SERVED_BY
-        for route in routes
-        for role in sorted(roles)
-        for workspace in sorted(workspaces)
-    ],
-)
-async def test_c91_each_role_is_served_by_its_routes(
-    method: str, path: str, content: object, role: str, workspace: str
-) -> None:
+@pytest.mark.parametrize("workspace", ["acme", OPERATORS])
+@pytest.mark.parametrize("role", sorted(ALL))
+async def test_c91_each_role_is_served_by_its_routes(role: str, workspace: str) -> None:
     them = await tenants()
-    reply = await them.ask(await caller_of(them, workspace, role), method, path, content)
-    assert reply.status != 403, reply.body
+    caller = await caller_of(them, workspace, role)
+    for routes, roles, workspaces in SERVED_BY:
+        if role not in roles or workspace not in workspaces:
+            continue
+        for method, path, content in routes:
+            reply = await them.ask(caller, method, path, content)
+            assert reply.status not in (401, 403), (method, path, reply.body)
+            if method != "GET":
+                them = await tenants()
+                caller = await caller_of(them, workspace, role)
 
 
 @pytest.mark.parametrize("workspace", ["acme", OPERATORS])
@@ -96,7 +98,7 @@ async def test_c91_each_role_is_refused_by_all_other_routes(role: str, workspace
             reply = await them.ask(caller, method, path, content)
             refusal = (reply.status, reply.error["code"])
             assert refusal == (403, "permission_denied"), (method, path, reply.body)
-            assert await them.state() == before, (method, path)
+        assert await them.state() == before, routes
 
 
 @pytest.mark.parametrize("role", sorted(ALL))
@@ -142,7 +144,7 @@ def test_c91_every_route_of_the_table_is_in_the_matrix() -> None:
     keyed = [key for key, access in ACCESS.items() if access.roles and not access.keyless]
     # Routes that generate, and those of the app that signs people in, have tests of their own.
     others = [key for key in keyed if ACCESS[key].roles in (GENERATE, {*get_args(MemberRole)})]
-    assert len(keyed) - len(others) == len(ROUTES)
+    assert len(keyed) - len(others) == len(ROUTES) - len(NEW_BATCHES)
 
 
 @pytest.mark.parametrize("role", ["billing", "viewer"])
@@ -155,8 +157,8 @@ async def test_c91_members_who_only_look_change_nothing_and_see_no_content(
     before = await them.state()
     for method, path, content in ROUTES:
         reply = await them.ask(caller, method, path, content)
-        assert await them.state() == before, (method, path)
         assert b"kept words" not in reply.body, (method, path)
+    assert await them.state() == before
 
 
 @pytest.mark.parametrize("workspace", ["acme", OPERATORS])
@@ -167,5 +169,5 @@ async def test_c91_a_read_key_changes_nothing_and_sees_no_content(workspace: str
     hidden = [b"kept words", *digests, *(secret.encode() for secret in them.secrets.values())]
     for method, path, content in ROUTES:
         reply = await them.ask(f"{workspace} read", method, path, content)
-        assert await them.state() == before, (method, path)
         assert not any(words in reply.body for words in hidden), (method, path)
+    assert await them.state() == before

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from tests.asgi import Exchange, request
+from tests.cells import cells
 from tests.unit.web.served_api import LIMITS, every_service
 from tests.unit.web.test_api_app import api
 from tollgate.web.api_app import api_app
@@ -25,7 +26,7 @@ def _paths(*topics: Topic) -> list[str]:
     return [it.path for router in routers for it in router.routes if isinstance(it, APIRoute)]
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda it: "-".join(sorted(it.steps)) or "pages")
+@cells("topic", TOPICS, ids=lambda it: "-".join(sorted(it.steps)) or "pages")
 def test_a_topic_has_the_steps_of_its_routes(topic: Topic) -> None:
     assert {step_of(path) for path in _paths(topic)} == topic.steps
 
@@ -52,9 +53,10 @@ def test_the_step_of_a_path(path: str, step: str) -> None:
     assert step_of(path) == step
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+async def test_an_app_by_topic_answers_as_a_whole_one() -> None:
+    services = (await api()).services
+    whole = api_app(services, LIMITS, by_topic=False)
+    for method, path in (
         ("GET", "/v1/health/live"),
         ("HEAD", "/api/v1/health/live"),
         ("GET", "/v1/keys"),
@@ -64,12 +66,10 @@ def test_the_step_of_a_path(path: str, step: str) -> None:
         ("GET", "/nothing"),
         ("POST", "/v1/chat/completions/"),
         ("OPTIONS", "/v1/keys"),
-    ],
-)
-async def test_an_app_by_topic_answers_as_a_whole_one(method: str, path: str) -> None:
-    services = (await api()).services
-    whole, by_topic = (api_app(services, LIMITS, by_topic=it) for it in (False, True))
-    assert _told(await request(by_topic, method, path)) == _told(await request(whole, method, path))
+    ):
+        by_topic = api_app(services, LIMITS, by_topic=True)
+        answer = _told(await request(by_topic, method, path))
+        assert answer == _told(await request(whole, method, path)), (method, path)
 
 
 def _told(reply: Exchange) -> tuple[int, str | None, bytes]:

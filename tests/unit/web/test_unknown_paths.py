@@ -5,6 +5,7 @@ Keeps C41.
 
 import pytest
 
+from tests.cells import cells
 from tests.unit.web.test_api_app import api
 from tollgate.web.http.paths import STREAMING_PATHS, no_route
 
@@ -60,8 +61,8 @@ async def test_c41_a_metered_post_that_came_astray_says_how_it_is_written() -> N
     assert "without doubled or trailing slashes" in reply.error["message"]
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD", "OPTIONS", "PUT"])
-@pytest.mark.parametrize("path", sorted(STREAMING_PATHS))
+@cells("method", ["GET", "DELETE", "HEAD", "OPTIONS", "PUT"])
+@cells("path", sorted(STREAMING_PATHS))
 async def test_c41_another_method_of_a_streaming_path_is_told_its_methods(
     method: str, path: str
 ) -> None:

@@ -3,8 +3,7 @@
 Keeps C90.
 """
 
-import pytest
-
+from tests.cells import cells
 from tests.unit.web.test_api_app import api
 
 HOOK = {"url": "https://hooks.example/tollgate?team=a", "events": ["key.*"]}
@@ -42,7 +41,7 @@ async def test_a_webhook_is_made_shown_changed_rotated_and_deleted() -> None:
         assert (await call(method, place, key=call.management)).status == 404
 
 
-@pytest.mark.parametrize(
+@cells(
     ("body", "param"),
     [
         ({"url": "http://hooks.example/"}, "url"),

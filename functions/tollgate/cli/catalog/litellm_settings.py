@@ -66,7 +66,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "general_settings.store_model_in_db": "models in LiteLLM's database are not in the config: "
     "`GET /model/info` lists them; add them to `model_list` and import again",
     "general_settings.use_redis_transaction_buffer": _SHARED,
-    "guardrails": "use `guardrail` in a route for Bedrock's guardrails; others have no counterpart",
+    "guardrails": "write them as `guardrails` in routing.yaml: docs/guardrails.md",
     "include": "import each included file",
     "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
     "litellm_settings.callbacks": _CALLBACKS,

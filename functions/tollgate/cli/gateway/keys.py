@@ -51,6 +51,7 @@ _REMOVABLE: Final = {
         if setting.is_optional
     },
 }
+_OTHER_LIMITS: Final = {"max_cost": "request", "session_budget": "session", "warn_at": "warn %"}
 _LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
 _UNITS_S: Final = {"m": 60, "h": _HOUR_S, "d": 24 * _HOUR_S}
@@ -316,7 +317,11 @@ def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
 
 
 def _row(key: Any) -> dict[str, str]:
-    limits = (f"{period} {exact(limit)}" for period, limit in key["limits"].items())
+    limits = [f"{period} {exact(limit)}" for period, limit in key["limits"].items()]
+    # Older gateways do not send these fields.
+    for name, what in _OTHER_LIMITS.items():
+        if key.get(name) is not None:
+            limits.append(f"{what} {exact(key[name])}")
     labels = (f"{name}={label}" for name, label in key["labels"].items())
     old = key["old_secret"]
     days, stored = key["content_days"], key["response_days"]
@@ -366,6 +371,8 @@ def _explain_rates(key: Any) -> Iterator[str]:
         yield f"{key['tokens_per_minute']} tokens/min"
     if key["concurrency"] is not None:
         yield f"{key['concurrency']} at a time"
+    if key.get("session_requests") is not None:
+        yield f"{key['session_requests']} a session"
 
 
 def _state(key: Any) -> str:

@@ -25,7 +25,7 @@ from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan, guards_of
 from tollgate.wiring.services import wire_explained_tools
 
 _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps them."
@@ -184,8 +184,9 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
         )
         at: datetime | None = options["at"]
         now_s = clock.now_s() if at is None else at.replace(tzinfo=UTC).timestamp()
+        survey = planner.survey(wanted, now_s=now_s)
         answer = explain_plan(
-            planner.survey(wanted, now_s=now_s),
+            survey,
             wanted,
             catalog.sha,
             faults=[Fault.parse(fault) for fault in options["simulate"]],
@@ -193,6 +194,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             resting={},
             speeds={},
             tools=tools,
+            guards=guards_of(planner, work, principal, survey, now_s=now_s),
         )
     except GatewayError as refusal:
         hint = (

@@ -24,6 +24,7 @@ def render_explanation(answer: Any) -> list[str]:
         if rounds := answer.get("rounds"):
             lines.append(_rounds(rounds))
             lines += map(_tool, rounds["tools"])
+        lines += map(_guardrail, answer.get("guardrails", ()))
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
                 "Documents are not read here: a real request also holds the cost of their pages."
@@ -60,6 +61,15 @@ def _tool(tool: Any) -> str:
         f"for {_dollars(tool['fees'])} at most" if Decimal(str(tool["fees"])) else "at most, free"
     )
     return f"  {tool['id']} by {by}: {tool['uses_max']} runs {cost}"
+
+
+def _guardrail(guardrail: Any) -> str:
+    stages = ", ".join(guardrail["stages"]).replace("_", " ")
+    cost = Decimal(str(guardrail["cost_max"]))
+    return (
+        f"Guardrail {guardrail['name']} ({guardrail['kind']}): {guardrail['action']} on {stages}"
+        + (f", for {_dollars(cost)} at most." if cost else ".")
+    )
 
 
 def _sizes(answer: Any) -> str:

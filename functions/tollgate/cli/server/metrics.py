@@ -24,6 +24,7 @@ from tollgate.observability.emf import (
     ATTEMPTS_FAILED,
     CATALOGS_REJECTED,
     ENDPOINTS_RESTED,
+    GUARDRAIL_JUDGEMENTS,
     UNSETTLED,
     USAGE_BOUNDED,
     Metric,
@@ -113,6 +114,12 @@ class ServerMetrics:
             self._add(metric, value, {**served, "outcome": record.outcome})
         if record.usage_source == "bounded":
             self._add(USAGE_BOUNDED, 1, {"provider": served["provider"]})
+        for judgement in record.judgements:
+            labels = {
+                "guardrail": self._bounded("guardrail", judgement.guardrail),
+                "verdict": judgement.verdict,
+            }
+            self._add(GUARDRAIL_JUDGEMENTS, judgement.pieces, labels)
         for kind in _USAGE:
             count: int | None = getattr(record.usage, kind)
             if count:

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
-from tollgate.core.limits import AboveKey
+from tollgate.core.limits import AboveKey, CostCeiling
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
@@ -20,6 +20,9 @@ from tollgate.core.work.pictures import Picture
 Outcome = Literal["ok", "error", "cancelled", "lost"]
 # `bounded`: the provider reported more usage than is possible, so only the upper bound is billed.
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
+
+# From the mildest to the strictest; `failed` if there was no verdict.
+JudgementVerdict = Literal["pass", "flag", "mask", "block", "failed"]
 
 
 class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,6 +80,23 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The start of the run, in milliseconds after the start of the first round."""
     error: str | None = None
     """The error code that the model got; None for a run that succeeded."""
+    cost_nano_usd: int = 0
+
+
+class JudgementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The judgements of one guardrail on one stage of a conversation, without any text."""
+
+    guardrail: str
+    """The name in routing.yaml."""
+    stage: str
+    """`input`, `output`, `tool_arguments` or `tool_results`."""
+    verdict: JudgementVerdict = "pass"
+    """The strictest verdict."""
+    findings: tuple[str, ...] = ()
+    """The kinds of what was found, such as `card_number` or a moderation category."""
+    pieces: int = 1
+    """The number of texts or pieces of texts that were judged."""
+    duration_ms: int = 0
     cost_nano_usd: int = 0
 
 
@@ -162,7 +182,9 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     preferences: RoutingPreferences | None = None
     """The caller's routing preferences; None if there are none."""
     rounds: RoundsBound | None = None
-    """The bounds on the rounds; None if the gateway runs no tools."""
+    """The bounds of the rounds; None if the gateway runs no tools."""
+    ceiling: CostCeiling | None = None
+    """The lower ceiling of the request and its key; None without any."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True
@@ -208,6 +230,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The usage of each round if there are several; `usage` is the total."""
     runs: tuple[RunRecord, ...] = ()
     """The runs of the gateway's tools, in the order in which they ended."""
+    judgements: tuple[JudgementRecord, ...] = ()
+    """The judgements of the gateway's guardrails, by guardrail and stage."""
     attempts: tuple[AttemptRecord, ...] = ()
     raw_usage: object = None
     duration_ms: int = 0

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import ChosenGroup, ungroup
+from tollgate.core.limits import LimitWarning
 from tollgate.core.money.amounts import credits_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
@@ -313,7 +314,14 @@ def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
     return {
         **request_headers(hold.id),
         **ingress.limit_headers(hold.rate_limit, hold.token_limit, request_id=hold.id),
+        **_warning_header(hold.warning),
     }
+
+
+def _warning_header(warning: LimitWarning | None) -> dict[str, str]:
+    if warning is None:
+        return {}
+    return {"x-tollgate-limit-warning": f"{warning.period} {warning.percent}%"}
 
 
 def refused_headers(

@@ -7,7 +7,7 @@ back to another endpoint, because later rounds continue that endpoint's answer.
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -28,7 +28,10 @@ from tollgate.engine.usage.coverage import Coverage, end_uncovered
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
 
-# The smallest output limit that providers accept: 16 at OpenAI
+if TYPE_CHECKING:
+    from tollgate.engine.guardrails.guards import GuardedGeneration
+
+# Minimum that providers accept as an output limit: 16 at OpenAI
 # (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
 _OUTPUT_TOKENS_MIN: Final = 16
 _UNREADABLE: Final = "{}"
@@ -131,6 +134,17 @@ class _Rounds:
         """
         answer, places = self._answer, {}
         begun: list[StreamEvent] = []
+        guards = self._context.guards
+        if guards is not None:
+            admitted = [await guards.admit_arguments(each.arguments) for each in original_calls]
+            original_calls = [
+                replace(call, arguments=arguments)
+                for call, arguments in zip(original_calls, admitted, strict=True)
+            ]
+            calls = [
+                call if call.arguments == _UNREADABLE else replace(call, arguments=arguments)
+                for call, arguments in zip(calls, admitted, strict=True)
+            ]
         for place, call in enumerate(calls):
             injected = self._runs.find(call.name)
             if injected is not None:
@@ -141,6 +155,8 @@ class _Rounds:
         results: dict[int, ToolMessage] = {}
         async with aclosing(self._runs.run(original_calls)) as runs:
             async for ended in runs:
+                if guards is not None:
+                    ended = await self._admit(guards, ended)
                 if ended.place in places:
                     await self._show(ended, places[ended.place])
                 result = ended.report.result
@@ -150,6 +166,13 @@ class _Rounds:
                     failed=result.error is not None,
                 )
         return tuple(results[place] for place in range(len(calls)))
+
+    async def _admit(self, guards: "GuardedGeneration", ended: EndedRun) -> EndedRun:
+        """Return a run with the result as the guardrails admit it."""
+        report = ended.report
+        content = await guards.admit_result(report.result.content)
+        result = replace(report.result, content=content)
+        return replace(ended, report=replace(report, result=result))
 
     async def _show(self, ended: EndedRun, index: int) -> None:
         answer, report = self._answer, ended.report

@@ -34,12 +34,22 @@ class Coverage:
     the caller.
     """
 
-    def __init__(self, ledger: Ledger, meter: Meter, *, choices: int, output_limited: bool) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        meter: Meter,
+        *,
+        choices: int,
+        output_limited: bool,
+        ceiling_nano_usd: int | None = None,
+    ) -> None:
         self._ledger = ledger
         self._meter = meter
-        self._output_limited = output_limited
-        # True if the held money may run out, so that the answer may have to end between two events.
-        self.watches = meter.hold.covered
+        # A request with a ceiling holds the cost of the longest answer.
+        self._output_limited = output_limited or ceiling_nano_usd is not None
+        self._ceiling_nano_usd = ceiling_nano_usd
+        # True if the held money may run out, so that the answer may end between two events.
+        self.watches = meter.hold.covered or ceiling_nano_usd is not None
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         # The open parts of each choice that has started but not ended.
@@ -73,6 +83,10 @@ class Coverage:
             return True
         self._unseen_bytes = 0
         cost = self._meter.cost_nano_usd()
+        if self._ceiling_nano_usd is not None and cost > self._ceiling_nano_usd:
+            return False
+        if not self._meter.hold.covered:
+            return True
         return await self._renew(cost if self._output_limited else 2 * cost)
 
     def note(self, event: Grouped, choice: int) -> None:
@@ -96,10 +110,8 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Extend the hold for the next round's prompt; return False if no further round
-        may begin.
-        """
-        if not self.watches or self._output_limited:
+        """Extend the hold for the next round's prompt; return False if no round may begin."""
+        if not self._meter.hold.covered or self._output_limited:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)

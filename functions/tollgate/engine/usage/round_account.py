@@ -160,8 +160,11 @@ class RoundAccount:
         lower.
         """
         limit = self._plan.trace.output_tokens_max
-        if limit is None or isinstance(self._work, InputWork):
+        if isinstance(self._work, InputWork):
             return None
+        if limit is None:
+            # A request with a ceiling holds the cost of the longest answer.
+            return None if self._plan.ceiling_nano_usd is None else attempt.longest_output
         return attempt.target.limited(max(0, limit - self._output_before))
 
     def _within_searches(self, usage: Usage) -> Usage:

@@ -3,7 +3,7 @@ the count.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
 from tollgate.core.ownership import UNOWNED, OwnerScope
 from tollgate.core.principal import Principal
@@ -32,7 +33,11 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 
-# Time limit for a count, because a person is waiting and an estimate is free.
+# Imported at first use, because few catalogs have guardrails.
+_SELECT_GUARDS: Final = DottedName[Callable[..., Mapping[str, object]]](
+    "tollgate.engine.guardrails.bounds:select_guards"
+)
+# Time limit for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
 # Maximum number of counts per key, minute and process that are requested from providers; an agent
 # requests 14 at once. Above it, the estimate is returned, so that no key can use up the provider's
@@ -99,6 +104,9 @@ async def count_tokens(
         return estimate
     if attempt is None or await compute(partial(_is_read_here, gateway, request, attempt)):
         return estimate
+    if gateway.planner.catalog.guardrails and _SELECT_GUARDS()(gateway.planner, request, principal):
+        # A provider gets no text that a guardrail has not judged.
+        return estimate
     if not pace.admits(principal.key_id):
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
     try:
@@ -122,7 +130,7 @@ def _find_counting(
     planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
     # A prompt that is too long is counted too, because its length is what the caller wants to know.
     plan = gateway.planner.plan(
-        replace(planning_request, input_tokens_min=0), now_s=gateway.clock.now_s()
+        replace(planning_request, input_tokens_min=0, ceiling=None), now_s=gateway.clock.now_s()
     )
     model = plan.attempts[0].target.model
     return next(

@@ -1,6 +1,6 @@
 """Read routing.yaml with its included files and find all errors, for the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from tollgate.routing.file.catalog_parts import (
     take_parts,
 )
 from tollgate.routing.file.crosscheck import crosscheck
-from tollgate.routing.file.document import Where, read_document
+from tollgate.routing.file.document import Where, YamlDocument, read_document
+from tollgate.routing.file.guardrail_checks import check_guardrails
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.problems import InvalidRouting, Problem
@@ -116,10 +117,7 @@ def inspect(
         group += found_parts
     rules = KeyRules(variables, pinned)
     problems += crosscheck(parts, development, today, rules)
-    models = {slug: model for part in parts for slug, model in part.content.models.items()}
-    problems += check_server_tools(document, main.server_tools, models, rules=rules, today=today)
-    if main.ocr is not None:
-        problems += check_ocr(document, main.ocr, rules=rules, today=today)
+    problems += _check_main_sections(document, main, parts, rules=rules, today=today)
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
@@ -138,6 +136,28 @@ def _invalid(problems: list[Problem], files: Sequence[Path]) -> Inspection:
         production=None,
         files=tuple(files),
         globs=(CATALOG_FILE,) if len(files) > 1 else (),
+    )
+
+
+def _check_main_sections(
+    document: YamlDocument,
+    main: RoutingFile,
+    parts: Sequence[LoadedFile],
+    *,
+    rules: KeyRules,
+    today: date | None,
+) -> Iterator[Problem]:
+    """Yield the problems of sections that only the main file has."""
+    models = {slug: model for part in parts for slug, model in part.content.models.items()}
+    yield from check_server_tools(document, main.server_tools, models, rules=rules, today=today)
+    if main.ocr is not None:
+        yield from check_ocr(document, main.ocr, rules=rules, today=today)
+    yield from check_guardrails(
+        document,
+        main.guardrails,
+        models,
+        routes={name for part in parts for name in part.content.routes},
+        key_tiers={name for part in parts for name in part.content.key_tiers},
     )
 
 
@@ -162,6 +182,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         attribution=main.attribution,
         plugins=main.plugins,
         server_tools=main.server_tools,
+        guardrails=main.guardrails,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

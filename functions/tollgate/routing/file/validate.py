@@ -53,6 +53,7 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
     "models": "a model is named author/model, in lower case",
     "aliases": "an alias is one word of letters, digits and . _ : / -",
     "routes": "a route is one word of letters, digits and . _ : / -",
+    "guardrails": "a guardrail is named by a slug of a-z, 0-9, dot, dash and underscore",
     "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
 

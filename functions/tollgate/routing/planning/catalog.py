@@ -11,6 +11,7 @@ from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
 from tollgate.routing.planning.unread_sections import (
+    UnreadGuardrails,
     UnreadModels,
     UnreadNames,
     UnreadPlugins,
@@ -52,6 +53,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     attribution: Mapping[str, str]
     tools: UnreadTools
     plugins: UnreadPlugins
+    guardrails: UnreadGuardrails
     names: UnreadNames
 
     @classmethod
@@ -60,6 +62,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         catalog = cls.from_build(compiled)
         # All parts are read now, so that an invalid part fails here and not during a request.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
+        _ = catalog.guardrails.rows
         return catalog
 
     @classmethod
@@ -71,6 +74,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         models = UnreadModels(json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw]))
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
+        guardrails = UnreadGuardrails(bytes(sections.pop("guardrails", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
         providers = {slug: section.row(slug) for slug, section in content.providers.items()}
         return cls(
@@ -85,6 +89,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
             attribution=content.attribution,
             tools=tools,
             plugins=plugins,
+            guardrails=guardrails,
             names=UnreadNames(models, providers),
         )
 

@@ -14,7 +14,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
-from tollgate.core.money.amounts import nano_usd, usd_text
+from tollgate.core.limits import MAX_COST_HEADER
 from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
@@ -98,6 +98,9 @@ class Cause(Enum):
     PARAMETERS = Check.PARAMETERS, "does not take {}"
     PRICE = Check.AFFORDABLE, "costs ${} for {}, over provider.max_price"
     TIER_COST = Check.AFFORDABLE, "may cost ${}, the tier's limit is ${}"
+    KEY_COST = Check.AFFORDABLE, "may cost ${}, the key's max_cost is ${}"
+    SESSION_COST = Check.AFFORDABLE, "may cost ${}, the session's budget is ${}"
+    REQUEST_COST = Check.AFFORDABLE, f"may cost ${{}}, {MAX_COST_HEADER} is ${{}}"
     FALLBACKS_OFF = Check.FALLBACK, "fallbacks are off"
 
     def __init__(self, check: Check, words: str) -> None:
@@ -300,14 +303,6 @@ def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
     return Exclusion(Cause.RETIRED, amounts=(day.isoformat(), instead))
 
 
-def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Exclusion | None:
-    """Return the exclusion if a request may cost more than a key's tier allows."""
-    ceiling = tier.max_cost_usd_per_request if tier else None
-    if ceiling is not None and cost_max_nano_usd > nano_usd(ceiling):
-        return Exclusion(Cause.TIER_COST, amounts=(usd_text(cost_max_nano_usd), f"{ceiling:f}"))
-    return None
-
-
 def refusal(
     name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
@@ -348,9 +343,12 @@ def refusal(
         case Check.CHARACTERS:
             param = kind.field_of_input
             message = f"The text has {_characters(request)} characters: {reasons}."
-        case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
+        case Check.AFFORDABLE if first.cause is not Cause.PRICE:
             message = f"{subject} {first.reason}; ask for fewer tokens with max_tokens."
-            return AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")
+            too_dear = AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")
+            if first.cause is not Cause.TIER_COST and request.ceiling is not None:
+                too_dear.limit = request.ceiling.reached
+            return too_dear
         case _:
             param = "provider"
             message = f"No provider of {model} fits the request: {reasons}."

@@ -26,6 +26,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
 
+    @property
+    def longest_output(self) -> int:
+        """Maximum number of tokens in an answer without an output limit."""
+        return self.target.output_tokens_max or self.context_tokens
+
 
 class Plan(Struct, frozen=True, kw_only=True):
     """The attempts for one request, in order; there is at least one."""
@@ -41,6 +46,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     trace: RoutingTrace
     tier: TierLimits | None = None
     """Limits of the key's tier."""
+    ceiling_nano_usd: int | None = None
+    """Lowest ceiling of the cost of the request; None without any."""
     unmet: tuple[str, ...] = ()
     """Names of preferences and tools that have no effect."""
 

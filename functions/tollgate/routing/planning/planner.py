@@ -8,16 +8,15 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
-from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.cost_ceilings import exclude_by_cost, lowest_ceiling
 from tollgate.routing.planning.endpoint_order import order_by_preference
 from tollgate.routing.planning.exclusions import (
     Cause,
     Check,
     Exclusion,
-    exclude_by_tier,
     exclude_endpoint,
     exclude_model,
     exclude_retired,
@@ -176,8 +175,7 @@ class Planner:
                     exclusions.setdefault(_subject(candidate, exclusion), exclusion)
         if not (request.preferences.fallbacks or request.preferences.order):
             candidates = _keep_first(candidates, request)
-        limits = tier.limits if tier else None
-        plan = self._plan(candidates, first, trace, request=request, limits=limits)
+        plan = self._plan(candidates, first, trace, request=request, tier=tier)
         return Survey(
             candidates=tuple(candidates),
             skipped_rules=first.skipped_rules,
@@ -194,11 +192,12 @@ class Planner:
         trace: RoutingTrace,
         *,
         request: PlanningRequest,
-        limits: TierLimits | None,
+        tier: KeyTierSection | None,
     ) -> Plan | None:
         usable = [candidate for candidate in candidates if candidate.exclusion is None]
         if not usable:
             return None
+        ceiling = lowest_ceiling(request.ceiling, tier)
         return Plan(
             attempts=tuple(candidate.attempt for candidate in usable),
             next_on=first.chain.next_on,
@@ -206,7 +205,8 @@ class Planner:
             tokens_max=self._tokens_max(usable, request),
             catalog_sha=self.catalog.sha,
             trace=trace,
-            tier=limits,
+            tier=tier.limits if tier else None,
+            ceiling_nano_usd=ceiling[0] if ceiling else None,
         )
 
     def _tokens_max(self, usable: Sequence[Candidate], request: PlanningRequest) -> int:
@@ -255,11 +255,10 @@ class Planner:
         now_s: float,
         excluded: Exclusion | None,
     ) -> Iterator[Candidate]:
-        """Yield a model's endpoints in the order in which they are tried; `excluded` applies to all
-        of them.
-        """
+        """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
+        has_ceiling = lowest_ceiling(request.ceiling, tier) is not None
         costed = [
-            (self._cost_max_nano_usd(offer, request, now_s), offer, draw)
+            (self._cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
             for offer, draw in _rank_offers(model, request)
         ]
         for cost, offer, draw in order_by_preference(
@@ -271,7 +270,7 @@ class Planner:
                 excluded
                 or exclude_retired(attempt, now_s)
                 or exclude_endpoint(attempt, price, request)
-                or exclude_by_tier(cost, tier)
+                or exclude_by_cost(cost, request.ceiling, tier)
             )
             yield Candidate(
                 attempt=attempt,
@@ -297,12 +296,19 @@ class Planner:
             return 0
         return _FEE_MAX_NANO_USD()(attempt.target, request.documents, section)
 
-    def _cost_max_nano_usd(self, offer: Offer, request: PlanningRequest, now_s: float) -> int:
+    def _cost_max_nano_usd(
+        self, offer: Offer, request: PlanningRequest, now_s: float, *, has_ceiling: bool
+    ) -> int:
+        """Return the maximum cost at an endpoint, and with a ceiling that of the longest answer."""
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
         limit = request.output_tokens_max
-        held = self.catalog.defaults.hold_output_tokens if limit is None else with_slack(limit)
-        held = min(held, attempt.target.output_tokens_max or held)
+        if has_ceiling:
+            longest = attempt.longest_output
+            held = with_slack(longest if limit is None else min(limit, longest))
+        else:
+            held = self.catalog.defaults.hold_output_tokens if limit is None else with_slack(limit)
+            held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (request.inputs or 1)
         fees = self._fee_max_nano_usd(attempt, request)
         if request.rounds is not None:

@@ -1,12 +1,14 @@
 """The planner's input, built from a new request or from a record."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from operator import attrgetter
 from typing import Final, Self
 
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
+from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
@@ -73,6 +75,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """False if documents may be served only by models that read them themselves."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
+    ceiling: CostCeiling | None = None
+    """Highest acceptable cost, as the request or its key states it."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -85,8 +89,12 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         request_id: str,
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
+        ceilings: Iterable[CostCeiling] = (),
     ) -> Self:
-        """Build the planner's input; draws use the session's id or, without one, the request's."""
+        """Build the planner's input; draws use the id of the session, or else of the request.
+
+        `ceilings` are those of the request and its session, which may be above the key's.
+        """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
         return cls(
@@ -120,6 +128,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             reads_documents=not request.leaves_documents,
             metadata=request.metadata,
             preferences=request.preferences,
+            ceiling=min(
+                (*_ceilings_of(principal), *ceilings), key=attrgetter("nano_usd"), default=None
+            ),
             fallbacks=fallbacks,
         )
 
@@ -162,6 +173,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             preferences=stated,
             **{name: getattr(self, name) for name in _RECORDED_AS_IS},
         )
+
+
+def _ceilings_of(principal: Principal) -> Iterator[CostCeiling]:
+    if principal.cost_max_nano_usd is not None:
+        yield CostCeiling(level="key", id=principal.key_id, nano_usd=principal.cost_max_nano_usd)
 
 
 _NO_PREFERENCES: Final = RoutingPreferences()

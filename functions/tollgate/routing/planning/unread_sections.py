@@ -1,6 +1,6 @@
 """Parts of a compiled catalog that few requests need, parsed at first use."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +12,7 @@ from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.schema import ModelSection
 
 if TYPE_CHECKING:
+    from tollgate.routing.guardrail_sections import GuardSection
     from tollgate.routing.planning.named_models import Named, NamedModels
     from tollgate.routing.plugin_sections import PdfSection
     from tollgate.routing.tool_sections import ServerToolsSection
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 NO_SECTION: Final = b"{}"
 _NAMED_MODELS: Final = DottedName["type[NamedModels]"](
     "tollgate.routing.planning.named_models:NamedModels"
+)
+
+_READ_GUARDS: Final = DottedName[Callable[[bytes], "Mapping[str, GuardSection]"]](
+    "tollgate.routing.guardrail_sections:read_guards"
 )
 
 
@@ -98,3 +103,20 @@ class UnreadTools:
         from tollgate.routing.tool_sections import ServerToolsSection
 
         return ServerToolsSection.model_validate_json(self._unread, strict=True)
+
+
+class UnreadGuardrails:
+    """Section `guardrails`, held as JSON because most catalogs have none."""
+
+    def __init__(self, unread: bytes = NO_SECTION) -> None:
+        self._unread = unread
+
+    def __bool__(self) -> bool:
+        return self._unread != NO_SECTION
+
+    @cached_property
+    def rows(self) -> "Mapping[str, GuardSection]":
+        """Parsed guardrails by name; raises ValueError if their version is not supported."""
+        if not self:
+            return {}
+        return _READ_GUARDS()(self._unread)

@@ -45,6 +45,7 @@ SubjectKind = Literal[
     "attribution",
     "tool",
     "plugin",
+    "guardrail",
     "note",
 ]
 
@@ -91,6 +92,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_sections("attribution", before.attribution, after.attribution, _source_fact),
         *_compare_tools(before.server_tools, after.server_tools),
         *_compare_plugins(before, after),
+        *_compare_sections("guardrail", before.guardrails, after.guardrails, list_facts),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 

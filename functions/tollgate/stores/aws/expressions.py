@@ -1,5 +1,5 @@
-"""Every expression that is sent to DynamoDB. They are in one file, so that a test can parse all of
-them.
+"""Every expression sent to DynamoDB, except those of `keys/session_expressions.py`. They are in two
+files, so that a test can parse all of them.
 
 The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
 pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update

@@ -62,6 +62,14 @@ class KeyStateItem(HoldingItem):
     RATE_SLACK: Final = "gs"  # N: microseconds that a burst may borrow beyond one interval
 
 
+class SessionStateItem(HoldingItem):
+    """Ledger table: what the requests of a session have used, for keys that limit sessions."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    COMMITTED: Final = "cm"  # N: nano-dollars spent and held
+    REQUESTS: Final = "n"  # N: admitted requests
+
+
 class KeyRow(AnyItem):
     """Attributes common to the two core-table items of a key: the pointer and the secret."""
 
@@ -79,6 +87,10 @@ class KeyRow(AnyItem):
     MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
     ALLOWED_IPS: Final = "ips"  # S: networks from which the key may be used (optional)
     USAGE_ON: Final = "uo"  # S: a UsageOn (optional)
+    MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
+    SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
+    SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
+    WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 
 class SecretItem(KeyRow):
@@ -364,3 +376,16 @@ class FileUsageItem(AnyItem):
     FILES: Final = "n"  # N: number of files, including uploads in progress
     SIZE: Final = "b"  # N: sum of the files' bytes
     UPLOADS: Final = "h"  # M: bytes (N) by id of counted files whose item may not exist yet
+
+
+class BatchItem(AnyItem):
+    """Core table: a batch."""
+
+    STATE: Final = "batch"  # B: the Batch as JSON
+    REVISION: Final = "rev"  # N: Batch.revision
+
+
+class OpenBatchItem(AnyItem):
+    """Core table: a batch that has not ended; its sort key has the id."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace

@@ -22,6 +22,7 @@ _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
 # First letters of keys. `M` is taken: it is the sort key of the workspace itself.
 _LEVELS: Final[Mapping[AboveKey, str]] = {"member": "P", "team": "T"}
+_SESSION: Final = "A"
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
 
@@ -205,12 +206,14 @@ def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: i
 
 
 def state_key(owner: LimitOwner) -> Item:
-    """Return the ledger table's key for the state of an API key, or of a level above it."""
+    """Return the ledger table's key for the state of an API key, a level above it, or a session."""
     match owner.level:
         case "key":
             return key_state_key(owner.id)
         case "member" | "team" as level:
             return level_state_key(level, owner.workspace_id, owner.id, owner.slice)
+        case "session":
+            return _key(f"{_SESSION}#{owner.id}", "S")
         case "workspace":
             raise ValueError("a workspace has wallet shards and no state")
         case _:
@@ -222,6 +225,8 @@ def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
     kind, _, name = partition.partition("#")
     if kind == "K":
         return LimitOwner(level="key", id=name, workspace_id=workspace_id)
+    if kind == _SESSION:
+        return LimitOwner(level="session", id=name, workspace_id=workspace_id)
     for level, initial in _LEVELS.items():
         if kind == initial:
             level_id, _, slice_number = name.removeprefix(f"{workspace_id}#").partition("#")

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import LimitOwner, RateLimit, TierLimits
+from tollgate.core.limits import LimitOwner, LimitWarning, RateLimit, SessionLimit, TierLimits
 from tollgate.stores.rules.account import limit_reached
 
 
@@ -22,7 +22,11 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     old_secret: bool = False
     """True if the caller used a secret that a rotation has replaced."""
     tier: TierLimits | None = None
-    """Limits of the key's tier; None if the key has no tier."""
+    """Limits of the key's tier, or None without a tier."""
+    session: SessionLimit | None = None
+    """Limit of the session, if the owner is a session."""
+    warns_from_percent: int | None = None
+    """Percent of a spending limit from which the hold warns."""
     slices: int = 1
     """Number of slices of the state, of which one takes the hold."""
 
@@ -49,5 +53,9 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     owner: LimitOwner
     amount_nano_usd: int
     tokens: int
-    rate_limit: RateLimit
-    token_limit: RateLimit | None
+    rate_limit: RateLimit | None = None
+    token_limit: RateLimit | None = None
+    warning: LimitWarning | None = None
+    """The limit of which a large part is used."""
+    requests: int = 0
+    """Requests that a session counts for the hold."""

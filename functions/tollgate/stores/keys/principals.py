@@ -46,6 +46,10 @@ def principal_of(row: Item) -> Principal:
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
+        cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
+        session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
+        session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),
+        warns_from_percent=read_optional_number(row, SecretItem.WARN_AT),
         workspace_ips=read_optional_text(row, SecretItem.WORKSPACE_IPS) or None,
     )
 

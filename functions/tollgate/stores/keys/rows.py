@@ -1,6 +1,7 @@
 """The items of a key in the core table: one per secret, and a pointer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from msgspec import Struct, json
@@ -8,6 +9,7 @@ from msgspec import Struct, json
 from tollgate.aws.attributes import AttributeValue, Item, number, string, texts
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
+from tollgate.core.money.amounts import nano_usd, usd
 from tollgate.stores.aws.decoding import (
     read_number,
     read_numbers_by_name,
@@ -43,8 +45,13 @@ class _StoredSetting(Struct, frozen=True):
     """Decodes the attribute of an item, which may not have it."""
 
 
-# Settings that are stored in the pointer and in each secret's item. All others are in the key's
-# state, because every new hold checks them.
+def _read_usd(row: Item, name: str) -> Decimal | None:
+    amount = read_optional_number(row, name)
+    return None if amount is None else usd(amount)
+
+
+# Settings in the pointer and in each secret's item. All other settings are in the key's state,
+# because every new hold checks them.
 _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "label": _StoredSetting(KeyRow.LABEL, string, read_text),
     "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
@@ -60,6 +67,12 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "team_id": _StoredSetting(KeyRow.TEAM, string, read_optional_text),
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
     "allowed_ips": _StoredSetting(KeyRow.ALLOWED_IPS, string, read_optional_text),
+    "max_cost": _StoredSetting(KeyRow.MAX_COST, lambda amount: number(nano_usd(amount)), _read_usd),
+    "session_budget": _StoredSetting(
+        KeyRow.SESSION_BUDGET, lambda amount: number(nano_usd(amount)), _read_usd
+    ),
+    "session_requests": _StoredSetting(KeyRow.SESSION_REQUESTS, number, read_optional_number),
+    "warn_at": _StoredSetting(KeyRow.WARN_AT, number, read_optional_number),
     "usage_on": _StoredSetting(KeyRow.USAGE_ON, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())

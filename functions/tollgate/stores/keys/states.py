@@ -2,7 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
@@ -36,12 +37,21 @@ from tollgate.stores.rules.account import (
     microseconds,
     top_up_refusal,
 )
+from tollgate.stores.rules.limit_warnings import find_warning
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
+
+if TYPE_CHECKING:
+    from tollgate.stores.keys.session_states import SessionStates
 
 # Imported with the first hold on a level that has slices.
 _HOLD_ON_SLICES: Final = DottedName[
     Callable[["KeyStates", LimitOwner, str, KeyHoldRequest], Awaitable[KeyHold | GatewayError]]
 ]("tollgate.stores.keys.slices:hold_on_slices")
+
+# Imported with the first hold on a session.
+_SESSION_STATES: Final = DottedName[type["SessionStates"]](
+    "tollgate.stores.keys.session_states:SessionStates"
+)
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
@@ -64,13 +74,17 @@ _UNSEEN: Final = _LastSeen()
 
 
 class KeyStates:
-    """The states of all keys, members and teams."""
+    """The states of all keys, members, teams and sessions."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
         self._table = table
         self._clock = clock
         self._last_seen: OrderedDict[LimitOwner, _LastSeen] = OrderedDict()
+
+    @cached_property
+    def _sessions(self) -> "SessionStates":
+        return _SESSION_STATES()(self._client, self._table, self._clock)
 
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
@@ -88,11 +102,8 @@ class KeyStates:
         if last_seen is _UNSEEN and owner.level == "key":
             # Every key has a rate limit; most levels have none.
             form = "idle"
-        take = KeyHoldAttempt(
-            amount_nano_usd=request.amount_max_nano_usd,
-            form=form,
-            tokens=request.tokens,
-        )
+        amount = request.amount_max_nano_usd
+        take = KeyHoldAttempt(amount_nano_usd=amount, form=form, tokens=request.tokens)
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
                 owner,
@@ -130,14 +141,15 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
                 self._remember(owner, item, stored, now_us)
-                held = stored.within(request.tier, created_s(hold_id))
-                now_s = now_us / 1_000_000
+                second, now_s = created_s(hold_id), now_us / 1_000_000
+                held = stored.within(request.tier, second)
                 return KeyHold(
                     owner=owner,
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
                     rate_limit=held.rate.to_limit(now_us),
-                    token_limit=held.token_limit(created_s(hold_id), now_s),
+                    token_limit=held.token_limit(second, now_s),
+                    warning=find_warning(held, request.warns_from_percent, second),
                 )
         raise StoreUnavailable(
             f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False
@@ -163,6 +175,12 @@ class KeyStates:
     ) -> KeyHold | GatewayError:
         """Place a hold on one slice of a state, as `hold` does on an undivided state."""
         return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
+
+    async def hold_in_session(
+        self, owner: LimitOwner, hold_id: str, limit: SessionLimit, amount_nano_usd: int
+    ) -> KeyHold | GatewayError:
+        """Place a hold on the state of a session."""
+        return await self._sessions.hold(owner, hold_id, limit, amount_nano_usd)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order; remember the limits for the next holds."""
@@ -238,13 +256,24 @@ class KeyStates:
         held_nano_usd: int,
         cost_nano_usd: int,
         unused_tokens: int = 0,
+        unused_requests: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
         """Replace a hold by the cost, in the periods that the hold was taken from.
 
         `unused_tokens` are returned to the hold's minute; the number is negative if more tokens
-        were used than held. A settled hold is ignored.
+        were used than held. `unused_requests` are returned to a session. A settled hold is ignored.
         """
+        if owner.level == "session":
+            await self._sessions.settle(
+                owner,
+                hold_id,
+                held_nano_usd=held_nano_usd,
+                cost_nano_usd=cost_nano_usd,
+                unused_requests=unused_requests,
+                attempts_max=attempts_max,
+            )
+            return
 
         async def settle(held: int) -> None:
             values = {

@@ -7,11 +7,10 @@ released and another id is tried, because the lost write may still be applied un
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.failures import (
@@ -22,18 +21,18 @@ from tollgate.aws.failures import (
 )
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
-from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.ids import IdSource
+from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown, outcome_of
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.hold_sides import HoldRequest, states_of, whole_hold
 from tollgate.stores.money.settlements import Release, Settlements
 from tollgate.stores.money.wallets import WalletHold, Wallets
-from tollgate.stores.ports.base import Hold, LevelHold
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.records.generations import DynamoGenerationStore
-from tollgate.stores.rules.periods import bucket_names
 
 _IDS_MAX: Final = 3
 # No further id is tried after this time, and the request is refused with status 503.
@@ -47,16 +46,6 @@ _DECIDES_FOR_S: Final = 4.0
 _REFUSED_MAX: Final = 4096
 
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
-
-
-class _HoldRequest(Struct, frozen=True, kw_only=True):
-    principal: Principal
-    amount_nano_usd: int
-    tokens: int
-    covered: bool
-    tier: TierLimits | None
-    meanwhile: Callable[[], None] | None
-    """A callback for work that can be done while the writes are in flight."""
 
 
 class DynamoLedger:
@@ -91,17 +80,17 @@ class DynamoLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money on the wallet, the key and the levels; if all have enough, in one
-        round trip.
-        """
-        request = _HoldRequest(
+        """Hold money on wallet, key, levels and session; if all have enough, in one round trip."""
+        request = HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
             tokens=tokens,
             covered=covered,
             tier=tier,
+            session=session,
             meanwhile=meanwhile,
         )
         holding = asyncio.ensure_future(self._hold(request, first_id))
@@ -117,8 +106,10 @@ class DynamoLedger:
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add to a hold on all its sides; raise the refusal if a side refuses.
 
-        Sides that accepted are settled later from the larger amount that they hold.
+        Sides that accepted are later settled by the larger amount that they hold. The session's
+        side stays as it is, because it holds the highest cost.
         """
+        topped = [level for level in hold.levels if level.level != "session"]
         with refusing_when_unavailable():
             refusals = await asyncio.gather(
                 self._wallets.top_up(
@@ -142,7 +133,7 @@ class DynamoLedger:
                         held_nano_usd=level.nano_usd,
                         more_nano_usd=more_nano_usd,
                     )
-                    for level in hold.levels
+                    for level in topped
                 ),
             )
         for refusal in refusals:
@@ -153,7 +144,10 @@ class DynamoLedger:
             wallet_nano_usd=hold.wallet_nano_usd + more_nano_usd,
             key_nano_usd=hold.key_nano_usd + more_nano_usd,
             levels=tuple(
-                replace(level, nano_usd=level.nano_usd + more_nano_usd) for level in hold.levels
+                replace(level, nano_usd=level.nano_usd + more_nano_usd)
+                if level in topped
+                else level
+                for level in hold.levels
             ),
         )
 
@@ -177,7 +171,7 @@ class DynamoLedger:
         )
         return decided
 
-    async def _hold(self, request: _HoldRequest, first_id: str | None) -> Hold:
+    async def _hold(self, request: HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
         with refusing_when_unavailable():
             for attempt in range(_IDS_MAX):
@@ -194,12 +188,12 @@ class DynamoLedger:
                     break
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
-    async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try to place a hold under one id; return the hold, a refusal, or None if the outcome is
-        unknown.
+    async def _hold_once(self, request: HoldRequest, hold_id: str) -> Hold | GatewayError | None:
+        """Try to place a hold with one id; return the hold, a refusal, or None for an unknown
+        outcome.
         """
         principal = request.principal
-        requests = _states_of(request)
+        requests = states_of(request)
         first_count = self._refused.get(principal.key_id, 0)
         states = await self._hold_states(requests[:first_count], hold_id) if first_count else []
         wallet = None
@@ -225,7 +219,7 @@ class DynamoLedger:
             states = [*states, *above]
         held = [state for state in states if isinstance(state, KeyHold)]
         if isinstance(wallet, WalletHold) and len(held) == len(requests):
-            return _whole_hold(request, hold_id, wallet, held)
+            return whole_hold(request, hold_id, wallet, held)
         self._note_refusal(principal.key_id, states, len(requests))
         await self._release(request, hold_id, wallet, states)
         outcomes = (*states, wallet)
@@ -243,15 +237,20 @@ class DynamoLedger:
     async def _hold_states(
         self, requests: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
     ) -> list[_StateOutcome]:
-        keys = self._keys
         holding = [
-            outcome_of(
-                (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
-            )
-            for owner, request in requests
+            outcome_of(self._hold_state(owner, hold_id, request)) for owner, request in requests
         ]
         # Most keys have no limited level above them, and a single state does not need a task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
+
+    def _hold_state(
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
+    ) -> Awaitable[KeyHold | GatewayError]:
+        keys = self._keys
+        if request.session is not None:
+            amount = request.amount_nano_usd
+            return keys.hold_in_session(owner, hold_id, request.session, amount)
+        return (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
         """Remember which state refused a request, if there are states above it.
@@ -271,7 +270,7 @@ class DynamoLedger:
 
     async def _release(
         self,
-        request: _HoldRequest,
+        request: HoldRequest,
         hold_id: str,
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
         states: Sequence[_StateOutcome],
@@ -290,7 +289,7 @@ class DynamoLedger:
                 cost_nano_usd=0,
             )
             releases.append(Release(write=write, is_unsure=isinstance(wallet, HoldUnknown)))
-        for (owner, _), state in zip(_states_of(request), states, strict=False):
+        for (owner, _), state in zip(states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
                 slice_ = state.owner.slice if isinstance(state, KeyHold) else state.shard
                 write = partial(
@@ -300,6 +299,7 @@ class DynamoLedger:
                     held_nano_usd=state.amount_nano_usd,
                     cost_nano_usd=0,
                     unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
+                    unused_requests=state.requests if isinstance(state, KeyHold) else 0,
                 )
                 releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
         await self._settlements.release(hold_id, releases)
@@ -336,59 +336,3 @@ class DynamoLedger:
             ),
         ]
         await self._settlements.settle(hold.id, settling)
-
-
-def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
-    """Return the owner and the request for each state to which a hold is written, the key first."""
-    principal = request.principal
-    workspace_id = principal.workspace_id
-    key_request = KeyHoldRequest(
-        amount_nano_usd=request.amount_nano_usd,
-        tokens=request.tokens,
-        covered=request.covered,
-        old_secret=principal.old_secret,
-        tier=request.tier,
-    )
-    key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    states = [(key, key_request)]
-    for level in principal.levels:
-        if level.limited:
-            owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
-            # A tier limits each key separately, so its limits do not apply to levels.
-            states.append(
-                (owner, replace(key_request, tier=None, old_secret=False, slices=level.slices))
-            )
-    return states
-
-
-def _whole_hold(
-    request: _HoldRequest, hold_id: str, wallet: WalletHold, states: Sequence[KeyHold]
-) -> Hold:
-    """Return the hold that all sides have accepted; the state of the key comes first."""
-    key, *levels = states
-    return Hold(
-        id=hold_id,
-        workspace_id=request.principal.workspace_id,
-        key_id=request.principal.key_id,
-        shard=wallet.shard,
-        wallet_nano_usd=wallet.amount_nano_usd,
-        key_nano_usd=key.amount_nano_usd,
-        key_buckets=bucket_names(created_s(hold_id)),
-        key_tokens=key.tokens,
-        rate_limit=key.rate_limit,
-        token_limit=key.token_limit,
-        covered=request.covered,
-        tier=request.tier,
-        levels=tuple(
-            LevelHold(
-                level=above,
-                id=state.owner.id,
-                nano_usd=state.amount_nano_usd,
-                tokens=state.tokens,
-                slice=state.owner.slice,
-            )
-            for state in levels
-            if (above := state.owner.above_key) is not None
-        ),
-        crowded=wallet.crowded,
-    )

@@ -5,11 +5,18 @@ gateway refuses a request that it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from tollgate.core.limits import AboveKey, LimitOwner, RateLimit, TierLimits
+from tollgate.core.limits import (
+    AboveKey,
+    LimitOwner,
+    LimitWarning,
+    RateLimit,
+    SessionLimit,
+    TierLimits,
+)
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
@@ -17,9 +24,9 @@ from tollgate.core.secret import CredentialPlace, SecretReference
 
 
 class LevelHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens set aside for one generation in the state of a member or a team."""
+    """Money and tokens set aside for one generation in the state of a member, team or session."""
 
-    level: AboveKey
+    level: AboveKey | Literal["session"]
     id: str
     nano_usd: int
     tokens: int = 0
@@ -56,6 +63,8 @@ class Hold(Struct, frozen=True, kw_only=True):
     """The key's request rate limit after this hold, for response headers."""
     token_limit: RateLimit | None = None
     """The key's token rate limit after this hold, for response headers."""
+    warning: LimitWarning | None = None
+    """The key's limit of which a large part is used, for response headers."""
     covered: bool = False
     """True if the hold must always cover the cost, so that it is topped up when it is nearly used
     up.
@@ -63,7 +72,8 @@ class Hold(Struct, frozen=True, kw_only=True):
     tier: TierLimits | None = None
     """Limits of the key's tier, which also apply to top-ups."""
     levels: tuple[LevelHold, ...] = ()
-    """Holds on the limited levels above the key, in buckets with the same names.
+    """Holds on the session and on the limited levels above the key, whose buckets have the same
+    names.
 
     These holds are settled even if the key has moved to another team in the meantime.
     """
@@ -79,8 +89,12 @@ class Hold(Struct, frozen=True, kw_only=True):
 
     @property
     def slices(self) -> dict[AboveKey, int]:
-        """Numbers of the slices that pay, keyed by level, as in the record; slice 0 is left out."""
-        return {level.level: level.slice for level in self.levels if level.slice}
+        """Numbers of the slices that pay, by level, as in the record; slice 0 is left out."""
+        return {
+            level.level: level.slice
+            for level in self.levels
+            if level.slice and level.level != "session"
+        }
 
 
 class Ledger(Protocol):
@@ -95,6 +109,7 @@ class Ledger(Protocol):
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside before anything is spent, and return the hold.
@@ -102,7 +117,8 @@ class Ledger(Protocol):
         If both the key and its `tier` have a limit, the stricter one applies; the limits of its
         member and team apply as well. `tokens` is the upper bound of the generation's tokens, which
         are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
-        other hold takes the remaining amount, and is refused only if nothing is left. The hold's id
+        other hold takes the remaining amount, and is refused only if nothing is left. A `session`
+        takes the whole amount in any case, so its limit is not exceeded. The hold's id
         is `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be
         called during the writes, and must not raise.
 
@@ -113,7 +129,9 @@ class Ledger(Protocol):
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
         """Add the whole amount to a hold in the wallet, the key and its levels, or nothing.
 
-        The same limits apply. Raise LedgerError (insufficient_credits, key_limit_exceeded,
+        The same limits apply, except the session's, which holds the highest cost already.
+
+        Raise LedgerError (insufficient_credits, key_limit_exceeded,
         service_unavailable) or AccessError. The caller may settle the passed hold even after an
         error.
         """
@@ -153,6 +171,11 @@ class KeyDirectory(Protocol):
     async def authenticate(self, secret: str) -> Principal:
         """Return the principal of a secret; raise AccessError(invalid_api_key) if the secret is
         refused.
+        """
+
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        """Return the principal of a key by its id; raise AccessError(invalid_api_key) if the key
+        is refused.
         """
 
     async def note_use(self, principal: Principal) -> None:

@@ -6,6 +6,7 @@ settings look different to callers (USD, times), and are converted by hand.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
@@ -13,6 +14,7 @@ from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
 from tollgate.core.principal import UsageOn
 from tollgate.stores.rules.account import HOLDS_MAX
@@ -107,6 +109,45 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         KeyOption(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX),
     ] = None
     """Tokens per calendar minute; None for no limit."""
+    max_cost: Annotated[
+        Decimal | None,
+        KeyOption(
+            option="max-cost",
+            text="Highest possible cost of one request, in USD; a request may state a lower one in "
+            "x-tollgate-max-cost.",
+        ),
+    ] = None
+    """Highest possible cost of one request in dollars; None for no limit."""
+    session_budget: Annotated[
+        Decimal | None,
+        KeyOption(
+            option="session-budget",
+            text="Cost of all requests of one session, in USD; a request may state a lower one in "
+            "x-tollgate-session-budget. Requests without a session id are refused.",
+        ),
+    ] = None
+    """Spending limit of a session in dollars; None for no limit."""
+    session_requests: Annotated[
+        int | None,
+        KeyOption(
+            option="session-requests",
+            text="Requests of one session; a request may state fewer in "
+            "x-tollgate-session-requests. Requests without a session id are refused.",
+            lowest=1,
+            highest=RATE_MAX,
+        ),
+    ] = None
+    """Requests of a session; None for no limit."""
+    warn_at: Annotated[
+        int | None,
+        KeyOption(
+            option="warn-at",
+            text="Percent of a spending limit from which replies have x-tollgate-limit-warning.",
+            lowest=1,
+            highest=100,
+        ),
+    ] = None
+    """Percent of a spending limit from which replies warn; None for no warning."""
     concurrency: Annotated[
         int | None,
         KeyOption(
@@ -184,6 +225,11 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             if setting.offer.lowest is not None
         }
         limits = {f"limits.{period}": limit for period, limit in self.limits_nano_usd.items()}
+        limits |= {
+            name: nano_usd(amount)
+            for name, setting in PLAIN_SETTINGS.items()
+            if setting.is_usd and (amount := getattr(self, name)) is not None
+        }
         for name, value in {**numbers, **limits}.items():
             if value is not None and value <= 0:
                 raise RequestError(
@@ -204,6 +250,11 @@ class PlainSetting(Struct, frozen=True):
     def is_optional(self) -> bool:
         """True if the setting may be None."""
         return NoneType in get_args(self.type)
+
+    @property
+    def is_usd(self) -> bool:
+        """True if the setting is an amount in dollars."""
+        return Decimal in get_args(self.type)
 
 
 def _plain_settings() -> dict[str, PlainSetting]:

@@ -44,6 +44,7 @@ _EXPOSED_HEADERS: Final = (
     "x-storage-limit-bytes",
     "x-storage-used-bytes",
     "x-tollgate-adapted",
+    "x-tollgate-limit-warning",
     "x-tollgate-token-count",
     "x-tollgate-token-count-failure",
     "x-unreadable",

@@ -35,7 +35,7 @@ def _take_settings(model: type[_Model]) -> type[_Model]:
     """Add every plain setting to a request body; a setting that is left out, or null, is None."""
     fields: dict[str, Any] = {
         name: (
-            (setting.offer.accepted or setting.type) | None,
+            (PositiveUsd if setting.is_usd else setting.offer.accepted or setting.type) | None,
             Field(
                 None,
                 ge=setting.offer.lowest,
@@ -52,7 +52,10 @@ def _take_settings(model: type[_Model]) -> type[_Model]:
 def _show_settings(model: type[_Model]) -> type[_Model]:
     """Add every plain setting to a reply, where all settings are present."""
     fields: dict[str, Any] = {
-        name: (setting.type, Field(description=setting.offer.text))
+        name: (
+            Usd | None if setting.is_usd else setting.type,
+            Field(description=setting.offer.text),
+        )
         for name, setting in PLAIN_SETTINGS.items()
     }
     return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)

@@ -9,11 +9,14 @@ from msgspec import Struct
 from msgspec.structs import fields as struct_fields
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
+from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
+    JudgementRecord,
+    JudgementVerdict,
     Outcome,
     PromptTokens,
     RoundsBound,
@@ -106,6 +109,11 @@ class DocumentsObject(_Mirror):
     always: bool
 
 
+@_with_fields_of(CostCeiling)
+class CeilingObject(_Mirror):
+    """The highest possible cost that the request or its key stated."""
+
+
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
     """The facts that the planner knows about a request, without any of the request's text."""
@@ -117,6 +125,7 @@ class TraceObject(_Mirror):
     documents: DocumentsObject | None
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
+    ceiling: CeilingObject | None
 
 
 class BillLineObject(BaseModel):
@@ -166,6 +175,31 @@ class RunObject(BaseModel):
             latency=run.duration_ms,
             error=run.error,
             cost=usd(run.cost_nano_usd),
+        )
+
+
+class JudgementObject(BaseModel):
+    """The judgements of one guardrail of the gateway on one stage, without any text."""
+
+    guardrail: str
+    stage: str = Field(description="input, output, tool_arguments or tool_results")
+    verdict: JudgementVerdict = Field(description="strictest verdict; failed if there was none")
+    findings: list[str]
+    pieces: int = Field(description="texts, or pieces of texts, that were judged")
+    latency: int = Field(description="milliseconds that a model needed")
+    cost: Usd
+
+    @classmethod
+    def of(cls, judgement: JudgementRecord) -> "JudgementObject":
+        """Build the object from stored judgements."""
+        return cls(
+            guardrail=judgement.guardrail,
+            stage=judgement.stage,
+            verdict=judgement.verdict,
+            findings=list(judgement.findings),
+            pieces=judgement.pieces,
+            latency=judgement.duration_ms,
+            cost=usd(judgement.cost_nano_usd),
         )
 
 
@@ -238,6 +272,7 @@ class GenerationObject(BaseModel):
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
+    judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
         description="tokens of each request to the model, if there are several"
     )
@@ -305,6 +340,7 @@ class GenerationObject(BaseModel):
             cost_micro_usd=_micro_usd(record.cost_nano_usd),
             tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
+            judgements=[JudgementObject.of(each) for each in record.judgements],
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,

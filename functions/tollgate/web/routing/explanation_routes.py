@@ -22,11 +22,17 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
-from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import (
+    ExplanationObject,
+    answer_time_s,
+    explain_plan,
+    guards_of,
+)
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
@@ -62,7 +68,8 @@ def explanation_routes(services: Services) -> APIRouter:
             raise no_credit()
         parse = partial(_ingress(services, format).parse, body, request.headers)
         parsed = await computations.run(parse)
-        work = await _with_files(services, own, parsed.request, computations)
+        stated = in_session(parsed.request, request.headers)
+        work = await _with_files(services, own, stated, computations)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
         work, tools = plan_rounds(services.make_tools, planner, work, principal)
@@ -73,9 +80,14 @@ def explanation_routes(services: Services) -> APIRouter:
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
             rounds=tools.bound if tools else None,
+            ceilings=find_limits(request.headers, principal, work).ceilings,
         )
         wanted = await computations.run(make_wanted)
-        survey = planner.survey(wanted, now_s=services.clock.now_s())
+        now_s = services.clock.now_s()
+        survey = planner.survey(wanted, now_s=now_s)
+        guards = await computations.run(
+            partial(guards_of, planner, work, principal, survey, now_s=now_s)
+        )
         resting: Mapping[str, float] = {}
         speeds: Mapping[str, Speed] = {}
         if survey.plan is not None:
@@ -93,6 +105,7 @@ def explanation_routes(services: Services) -> APIRouter:
             resting=resting,
             speeds=speeds,
             tools=tools,
+            guards=guards,
         )
 
     return router

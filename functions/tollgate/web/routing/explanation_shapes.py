@@ -1,16 +1,19 @@
 """The JSON form of an explained plan, for the API and the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import BaseModel, Field
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
+from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.routing.endpoint_status import Speed
+from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
@@ -19,11 +22,19 @@ from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
 from tollgate.routing.planning.plan import Attempt, Plan
-from tollgate.routing.planning.planner import Candidate, Survey
+from tollgate.routing.planning.planner import Candidate, Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.http.cors import WebLimits
 from tollgate.web.shapes import Usd, moment
+
+if TYPE_CHECKING:
+    from tollgate.engine.guardrails.bounds import BoundedGuard
+
+# Imported at first use, because few catalogs have guardrails.
+_BOUND_GUARDS: Final = DottedName[Callable[..., "tuple[BoundedGuard, ...]"]](
+    "tollgate.engine.guardrails.bounds:bound_guards"
+)
 
 
 class SkippedRuleObject(BaseModel):
@@ -161,6 +172,27 @@ class ExplainedRounds(BaseModel):
         )
 
 
+class ExplainedGuardrail(BaseModel):
+    """A guardrail of the gateway that would judge the request."""
+
+    name: str
+    kind: str = Field(description="patterns, moderation or judge")
+    stages: list[str]
+    action: str
+    cost_max: Usd = Field(description="highest cost of all judgements, which is part of `hold`")
+
+    @classmethod
+    def of(cls, guard: "BoundedGuard") -> Self:
+        """Convert a guardrail to its JSON."""
+        return cls(
+            name=guard.name,
+            kind=guard.row.kind,
+            stages=list(guard.row.stages),
+            action=guard.row.action,
+            cost_max=usd(guard.cost_max_nano_usd),
+        )
+
+
 class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
@@ -178,6 +210,7 @@ class ExplanationObject(BaseModel):
     rounds: ExplainedRounds | None = Field(
         description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
+    guardrails: list[ExplainedGuardrail]
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
     error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
@@ -199,6 +232,7 @@ def explain_plan(
     resting: Mapping[str, float],
     speeds: Mapping[str, Speed],
     tools: InjectedTools | None = None,
+    guards: Sequence["BoundedGuard"] = (),
 ) -> ExplanationObject:
     """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
@@ -230,13 +264,25 @@ def explain_plan(
             )
             for each in survey.candidates
         ],
-        hold=usd(plan.cost_max_nano_usd) if plan else None,
+        hold=usd(plan.cost_max_nano_usd + sum(each.cost_max_nano_usd for each in guards))
+        if plan
+        else None,
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
+        guardrails=[ExplainedGuardrail.of(guard) for guard in guards],
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
         simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
     )
+
+
+def guards_of(
+    planner: Planner, work: Work, principal: Principal, survey: Survey, *, now_s: float
+) -> tuple["BoundedGuard", ...]:
+    """Return the guardrails of a request that has a plan."""
+    if not planner.catalog.guardrails or survey.plan is None:
+        return ()
+    return _BOUND_GUARDS()(planner, work, principal, survey.plan, now_s=now_s)
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:

@@ -2,14 +2,14 @@
 
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cells import cells
 from tollgate.routing.file.document import Plain, scalar
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "value"),
     [
         ("true", True),

@@ -5,6 +5,7 @@ Keeps C21.
 
 import pytest
 
+from tests.cells import cells
 from tests.unit.routing.catalogs import (
     catalog,
     endpoint,
@@ -47,7 +48,7 @@ def named() -> Catalog:
     )
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "slug"),
     [
         ("gpt-5", "openai/gpt-5"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cells import cells
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
 from tollgate.stores.aws import expressions
 from tollgate.stores.aws.expressions import (
@@ -11,6 +12,7 @@ from tollgate.stores.aws.expressions import (
     set_and_remove,
     slice_change,
 )
+from tollgate.stores.keys import session_expressions
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
@@ -98,6 +100,9 @@ UPDATES = {
     "member's session key": expressions.MEMBER_SESSION_KEY,
     "member's sessions end": expressions.MEMBER_END_SESSIONS,
     "session renew": expressions.SIGN_IN_RENEW,
+    "session hold, first": session_expressions.SESSION_FIRST,
+    "session hold": session_expressions.SESSION_NEXT,
+    "session settle": session_expressions.SESSION_SETTLE,
     "level change": expressions.LEVEL_CHANGE,
     "level change, pending": expressions.LEVEL_CHANGE_PENDING,
 }
@@ -125,7 +130,7 @@ CONDITIONS = (
 PROJECTIONS = (expressions.HOLDS_PROJECTION,)
 
 
-@pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())
+@cells("write", UPDATES.values(), ids=UPDATES.keys())
 def test_every_update_obeys_the_documented_grammar(write: ConditionalUpdate) -> None:
     Expression(write.update).update()
     Expression(write.condition).condition()
@@ -166,11 +171,16 @@ def test_no_expression_lies_anywhere_else() -> None:
     """The tests above see all of them: what is a text or an update in the module is listed."""
     found = {
         value
-        for name, value in vars(expressions).items()
+        for name, value in {**vars(expressions), **vars(session_expressions)}.items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
     assert found == {*CONDITIONS, *PROJECTIONS}
-    writes = [value for value in vars(expressions).values() if isinstance(value, ConditionalUpdate)]
+    writes = [
+        value
+        for module in (expressions, session_expressions)
+        for value in vars(module).values()
+        if isinstance(value, ConditionalUpdate)
+    ]
     assert all(write in UPDATES.values() for write in writes)
 
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import fields
 
 import tollgate.stores
+from tests.cells import cells
 from tests.dynamodb_grammar import Expression
 from tests.unit.stores.aws.test_expression_grammar import CONDITIONS, PROJECTIONS, UPDATES
 from tollgate.core.usage import Usage
@@ -100,12 +101,13 @@ def _quoted(tree: ast.Module) -> Iterator[tuple[int, str]]:
                             yield node.lineno, text
 
 
-@pytest.mark.parametrize(
+@cells(
     "path",
     [
         path
         for path in sorted(_STORES.rglob("*.py"))
-        if path.name not in ("items.py", "record_items.py", "expressions.py")
+        if path.name
+        not in ("items.py", "record_items.py", "expressions.py", "session_expressions.py")
     ],
     ids=lambda path: str(path.relative_to(_STORES)),
 )
@@ -163,7 +165,7 @@ def _kind_of(expression: str) -> set[str]:
     return _ALL
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@cells("name", UPDATES)
 def test_an_update_names_only_attributes_of_its_kind_of_item(name: str) -> None:
     write = UPDATES[name]
     used = [*Expression(write.update).update().paths]
@@ -186,7 +188,7 @@ def _plain(paths: list[str]) -> set[str]:
     return {path.partition(".")[0] for path in paths if not path.startswith("#")}
 
 
-@pytest.mark.parametrize("kind", _KINDS, ids=lambda kind: kind.__name__)
+@cells("kind", _KINDS, ids=lambda kind: kind.__name__)
 def test_no_two_attributes_of_an_item_have_one_name(kind: type) -> None:
     names = [
         value

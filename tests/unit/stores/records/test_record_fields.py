@@ -15,11 +15,14 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from tests.cells import cells
 from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.limits import CostCeiling
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
+    JudgementRecord,
     PromptTokens,
     ReadSize,
     RoundsBound,
@@ -60,6 +63,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "forwarded": ("safeguards",),
     "rounds": (Usage(output_tokens=1), Usage(output_tokens=2)),
     "runs": (_RUN,),
+    "judgements": (JudgementRecord(guardrail="secrets", stage="input", verdict="block"),),
     "slices": {"team": 3},
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
@@ -79,6 +83,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "picture": Picture(size="1x1"),
     "documents": ReadSize(types=("application/pdf",), pages=3),
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
+    "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}
@@ -110,21 +115,21 @@ def _names(kind: type[Struct]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
-@pytest.mark.parametrize("name", _names(GenerationRecord))
+@cells("name", _names(GenerationRecord))
 def test_a_field_of_the_record_is_stored(name: str) -> None:
     changed = _with_another(USUAL, name, _OTHER_VALUES)
     assert changed != USUAL
     assert read_record(record_item(changed, retention_s=1)) == changed
 
 
-@pytest.mark.parametrize("name", _names(GenerationRecord))
+@cells("name", _names(GenerationRecord))
 def test_a_field_of_the_record_is_shown_unless_it_is_internal(name: str) -> None:
     changed = _with_another(USUAL, name, _OTHER_VALUES)
     is_shown = GenerationObject.of(changed) != GenerationObject.of(USUAL)
     assert is_shown == (name not in _INTERNAL)
 
 
-@pytest.mark.parametrize("name", _names(RoutingTrace))
+@cells("name", _names(RoutingTrace))
 def test_a_field_of_the_trace_is_shown(name: str) -> None:
     changed = _with_another(USUAL.trace, name, _OTHER_TRACE_VALUES)
     assert TraceObject.model_validate(changed) != TraceObject.model_validate(USUAL.trace)

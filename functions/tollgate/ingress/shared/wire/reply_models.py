@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.limits import Level, LimitKind
+from tollgate.core.limits import LimitKind, StatedBy
 
 
 class Answer(BaseModel):
@@ -106,11 +106,13 @@ class PartialAccounts(RoutingFacts):
 class LimitObject(Answer):
     """The limit that a request reached."""
 
-    level: Level
-    id: str = Field(description="The id of the key, member or team.")
+    level: StatedBy
+    id: str = Field(
+        description="The id of the key, member or team, or the header of a request's ceiling."
+    )
     kind: LimitKind
     limit: float = Field(
-        description="US dollars for a limit per period, otherwise requests or tokens."
+        description="US dollars for a limit of money, otherwise requests or tokens."
     )
     remaining: float = Field(description="The unused part of the limit, in the same unit.")
     resets_at: datetime | None = Field(description="null for a limit that never resets.")
@@ -131,9 +133,7 @@ class ErrorObject(Answer):
     code: str
     param: str | None
     request_id: str
-    limit: LimitObject | None = Field(
-        default=None, description="The key, member or team limit that was reached."
-    )
+    limit: LimitObject | None = Field(default=None, description="The limit that was reached.")
     provider_error: ProviderError | None = None
 
 

@@ -55,12 +55,14 @@ class _Block(OpenPart, kw_only=True):
 
     block: ContentBlock
     signer: str | None
-    signature: str = ""
+    signature: list[str] = field(default_factory=list)
+    """Pieces, because adding each to a string would copy all earlier ones."""
     input_json: list[str] = field(default_factory=list)
     other_deltas: list[JsonValue] = field(default_factory=list)
     cited: list[CitationLocation] = field(default_factory=list)
     compaction: dict[str, JsonValue] = field(default_factory=dict)
-    """The fields of a compaction block that deltas have delivered so far."""
+    """The fields of a compaction block that deltas have delivered so far, without its content."""
+    compaction_content: list[str] = field(default_factory=list)
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
@@ -92,7 +94,7 @@ class Blocks:
                 yield from self._add(opened, block.text)
             case ThinkingBlock():
                 yield self.parts.begin(opened)
-                opened.signature = block.signature or ""
+                opened.signature.append(block.signature or "")
                 yield from self._add(opened, block.thinking)
             case RedactedThinkingBlock() | OtherBlock() | ToolUseBlock():
                 yield self.parts.begin(opened)
@@ -112,16 +114,17 @@ class Blocks:
             case ThinkingBlock(), ThinkingDelta(thinking=text):
                 yield from self._add(opened, text)
             case ThinkingBlock(), SignatureDelta(signature=signature):
-                opened.signature += signature
+                opened.signature.append(signature)
             case ToolUseBlock(), InputJsonDelta(partial_json=text):
                 yield from self._add(opened, text)
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case OtherBlock(type="compaction"), CompactionDelta(content=text):
-                earlier_text = opened.compaction.get("content")
-                opened.compaction |= delta.model_dump(exclude={"type"}, exclude_none=True)
-                if isinstance(earlier_text, str) and text is not None:
-                    opened.compaction["content"] = earlier_text + text
+                opened.compaction |= delta.model_dump(
+                    exclude={"type", "content"}, exclude_none=True
+                )
+                if text is not None:
+                    opened.compaction_content.append(text)
             case OtherBlock(), _:
                 opened.other_deltas.append(delta.model_dump())
             case _, OtherDelta():
@@ -162,9 +165,11 @@ def _provenance(opened: _Block) -> Provenance | None:
     """
     match opened.block:
         case ThinkingBlock():
-            return Provenance(signer=opened.signer, signature=opened.signature or None)
+            return Provenance(signer=opened.signer, signature="".join(opened.signature) or None)
         case OtherBlock() as other:
             stored: dict[str, JsonValue] = other.model_dump() | opened.compaction
+            if opened.compaction_content:
+                stored["content"] = "".join(opened.compaction_content)
             if opened.input_json:
                 stored["input"] = _input("".join(opened.input_json))
             if opened.other_deltas:

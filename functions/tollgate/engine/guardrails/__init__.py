@@ -1,0 +1,1 @@
+"""Guardrails of the gateway, which judge conversations with any provider."""

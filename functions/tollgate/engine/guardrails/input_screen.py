@@ -1,0 +1,134 @@
+"""Judges and masks the texts of a request before a provider gets them."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from msgspec.structs import replace
+
+from tollgate.core.content import ResultContent, Text
+from tollgate.core.work.base import InputWork, Work
+from tollgate.engine.guardrails.judges import cut_pieces
+from tollgate.engine.guardrails.judging import AnswerRefused, Blocked, Judging
+from tollgate.engine.guardrails.texts import change_texts
+from tollgate.engine.side_thread import Computations
+from tollgate.routing.guardrail_sections import JudgedStage
+
+_Text = tuple[JudgedStage, str]
+
+
+class InputScreen:
+    """Screen for the input of one generation; each text is judged once for all attempts."""
+
+    def __init__(self, judging: Judging, computations: Computations) -> None:
+        self._judging = judging
+        self._computations = computations
+        self._seen: set[_Text] = set()
+        self._meanwhile: list[asyncio.Task[None]] = []
+        # The task that calls the provider meanwhile; None once it waits for the verdicts itself.
+        self._calling: asyncio.Task[Any] | None = asyncio.current_task()
+        self._failure: BaseException | None = None
+
+    async def admit(self, work: Work) -> Work:
+        """Return the work with masks, as providers may get it.
+
+        Raises RequestError for a refused text, and AnswerRefused if the answer has already begun.
+        """
+        is_first = not self._seen
+        try:
+            screen = partial(self._screen, work)
+            screened, new_texts = await self._computations.run(screen)
+            await self._judge(new_texts, is_first=is_first)
+        except Blocked as blocked:
+            if self._judging.is_committed:
+                raise AnswerRefused from blocked
+            raise blocked.error from blocked
+        return screened
+
+    async def admit_result(self, content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
+        """Return the result of a tool of the gateway with masks; raise AnswerRefused."""
+        changed: list[ResultContent] = []
+        for part in content:
+            if isinstance(part, Text) and part.text:
+                try:
+                    text = self._judging.screen("tool_results", part.text, of_request=True)
+                    await self._judge([("tool_results", text)], is_first=False)
+                except Blocked as blocked:
+                    raise AnswerRefused from blocked
+                self._seen.add(("tool_results", text))
+                part = replace(part, text=text)
+            changed.append(part)
+        return tuple(changed)
+
+    async def settle(self) -> None:
+        """Wait for the verdicts that are made while the provider is called; raise RequestError."""
+        self._calling = None
+        while self._meanwhile:
+            try:
+                await self._meanwhile[-1]
+            except Blocked as blocked:
+                raise blocked.error from blocked
+            self._meanwhile.pop()
+
+    def take_failure(self) -> BaseException | None:
+        """Return the reason why the call of the provider was interrupted; None if it was not."""
+        failure, calling = self._failure, asyncio.current_task()
+        if failure is None or (calling is not None and calling.uncancel()):
+            return None
+        return failure.error if isinstance(failure, Blocked) else failure
+
+    def _interrupt(self, task: asyncio.Task[None]) -> None:
+        """Cancel the call of the provider after a refusal, which need not wait for its answer."""
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None and self._calling is not None and self._failure is None:
+            self._failure = failure
+            self._calling.cancel()
+
+    async def aclose(self) -> None:
+        """Cancel the verdicts for which nobody waits any longer."""
+        self._calling = None
+        for task in self._meanwhile:
+            task.cancel()
+        await asyncio.gather(*self._meanwhile, return_exceptions=True)
+
+    def _screen(self, work: Work) -> tuple[Work, list[_Text]]:
+        """Return the work after all patterns, and its texts that were not judged before."""
+        new_texts: list[_Text] = []
+        maskable = not isinstance(work, InputWork)
+
+        def change(stage: JudgedStage, text: str) -> str:
+            if not text:
+                return text
+            is_new = (stage, text) not in self._seen
+            if is_new:
+                self._seen.add((stage, text))
+            # While the answer goes on in rounds, its own texts are judged as they are delivered.
+            counted = is_new and (stage == "tool_results" or not self._judging.is_committed)
+            screened = self._judging.screen(
+                stage, text, of_request=True, counted=counted, maskable=maskable
+            )
+            if counted:
+                new_texts.append((stage, screened))
+            return screened
+
+        if not isinstance(work, InputWork):
+            return change_texts(work, change), new_texts
+        for text in work.own_texts:
+            change("input", text)
+        return work, new_texts
+
+    async def _judge(self, new_texts: Sequence[_Text], *, is_first: bool) -> None:
+        by_stage = itemgetter(0)
+        for stage, texts in groupby(sorted(new_texts, key=by_stage), key=by_stage):
+            pieces = cut_pieces("\n\n".join(text for _, text in texts))
+            for name, row in self._judging.models_at(stage):
+                judging = self._judging.judge(name, stage, pieces)
+                if row.parallel and is_first:
+                    task = asyncio.create_task(judging)
+                    task.add_done_callback(self._interrupt)
+                    self._meanwhile.append(task)
+                else:
+                    await judging

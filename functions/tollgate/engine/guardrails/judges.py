@@ -1,0 +1,139 @@
+"""Asks a moderation or chat model of the catalog for a verdict on texts."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.content import Text
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.principal import Principal
+from tollgate.core.records.generation import BillLine
+from tollgate.core.request import GenerationRequest, SystemMessage, UserMessage
+from tollgate.core.response import GenerationResponse
+from tollgate.core.work.base import Work
+from tollgate.core.work.moderation import ModerationRequest
+from tollgate.engine.work.inner_calls import InnerCalls
+from tollgate.routing.guardrail_sections import GuardSection, JudgeSection
+
+# Characters of a whole text in one piece, and by which pieces overlap.
+PIECE: Final = 8_000
+OVERLAP: Final = 400
+_CALLS_AT_ONCE: Final = 8
+_FINDINGS_MAX: Final = 16
+_MARK_BYTES: Final = 12
+_ANY_MARK: Final = "0" * 2 * _MARK_BYTES
+
+
+class ModelVerdict(Struct, frozen=True, kw_only=True):
+    """Findings in texts, empty if the texts pass, and the bill of the model that judged."""
+
+    findings: tuple[str, ...]
+    lines: tuple[BillLine, ...]
+
+
+class _Result(Struct, frozen=True):
+    """Result of a moderation, as far as it decides."""
+
+    flagged: bool
+    categories: dict[str, bool]
+
+
+class ModelJudge(Struct, frozen=True, kw_only=True):
+    """Model that judges for one guardrail; the limits of the caller's key do not apply to it."""
+
+    row: GuardSection
+    calls: InnerCalls
+    principal: Principal
+
+    async def judge(self, pieces: Sequence[str]) -> ModelVerdict:
+        """Return the verdict on all pieces; raise TimeoutError or GatewayError without one."""
+        slots = asyncio.Semaphore(_CALLS_AT_ONCE)
+        mark = self.calls.ids.random_bytes(_MARK_BYTES).hex()
+        works = questions(self.row, pieces, mark=mark)
+        tasks = [asyncio.create_task(self._ask(work, slots)) for work in works]
+        try:
+            verdicts = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        findings = dict.fromkeys(name for each in verdicts for name in each.findings)
+        return ModelVerdict(
+            findings=tuple(findings)[:_FINDINGS_MAX],
+            lines=tuple(line for each in verdicts for line in each.lines),
+        )
+
+    async def _ask(self, work: Work, slots: asyncio.Semaphore) -> ModelVerdict:
+        async with slots:
+            answer = await self.calls.answer(
+                work, unlimited(self.principal), timeout_s=self.row.timeout_s
+            )
+        if self.row.judge is not None:
+            findings = _read_verdict(answer.response, self.row.judge)
+        else:
+            findings = _read_results(answer.response)
+        return ModelVerdict(findings=findings, lines=answer.lines)
+
+
+def unlimited(principal: Principal) -> Principal:
+    """Return a caller without the limits on models, which do not apply to models that judge."""
+    return replace(principal, models=None, levels=(), tier=None)
+
+
+def questions(row: GuardSection, pieces: Sequence[str], *, mark: str = _ANY_MARK) -> Iterator[Work]:
+    """Yield the requests that ask a guardrail's model for its verdict on pieces of text.
+
+    A judged text cannot contain the random `mark`, so that it cannot pretend to be instructions.
+    """
+    if row.moderation is not None:
+        subjects = tuple((Text(text=piece),) for piece in pieces)
+        yield ModerationRequest(model=row.moderation.model, subjects=subjects)
+    elif row.judge is not None:
+        for piece in pieces:
+            yield _question(row.judge, piece, mark)
+
+
+def _question(judge: JudgeSection, piece: str, mark: str) -> GenerationRequest:
+    system: tuple[SystemMessage, ...] = ()
+    if judge.prompt is not None:
+        system = (SystemMessage(content=(Text(text=judge.prompt),)),)
+        piece = f"[begin {mark}]\n{piece}\n[end {mark}]"
+    return GenerationRequest(
+        model=judge.model,
+        messages=(*system, UserMessage(content=(Text(text=piece),))),
+        output_tokens_max=judge.output_tokens_max,
+        size_bytes=len(piece.encode(errors="replace")) + len((judge.prompt or "").encode()),
+    )
+
+
+def _read_verdict(response: GenerationResponse, judge: JudgeSection) -> tuple[str, ...]:
+    """Return a finding if the answer refuses; raise GatewayError if it is not a verdict."""
+    words = "".join(part.text for part in response.parts if isinstance(part, Text)).split()
+    word = words[0].strip(".,:;!*`\"'").lower() if words else ""
+    if response.finish != "stop" or word not in (judge.passes, judge.refuses):
+        raise GatewayError(
+            ErrorCode.PROVIDER_UNAVAILABLE, f"{judge.model} answered without a verdict."
+        )
+    return () if word == judge.passes else (judge.refuses,)
+
+
+def _read_results(response: GenerationResponse) -> tuple[str, ...]:
+    """Return the categories of the flagged results."""
+    results = [msgspec.json.decode(piece, type=_Result) for piece in response.output]
+    found = [
+        name
+        for result in results
+        if result.flagged
+        for name in (*(name for name, is_so in result.categories.items() if is_so), "")
+    ]
+    named = tuple(dict.fromkeys(filter(None, found)))
+    return named or (("flagged",) if found else ())
+
+
+def cut_pieces(text: str) -> list[str]:
+    """Cut a whole text into overlapping pieces."""
+    step = PIECE - OVERLAP
+    return [text[begin : begin + PIECE] for begin in range(0, max(1, len(text) - OVERLAP), step)]

@@ -1,0 +1,42 @@
+"""Replaces findings by marks, and marks by the original texts in an answer."""
+
+import re
+from collections import Counter
+from typing import Final
+
+from tollgate.routing.guardrail_sections import Finding
+
+_MARK: Final = re.compile(r"\[[a-z_]{1,16}_[0-9]{1,6}\]")
+MARK_CHARACTERS_MAX: Final = 26
+
+
+class Masks:
+    """Marks of one generation; the same text always has the same mark."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+        self._numbers: Counter[str] = Counter()
+        self._originals: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._originals)
+
+    def mark(self, finding: Finding, original: str, *, restores: bool) -> str:
+        """Return the mark for a text, such as `[email_1]`."""
+        mark = self._marks.get(original)
+        if mark is None:
+            self._numbers[finding] += 1
+            mark = self._marks[original] = f"[{finding}_{self._numbers[finding]}]"
+        if restores:
+            self._originals[mark] = original
+        return mark
+
+    def restore(self, text: str) -> str:
+        """Return a text with originals in place of marks that can be restored."""
+        return _MARK.sub(lambda mark: self._originals.get(mark.group(), mark.group()), text)
+
+
+def complete_marks(text: str) -> int:
+    """Return how much of an unfinished text ends in no beginning of a mark."""
+    begin = text.rfind("[", max(0, len(text) - MARK_CHARACTERS_MAX))
+    return len(text) if begin < 0 or "]" in text[begin:] else begin

@@ -1,0 +1,143 @@
+"""Filters for the texts of an answer, which hold back what has no verdict yet."""
+
+from typing import Final, Protocol
+
+from tollgate.engine.guardrails.judges import PIECE
+from tollgate.engine.guardrails.judging import Judging
+from tollgate.engine.guardrails.masks import complete_marks
+from tollgate.engine.guardrails.patterns import find, release_to
+from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
+
+# Characters before the held text that patterns see, too.
+_CONTEXT: Final = 8
+# The share of the window that models see again, and after which patterns are searched again.
+_SHARE: Final = 4
+
+
+class TextFilter(Protocol):
+    """Filter of one text."""
+
+    @property
+    def has_masked(self) -> bool:
+        """True if a part of the text was replaced by a mask."""
+
+    async def feed(self, text: str, *, is_last: bool = False) -> str:
+        """Take the next piece, and return what may go on; raise Blocked."""
+
+
+class PatternFilter:
+    """Filter by patterns: holds back the window in which a match may begin."""
+
+    def __init__(
+        self,
+        judging: Judging,
+        name: str,
+        *,
+        row: GuardSection,
+        patterns: PatternsSection,
+        stage: JudgedStage,
+    ) -> None:
+        self._judging = judging
+        self._name = name
+        self._window = row.window
+        self._patterns = patterns
+        self._stage = stage
+        self._context = ""
+        self._held = ""
+        # Length at which the held text is next searched, since a search for each piece would cost
+        # too much. The length doubles while nothing can go on, as in a long run of base64.
+        self._search_at = self._window + self._window // _SHARE
+        self.has_masked = False
+
+    async def feed(self, text: str, *, is_last: bool = False) -> str:
+        """Take the next piece, and return what may go on; raise Blocked."""
+        self._held += text
+        if not is_last and len(self._held) < self._search_at:
+            return ""
+        known = len(self._context)
+        whole = self._context + self._held
+        base64 = self._patterns.base64
+        matches = [
+            match
+            for match in find(whole, self._patterns.finds, base64=base64)
+            if match.begin >= known
+        ]
+        end = len(whole)
+        if not is_last:
+            end = max(known, release_to(whole, matches, self._window, base64=base64))
+        due = [match for match in matches if match.end <= end]
+        self.has_masked |= bool(due) and self._judging.rows[self._name].action == "mask"
+        released = self._judging.apply(
+            self._name, self._stage, whole[:end], due, counted=end > known
+        )[known:]
+        self._context = whole[max(0, end - _CONTEXT) : end]
+        self._held = whole[end:]
+        self._search_at = self._window + self._window // _SHARE
+        if end == known:
+            self._search_at = 2 * len(self._held)
+        return released
+
+
+class ModelFilter:
+    """Filter by a model: holds back a window until the model has judged it."""
+
+    has_masked = False
+
+    def __init__(self, judging: Judging, name: str, row: GuardSection, stage: JudgedStage) -> None:
+        self._judging = judging
+        self._name = name
+        self._window = row.window
+        self._stage = stage
+        self._context = ""
+        self._held = ""
+
+    async def feed(self, text: str, *, is_last: bool = False) -> str:
+        """Take the next piece, and return what may go on; raise Blocked, or GatewayError if the
+        model cannot judge.
+        """
+        self._held += text
+        if not self._held or (not is_last and len(self._held) < self._window):
+            return ""
+        whole = self._context + self._held
+        step = PIECE - len(self._context)
+        pieces = [whole[begin : begin + PIECE] for begin in range(0, len(whole), step)]
+        await self._judging.judge(self._name, self._stage, pieces)
+        released, self._held = self._held, ""
+        self._context = whole[-(self._window // _SHARE) :]
+        return released
+
+
+class RestoringFilter:
+    """Filter that puts the originals in place of masks."""
+
+    has_masked = False
+
+    def __init__(self, judging: Judging) -> None:
+        self._masks = judging.masks
+        self._held = ""
+
+    async def feed(self, text: str, *, is_last: bool = False) -> str:
+        """Take the next piece, and return what may go on."""
+        whole = self._held + text
+        end = len(whole) if is_last else complete_marks(whole)
+        self._held = whole[end:]
+        return self._masks.restore(whole[:end])
+
+
+def filters_for(judging: Judging, stage: JudgedStage) -> list[TextFilter]:
+    """Return the filters of one text in their order: patterns, models, and masks restored."""
+    filters: list[TextFilter] = [
+        PatternFilter(judging, name, row=row, patterns=patterns, stage=stage)
+        for name, row, patterns in judging.patterns_at(stage)
+    ]
+    filters += [ModelFilter(judging, name, row, stage) for name, row in judging.models_at(stage)]
+    if judging.masks:
+        filters.append(RestoringFilter(judging))
+    return filters
+
+
+async def feed_all(filters: list[TextFilter], text: str, *, is_last: bool = False) -> str:
+    """Send a piece of text through filters, and return what may go on."""
+    for each in filters:
+        text = await each.feed(text, is_last=is_last)
+    return text

@@ -1,0 +1,135 @@
+"""Section `guardrails` in routing.yaml: rules that judge the texts of conversations."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+
+from tollgate.routing.scalars import ModelSlug, Name, RunSeconds, Slug, Strict
+
+# Texts of a conversation that a guardrail can judge.
+JudgedStage = Literal["input", "output", "tool_arguments", "tool_results"]
+Finding = Literal["card_number", "email", "iban", "secret"]
+
+_Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$", max_length=128)]
+_Word = Annotated[str, StringConstraints(pattern=r"^[a-z]+$", max_length=32)]
+
+
+class PatternsSection(Strict):
+    """Patterns that the gateway finds itself, without a model."""
+
+    finds: Annotated[tuple[Finding, ...], Field(min_length=1, max_length=8)]
+    """Kinds to find: card numbers and IBANs with a valid checksum, e-mail addresses, and secrets
+    with a known prefix."""
+    base64: bool = False
+    """True to look inside runs of base64, too."""
+    restores: bool = False
+    """True if callers get the original in place of each mask in the answer to a masked request."""
+
+
+class ModerationSection(Strict):
+    """Model of kind moderation, such as OpenAI's or a guardrail of Amazon Bedrock."""
+
+    model: ModelSlug
+    """Slug of a model of kind moderation."""
+
+
+class JudgeSection(Strict):
+    """Chat model that answers with a verdict, such as Llama Guard."""
+
+    model: ModelSlug
+    """Slug of a model of kind chat."""
+    prompt: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] | None = None
+    """System prompt. Without one, the model gets only the text, as models made for judging
+    expect."""
+    passes: _Word = "safe"
+    """First word of an answer that passes a text, in lower case."""
+    refuses: _Word = "unsafe"
+    """First word of an answer that refuses a text, in lower case. Any other answer is a failure."""
+    output_tokens_max: Annotated[int, Field(ge=16, le=8192)] = 64
+    """Limit of the verdict in tokens."""
+
+
+class AppliesToSection(Strict, json_schema_extra={"minProperties": 1}):
+    """Requests that a guardrail applies to; one match is enough."""
+
+    routes: Annotated[tuple[Name, ...], Field(max_length=256)] = ()
+    """Routes that a request names, also by an alias."""
+    key_tiers: Annotated[tuple[Slug, ...], Field(max_length=64)] = ()
+    """Tiers of keys."""
+    teams: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    """Ids of teams, as in `GET /teams`."""
+    keys: Annotated[tuple[_Id, ...], Field(max_length=256)] = ()
+    """Ids of keys, as in `GET /keys`."""
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if not (self.routes or self.key_tiers or self.teams or self.keys):
+            raise ValueError("must name a route, tier, team or key, or be left out")
+        return self
+
+
+class GuardSection(
+    Strict,
+    json_schema_extra={
+        "oneOf": [{"required": [kind]} for kind in ("patterns", "moderation", "judge")]
+    },
+):
+    """Guardrail: what judges, which texts, and what follows."""
+
+    patterns: PatternsSection | None = None
+    moderation: ModerationSection | None = None
+    judge: JudgeSection | None = None
+    stages: Annotated[tuple[JudgedStage, ...], Field(min_length=1, max_length=4)] = (
+        "input",
+        "output",
+    )
+    """Texts to judge: the request, the answer with its reasoning, the arguments of tool calls, and
+    the results of tools."""
+    action: Literal["block", "mask", "flag"] = "block"
+    """`block` refuses, `mask` replaces what `patterns` finds, `flag` only records."""
+    window: Annotated[int, Field(ge=128, le=16_000)] = 256
+    """Characters of an answer that are held back: until their verdict, or, with `patterns`, because
+    a match may begin in them."""
+    parallel: bool = False
+    """True if the provider is called while a model judges the input; the answer waits for the
+    verdict."""
+    timeout_s: RunSeconds = 10.0
+    """Time limit for one verdict, in seconds."""
+    applies_to: AppliesToSection | None = None
+    """Requests that the guardrail applies to; default: all requests."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        judges = [self.patterns, self.moderation, self.judge]
+        if sum(each is not None for each in judges) != 1:
+            raise ValueError("must have exactly one of patterns, moderation and judge")
+        if self.patterns is None and self.action == "mask":
+            raise ValueError("can mask only with patterns")
+        if self.patterns is not None and self.patterns.restores and self.action != "mask":
+            raise ValueError("can restore only with action mask")
+        if self.parallel and (self.patterns is not None or "input" not in self.stages):
+            raise ValueError("can be parallel only if a model judges the input")
+        return self
+
+    @property
+    def model(self) -> str | None:
+        """Slug of the model that judges; None for patterns."""
+        by_model = self.moderation or self.judge
+        return by_model.model if by_model is not None else None
+
+    @property
+    def kind(self) -> Literal["patterns", "moderation", "judge"]:
+        """Key of the part that judges."""
+        if self.patterns is not None:
+            return "patterns"
+        return "moderation" if self.moderation is not None else "judge"
+
+
+Guards = Annotated[Mapping[Slug, GuardSection], Field(max_length=64)]
+_GUARDS: Final[TypeAdapter[Mapping[str, GuardSection]]] = TypeAdapter(Guards)
+
+
+def read_guards(compiled: bytes) -> Mapping[str, GuardSection]:
+    """Return the guardrails in a compiled catalog; raise ValueError for an invalid row."""
+    return _GUARDS.validate_json(compiled, strict=True)

@@ -1,0 +1,40 @@
+"""Ceilings of a request's cost: its own, its key's and its tier's, of which the lowest counts."""
+
+from typing import Final
+
+from tollgate.core.limits import CostCeiling
+from tollgate.core.money.amounts import nano_usd, usd_text
+from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.schema import KeyTierSection
+
+_CAUSES: Final = {
+    "key": Cause.KEY_COST,
+    "request": Cause.REQUEST_COST,
+    "session": Cause.SESSION_COST,
+}
+
+
+def lowest_ceiling(
+    ceiling: CostCeiling | None, tier: KeyTierSection | None
+) -> tuple[int, Cause] | None:
+    """Return the lowest ceiling of a request's cost, with its cause; None without any.
+
+    `ceiling` is the one of the request or its key.
+    """
+    ceilings: list[tuple[int, Cause]] = []
+    if tier is not None and tier.max_cost_usd_per_request is not None:
+        ceilings.append((nano_usd(tier.max_cost_usd_per_request), Cause.TIER_COST))
+    if ceiling is not None:
+        ceilings.append((ceiling.nano_usd, _CAUSES[ceiling.level]))
+    return min(ceilings, key=lambda pair: pair[0], default=None)
+
+
+def exclude_by_cost(
+    cost_max_nano_usd: int, ceiling: CostCeiling | None, tier: KeyTierSection | None
+) -> Exclusion | None:
+    """Return the exclusion if a request may cost more than its lowest ceiling."""
+    lowest = lowest_ceiling(ceiling, tier)
+    if lowest is None or cost_max_nano_usd <= lowest[0]:
+        return None
+    most, cause = lowest
+    return Exclusion(cause, amounts=(usd_text(cost_max_nano_usd), usd_text(most)))

@@ -1,0 +1,19 @@
+"""Warns about spending limits of which a share is used."""
+
+from tollgate.core.limits import LimitWarning
+from tollgate.stores.rules.account import UNLIMITED, KeyState
+from tollgate.stores.rules.periods import PERIODS
+
+
+def find_warning(state: KeyState, from_percent: int | None, second: int) -> LimitWarning | None:
+    """Return the limit of which the largest part is used, if this is `from_percent` or more."""
+    if from_percent is None:
+        return None
+    remaining = state.remaining_nano_usd(second)
+    warnings = [
+        LimitWarning(period=period, percent=100 * (limit - remaining[period]) // limit)
+        for period in PERIODS
+        if (limit := state.limits_nano_usd[period]) != UNLIMITED
+    ]
+    largest = max(warnings, key=lambda warning: warning.percent, default=None)
+    return largest if largest is not None and largest.percent >= from_percent else None
