@@ -387,9 +387,7 @@ class GenerationsReply(BaseModel):
 
 
 def _tool_costs(lines: Sequence[BillLine]) -> dict[str, str]:
-    """Return the costs by item, leaving out items of the model; each run of a tool has its own
-    line.
-    """
+    """Return the costs by item, without items of the model; each run of a tool has its own line."""
     costs: dict[str, int] = {}
     for line in lines:
         if line.item not in MODEL_ITEMS:
