@@ -352,7 +352,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         # A new store is created for each read, because its cache is empty and so cannot return
         # stale roll-ups.
         store = DynamoActivityStore(
-            self._client, self._tables, self._generations, clock=self._clock
+            self._client, self._tables, self._generations, ids=self._ids, clock=self._clock
         )
         since_s = second - _SEED_DAYS * DAY_S
         activity = await store.read(workspace_id, since_s, second + 1)
