@@ -1,4 +1,4 @@
-"""Serves one generation from plan to settlement; every exit after the hold settles."""
+"""Serves one generation from planning to settlement; every exit after the hold settles."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tollgate.engine.guardrails.guards import GuardedGeneration
     from tollgate.engine.rounds.server_tools import OfferedTools
 
-# Imported at first use, because most processes never serve such requests.
+# Imported at first use, because most processes never serve requests that need these.
 _COMPACT_WINDOW: Final = DottedName[Callable[..., Awaitable[tuple[Call, EventSink]]]](
     "tollgate.engine.replies.compacted_window:compact_window"
 )
@@ -78,8 +78,8 @@ _Result = TypeVar("_Result")
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     """Serve one generation; once money is held, every exit settles unless the process dies.
 
-    Errors before the hold are raised; later errors are sent to the sink. The generation is settled
-    before the last byte is sent, because the platform may freeze the process right after that byte.
+    Errors before the hold are raised; later errors go to the sink. The generation is settled before
+    the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
         call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
@@ -95,7 +95,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         call = await _FETCH_AWAITED()(gateway, call)
         names_files, _ = await _find_content(gateway, call)
     if names_files:
-        # The files' contents may be large, and become part of the request.
+        # The files may be large, and their contents become part of the request.
         call = replace(await _FIND_FILES_OF()(gateway, call), is_large=True)
         _, has_documents = await _find_content(gateway, call)
     tools: InjectedTools | None = None
@@ -287,7 +287,7 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money while the cooldowns and speeds of the plan's endpoints are read.
+    """Hold money while reading the cooldowns and speeds of the plan's endpoints.
 
     Returns the plan in its final order: fast endpoints first if the request asks for that, and
     endpoints in cooldown last.
@@ -311,7 +311,7 @@ async def _hold(
 async def _hold_and_order(
     gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
 ) -> tuple[Hold, Plan]:
-    # A single endpoint is tried even in its cooldown, so its state need not be read.
+    # A single endpoint is tried even during its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
@@ -361,13 +361,13 @@ async def _run_uncancelled(
 ) -> tuple[_Result, asyncio.CancelledError | None]:
     """Finish the work even if this task is cancelled in the meantime.
 
-    Returns the result and the cancellation, if any, which the caller must raise as soon as
-    possible. If the work fails after a cancellation, the cancellation is raised.
+    Returns the result and the cancellation, if there was one, which the caller must raise as soon
+    as possible. If the work fails after a cancellation, the cancellation is raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        # Waiting for a future costs a third of `asyncio.wait`.
+        # Waiting for a future costs a third as much as `asyncio.wait`.
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         wake = partial(_end, ended)
         task.add_done_callback(wake)

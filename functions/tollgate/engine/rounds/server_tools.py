@@ -1,4 +1,4 @@
-"""Offers the server tools in a request to the model, or leaves them out."""
+"""Offers the server tools in a request to the model, or drops them."""
 
 from collections.abc import Callable, Collection
 
@@ -17,13 +17,13 @@ from tollgate.tools.ports.base import ServerTools
 
 
 class OfferedTools(Struct, frozen=True, kw_only=True):
-    """Request whose tools include the server tools that the gateway runs."""
+    """A request whose tools include the server tools that the gateway runs."""
 
     request: GenerationRequest
     injected: InjectedTools | None = None
     """Tools that the gateway runs; None if there are none."""
     left_out: tuple[str, ...] = ()
-    """Names of requested tools that were left out, because the gateway does not run them."""
+    """Names of requested tools that were dropped, because the gateway does not run them."""
 
 
 def offer_server_tools(
@@ -44,7 +44,9 @@ def plan_rounds(
     work: Work,
     principal: Principal,
 ) -> tuple[Work, InjectedTools | None]:
-    """Return work as `generate` would plan it, with its tools and their limits; run no tool."""
+    """Return the work as `generate` would plan it, with its tools and their limits, but without
+    running a tool.
+    """
     if not isinstance(work, GenerationRequest) or not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
@@ -55,7 +57,7 @@ def plan_rounds(
 def _leave_out_unserved(
     request: GenerationRequest, served: Collection[ServerToolId]
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
-    """Return the request without tools that are not run here, and the names of these tools.
+    """Return the request without tools that are not run here, and the names of those tools.
 
     Raises RequestError for a required tool, or for a tool choice that needs a missing tool.
     """
@@ -70,7 +72,7 @@ def _leave_out_unserved(
     if choice is not None and not request.tools:
         if choice.mode == "required":
             raise _refused("tool_choice", "must not be 'required' without a tool that runs here")
-        # Without tools a choice has no effect, and some providers refuse it.
+        # Without tools, a tool choice has no effect, and some providers refuse it.
         choice = None
     names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
     return replace(request, server_tools=served_tools, tool_choice=choice), names

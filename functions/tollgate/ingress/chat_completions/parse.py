@@ -1,4 +1,4 @@
-"""Parsing of chat completion requests from bytes to a `GenerationRequest`."""
+"""Parses chat completion requests from bytes into a `GenerationRequest`."""
 
 from typing import Final
 
@@ -82,7 +82,7 @@ def parse(body: bytes) -> ParsedCall:
 
 
 class _SwitchedOn(Struct, frozen=True, kw_only=True):
-    """The server tools that a request enables, and the names of options without effect."""
+    """The server tools that a request enables, and the names of options that have no effect."""
 
     tools: tuple[ServerTool, ...] = ()
     documents: DocumentOptions | None = None

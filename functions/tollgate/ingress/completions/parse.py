@@ -1,4 +1,4 @@
-"""Parsing of legacy completion requests; each prompt becomes a conversation with one message."""
+"""Parses legacy completion requests; each prompt becomes a conversation with one message."""
 
 from collections.abc import Iterator
 

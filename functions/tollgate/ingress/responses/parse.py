@@ -1,4 +1,4 @@
-"""Parsing of Responses requests from bytes to a `GenerationRequest`."""
+"""Parses Responses requests from bytes into a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -54,12 +54,12 @@ from tollgate.ingress.shared.fields import (
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends a session id, by which all requests of the session go to one endpoint and its prompt
+# Codex sends a session id, which keeps all requests of a session on one endpoint and its prompt
 # cache.
 _SESSION: Final = "session-id"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# Answers always have sources and encrypted reasoning, so these `include` values are supported.
+# Answers always contain sources and encrypted reasoning, so these `include` values are supported.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
@@ -197,7 +197,7 @@ def _reasoning(reasoning: wire.ReasoningFields | None) -> ReasoningOptions | Non
 
 
 def _native(params: wire.ResponsesRequest, unknown: UnknownNames) -> NativeOptions | None:
-    """Return the options that only OpenAI's format has; None if the request uses none."""
+    """Return the options that exist only in OpenAI's format; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.text is not None and params.text.verbosity is not None:
         fields["text.verbosity"] = params.text.verbosity
@@ -229,7 +229,7 @@ def _unread(
 ) -> Iterator[str]:
     yield from unknown_preferences(params)
     if params.max_tool_calls and len(run_here) > 1:
-        # The limit is applied to each tool separately, so several tools may exceed it together.
+        # The limit is applied to each tool separately, so several tools together may exceed it.
         yield "max_tool_calls"
     if params.store and not stores:
         yield "store"

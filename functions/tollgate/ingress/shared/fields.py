@@ -1,4 +1,4 @@
-"""Parsing of the fields that several formats share, and names of fields without effect."""
+"""Parses the fields that several formats share, and names the fields that have no effect."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -92,7 +92,7 @@ def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
     return PriceCeiling(input=prices.prompt, output=prices.completion, request=prices.request)
 
 
-# Ignored fields are reported in a header, so their names are limited in number and length.
+# Ignored fields are reported in a header, so the number and length of their names are limited.
 _IGNORED_MAX: Final = 32
 _IGNORED_LENGTH_MAX: Final = 64
 _UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)

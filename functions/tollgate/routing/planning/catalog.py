@@ -1,4 +1,4 @@
-"""Compiled routing.yaml in memory, read from JSON: functions contain no YAML parser."""
+"""Compiled routing.yaml in memory, read from JSON, because functions contain no YAML parser."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -40,7 +40,7 @@ _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """Revision of routing.yaml; `sha` is the SHA-256 of the compiled JSON."""
+    """A revision of routing.yaml; `sha` is the SHA-256 of the compiled JSON."""
 
     sha: str
     defaults: DefaultsSection
@@ -67,7 +67,9 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
-        """Read a compiled form that the build has checked; models are read at first use."""
+        """Read a compiled form that was checked during the build; models are parsed at
+        first use.
+        """
         sections = json.decode(compiled, type=dict[str, Raw])
         models = UnreadModels(json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw]))
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
@@ -93,11 +95,13 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @property
     def pdf(self) -> "PdfSection | None":
-        """Settings for reading documents; None if only models read documents."""
+        """Settings for reading documents; None if the gateway does not read documents."""
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Return the model or route of a name; return an unknown or ambiguous name unchanged."""
+        """Return the model or route that a name stands for; return an unknown or ambiguous name
+        unchanged.
+        """
         name = strip_tensorzero_prefix(name)
         if not self.states(name):
             slugs = self.named(name).slugs
@@ -115,11 +119,11 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name in self.models or name in self.aliases or name in self.routes
 
     def named(self, name: str) -> "Named":
-        """Return the meaning of a name that is not a slug, alias or route."""
+        """Return the meaning of a name that is neither a slug nor an alias nor a route."""
         return self.names.find(name if len(name) <= _COMPARED_CHARACTERS_MAX else "")
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return up to three similar names, most similar first."""
+        """Return up to three similar names, the most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))

@@ -30,7 +30,7 @@ _READ_GUARDS: Final = DottedName[Callable[[bytes], "Mapping[str, GuardSection]"]
 
 
 class UnreadModels(Mapping[str, ModelSection]):
-    """Models by slug, held as JSON; each model is parsed at its first use."""
+    """Models by slug, kept as JSON; each is parsed at first use."""
 
     def __init__(self, unread: Mapping[str, Raw]) -> None:
         self.unread = unread
@@ -58,7 +58,7 @@ class UnreadModels(Mapping[str, ModelSection]):
 
 
 class UnreadNames:
-    """Further names of models, indexed when the first request uses such a name."""
+    """Further names of models, indexed when a request first uses such a name."""
 
     def __init__(self, models: UnreadModels, providers: Mapping[str, ProviderRow]) -> None:
         self._models = models
@@ -74,7 +74,7 @@ class UnreadNames:
 
 
 class UnreadPlugins:
-    """Section `plugins`, held as JSON until the first request with a document."""
+    """The section `plugins`, kept as JSON until the first request with a document."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
@@ -84,14 +84,14 @@ class UnreadPlugins:
         """Settings for documents, or None; raises ValueError if their version is not supported."""
         if self._unread == NO_SECTION:
             return None
-        # Imported with the first request that has a document.
+        # Imported with the first request that contains a document.
         from tollgate.routing.plugin_sections import PluginsSection
 
         return PluginsSection.model_validate_json(self._unread, strict=True).pdf
 
 
 class UnreadTools:
-    """Section `server_tools`, held as JSON because most processes never read it."""
+    """The section `server_tools`, kept as JSON because most processes never read it."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
@@ -99,7 +99,7 @@ class UnreadTools:
     @cached_property
     def section(self) -> "ServerToolsSection":
         """Parsed section; raises ValueError if its version is not supported."""
-        # Imported with the first request that has a server tool.
+        # Imported with the first request that uses a server tool.
         from tollgate.routing.tool_sections import ServerToolsSection
 
         return ServerToolsSection.model_validate_json(self._unread, strict=True)

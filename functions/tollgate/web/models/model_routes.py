@@ -59,7 +59,7 @@ class ModelsReply(BaseModel):
     object: Literal["list"] = "list"
     data: list[ModelObject]
     total_count: int
-    # OpenRouter's SDKs require the null. Replies leave out null fields, but keep nulls in dicts.
+    # OpenRouter's SDKs require the null. Replies omit null fields, but keep nulls in dicts.
     links: dict[Literal["next"], None] = Field(
         default={"next": None}, description="`next` is null, because the list has only one page."
     )
@@ -91,7 +91,7 @@ def model_routes(services: Services) -> APIRouter:
 
         Retired models are left out, unless a successor takes their place. Prices are the current
         ones of the first endpoint. A request with `anthropic-version` gets Anthropic's list, in
-        pages by `limit`, `after_id` and `before_id`; others get the whole list. A request with
+        pages by `limit`, `after_id` and `before_id`; all others get the whole list. A request with
         `client_version`, which Codex sends, gets `models` in Codex's format as well as `data`.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
@@ -124,7 +124,7 @@ def model_routes(services: Services) -> APIRouter:
     async def show_model(
         name: str, principal: OptionalCaller, anthropic_version: AnthropicVersion = None
     ) -> ModelObject | ClaudeModelObject:
-        """Show one model, route or alias, as OpenAI's or Anthropic's `models.retrieve` does."""
+        """Show one model, route or alias, like OpenAI's or Anthropic's `models.retrieve`."""
         catalog = await catalog_of(principal)
         models = list_usable_models(catalog, name, principal)
         if not models:
@@ -146,7 +146,9 @@ async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> Mode
 
 
 def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
-    """Return the modalities in a filter, none for `all`; raise RequestError for an unknown one."""
+    """Return the modalities in a filter, or none for `all`; raise RequestError for an
+    unknown one.
+    """
     names = frozenset((listed or _ALL).split(","))
     if unknown := names - _MODALITIES - {_ALL}:
         raise invalid_request(
@@ -157,14 +159,16 @@ def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
 
 
 def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that make one of the named modalities; all models if none is named."""
+    """Return the models that can make one of the named modalities; all models if none is named."""
     if not modalities:
         return shown
     return [model for model in shown if modalities & {*model.architecture.output_modalities}]
 
 
 def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that accept or make one of the named modalities; all if none is named."""
+    """Return the models that accept or can make one of the named modalities; all if
+    none is named.
+    """
     if not modalities:
         return shown
     return [

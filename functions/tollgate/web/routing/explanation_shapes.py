@@ -1,4 +1,4 @@
-"""The JSON of an explained plan, for the api and the command line."""
+"""The JSON form of an explained plan, for the API and the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -113,7 +113,7 @@ class SimulatedAttemptObject(BaseModel):
 
 
 class SimulationObject(BaseModel):
-    """The attempts if endpoints fail as stated; `error` is null if an attempt serves."""
+    """The attempts if endpoints fail in the given way; `error` is null if an attempt serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -152,7 +152,7 @@ class ExplainedTool(BaseModel):
 
 
 class ExplainedRounds(BaseModel):
-    """Upper bounds of the rounds, since each prompt may contain all earlier results."""
+    """Upper bounds on the rounds, because each prompt may contain all earlier results."""
 
     rounds_max: int
     result_tokens: int = Field(description="tokens of the results of all runs")
@@ -286,7 +286,7 @@ def guards_of(
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
-    """Return the seconds that an answer may take if no platform ends the invocation."""
+    """Return how many seconds an answer may take if no platform ends the invocation."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
@@ -304,7 +304,7 @@ def _candidate(
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     if place is None and excluded is None:
-        # Without fallbacks, the plan has only the fastest endpoint.
+        # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
     tokens_per_s = None if speed is None else speed.tokens_per_s
     return CandidateObject(
