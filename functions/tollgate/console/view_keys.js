@@ -2,7 +2,7 @@
 
 import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
-import { count, distance, moment, money, uri } from "./format.js";
+import { count, distance, moment, money, uri, usd } from "./format.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
 import { has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
 
@@ -70,9 +70,9 @@ function card(key, { mayChange, refresh }) {
       ["Models", key.models && key.models.join(", ")],
       ["Tier", key.tier],
       ["Rate", rate(key)],
-      ["One request", key.max_cost && `${money(key.max_cost)} at most`],
+      ["One request", key.max_cost && [money(key.max_cost), " at most"]],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
-      ["One session", [key.session_budget && money(key.session_budget), key.session_requests && `${count(key.session_requests)} requests`].filter(Boolean).join(", ")],
+      ["One session", [key.session_budget && usd(key.session_budget), key.session_requests && `${count(key.session_requests)} requests`].filter(Boolean).join(", ")],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
       ["Expires", key.expires_at && moment(key.expires_at)],

@@ -101,6 +101,8 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     format_name: str = options["format_name"]
     body = _body(ctx, described, options["given"], format_name)
     if _asks_gateway(ctx, options["url"]):
+        if ctx.get_parameter_source("url") is ParameterSource.ENVIRONMENT:
+            click.echo(f"As {options['url']} routes it; --file reads a file instead.", err=True)
         api = open_gateway(options["url"], options["secret"])
         left: int | None = options["budget_left"]
         query = {
