@@ -47,6 +47,7 @@ from tollgate.ingress.shared.fields import (
     UnknownNames,
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
     unknown_preferences,
@@ -109,8 +110,11 @@ def parse_response_object(
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
     unknown = name_fields(params, taken.items, declared)
+    preset = parse_preset(params)
     request = GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_input(taken.items, params.instructions, names),
         tools=tools.own,
         server_tools=tools.server,

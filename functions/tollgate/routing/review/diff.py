@@ -46,6 +46,7 @@ SubjectKind = Literal[
     "tool",
     "plugin",
     "guardrail",
+    "preset",
     "note",
 ]
 
@@ -93,6 +94,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_tools(before.server_tools, after.server_tools),
         *_compare_plugins(before, after),
         *_compare_sections("guardrail", before.guardrails, after.guardrails, list_facts),
+        *_compare_sections("preset", before.presets, after.presets, list_facts),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
