@@ -116,7 +116,7 @@ class PresetSection(Strict):
             if getattr(self, name) is not None
         )
         if self.parameters is not None:
-            yield from self.parameters.model_fields_set
+            yield from self.parameters.model_dump(exclude_none=True)
 
 
 Presets = Annotated[Mapping[Slug, PresetSection], Field(max_length=256)]

@@ -8,16 +8,26 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
+from tests.asgi import request
 from tests.compacting import RECORD, RESPONSES, Client
 from tests.gateways import House, house
 from tests.scripted import Scripted, answers
+from tests.traffic import line, planning_request
+from tests.traffic import record as recorded
 from tests.unit.engine.client_formats import exchange
 from tests.unit.routing.catalogs import catalog, routing
+from tests.unit.web.test_api_app import api
 from tollgate.cli.main import main
+from tollgate.cli.routing.plan_text import as_text
 from tollgate.routing.review.diff import list_changes
+from tollgate.routing.review.replay import replay_traffic
+from tollgate.routing.review.review import Review
+from tollgate.routing.review.traffic import read_traffic
 from tollgate.routing.routing_file import json_schema_text
 from tollgate.stores.ports.administration import NewKey
+from tollgate.web.api_app import api_app
 
 SUPPORT = {
     "model": "acme/large",
@@ -85,7 +95,7 @@ async def test_c86_a_preset_completes_a_request_in_every_format(path: str, strea
     ],
 )
 async def test_c86_a_preset_is_named_in_model_or_preset(named: dict[str, str]) -> None:
-    home = await home_of(model="big")
+    home = await home_of(model="best")
     assert (await ask(home, **named)).status == 200
     assert system_of(home) == [SYSTEM]
     assert home.record.trace.preset == "support"
@@ -278,15 +288,55 @@ def test_c53_c86_an_explanation_shows_what_a_preset_resolves_to(tmp_path: Any) -
 
 
 def test_c86_a_plan_shows_the_changed_text_of_a_preset() -> None:
-    row = {**SUPPORT, "variables": {}, "system": "Be kind."}
+    row = {**SUPPORT, "variables": {}, "system": "Help.\nBe kind."}
     before = routing(presets={"support": row, "gone": row})
     removed, changed = list_changes(
-        before, routing(presets={"support": {**row, "system": "Be curt."}})
+        before, routing(presets={"support": {**row, "system": "Help.\nBe curt."}})
     )
     assert (removed.kind, removed.what, removed.subject) == ("removed", "preset", "gone")
     assert [(fact.name, fact.before, fact.after) for fact in changed.facts] == [
-        ("system", "Be kind.", "Be curt.")
+        ("system line 2", "Be kind.", "Be curt.")
     ]
+
+
+def test_c53_c86_a_plan_counts_the_traffic_of_a_preset() -> None:
+    before = {"support": {"model": "acme/large"}}
+    base = catalog(presets=before)
+    asked = replace(planning_request("acme/large", 0), preset="support")
+    records = [recorded(base, asked, 0), recorded(base, planning_request("acme/large", 1), 1)]
+    traffic = [line(each) for each in records]
+    after = {"support": {"model": "acme/large", "max_tokens": 9}}
+    same = replay_traffic(read_traffic(traffic), base, catalog(presets=after))
+    changes = list_changes(routing(presets=before), routing(presets=after))
+    text = as_text(Review(base="a", head="b", changes=changes, replay=same))
+    assert "max_tokens not set → 9   50.0 % of traffic" in text or "50.0 % of traffic" in text
+    assert same.refused == {}
+    gone = replay_traffic(read_traffic(traffic), base, catalog())
+    assert {place: flow.requests for place, flow in gone.refused.items()} == {
+        ("acme/large", "model_not_found"): 1
+    }
+
+
+async def test_c86_models_list_the_presets_of_models_that_a_key_may_use() -> None:
+    home = await home_of(key=NewKey(workspace_id="acme", label="k", models=("acme/large",)))
+    other = {"support": SUPPORT, "small": {"model": "acme/small"}}
+    seen = api_of(await house(presets=other))
+    listed = await seen("/v1/models")
+    [shown] = [each for each in listed.json["data"] if each["id"] == "preset/support"]
+    assert shown["context_length"] > 0
+    assert "preset/small" in {each["id"] for each in listed.json["data"]}
+    own = await api_of(home)("/v1/models", home.secret)
+    assert {each["id"] for each in own.json["data"]} == {"acme/large", "preset/support"}
+
+
+def api_of(home: House) -> Any:
+    app = api_app(api(home))
+
+    async def get(path: str, secret: str = "") -> Any:
+        headers = {"authorization": f"Bearer {secret}"} if secret else {}
+        return await request(app, "GET", path, headers=headers)
+
+    return get
 
 
 def test_c86_an_invalid_preset_in_a_compiled_catalog_is_rejected() -> None:
