@@ -75,7 +75,7 @@ def complete_request(catalog: Catalog, request: GenerationRequest) -> CompletedR
         own = parse_sampling(preset.parameters, logprobs=None, top_logprobs=None)
         chosen = {
             field: getattr(own, field)
-            for field in preset.parameters.model_fields_set
+            for field in preset.parameters.model_dump(exclude_none=True)
             if is_open(field, stated=_states(request.sampling, field))
         }
         request = replace(request, sampling=replace(request.sampling, **chosen))
