@@ -55,7 +55,7 @@ from tollgate.web.http.source_address import source_address
 
 # Imported at first use, because most processes never serve such requests.
 _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
-    "tollgate.web.generation.presets:apply_preset"
+    "tollgate.engine.presets:apply_preset"
 )
 
 

@@ -20,6 +20,10 @@ from tests.unit.routing.catalogs import catalog, routing
 from tests.unit.web.test_api_app import api
 from tollgate.cli.main import main
 from tollgate.cli.routing.plan_text import as_text
+from tollgate.core.errors import RequestError
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.batches.lines import BATCH_FORMATS, BatchLine
+from tollgate.engine.batches.validation import LineParser
 from tollgate.routing.review.diff import list_changes
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review
@@ -347,3 +351,22 @@ def test_c86_an_invalid_preset_in_a_compiled_catalog_is_rejected() -> None:
 def test_c86_the_schema_has_the_ranges_of_requests() -> None:
     parameters = json.loads(json_schema_text())["$defs"]["ParametersSection"]["properties"]
     assert parameters["temperature"]["anyOf"][0] == {"maximum": 2, "minimum": 0, "type": "number"}
+
+
+async def test_c83_c86_a_line_of_a_batch_is_completed_by_its_preset() -> None:
+    home = await home_of()
+    parser = LineParser(
+        gateway=home.gateway,
+        principal=home.principal,
+        format=BATCH_FORMATS[CHAT],
+        ingress=home.ingress,
+    )
+    asked = {**QUESTIONS[CHAT], "model": "preset/support", "preset_variables": VALUES}
+    line = BatchLine(number=1, custom_id="a", body=json.dumps(asked).encode())
+    completed = parser.parse(line).request
+    assert isinstance(completed, GenerationRequest)
+    assert completed.prompts == (f"{SYSTEM}Hi",)
+    assert completed.output_tokens_max == 300
+    del asked["preset_variables"]
+    with pytest.raises(RequestError, match="is required"):
+        parser.parse(BatchLine(number=1, custom_id="a", body=json.dumps(asked).encode()))
