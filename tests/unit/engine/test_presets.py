@@ -289,6 +289,18 @@ def test_c53_c86_an_explanation_shows_what_a_preset_resolves_to(tmp_path: Any) -
     assert "preset_variables.customer is required" in refused.output
 
 
+async def test_c53_c86_a_gateway_explains_a_preset() -> None:
+    call = await api(presets={"support": SUPPORT})
+    asked = {**QUESTIONS[CHAT], "model": "preset/support", "preset_variables": VALUES}
+    shown = (await call("POST", "/v1/route/explain", key=call.home.secret, content=asked)).json
+    assert (shown["requested"], shown["target"]) == ("preset/support", "acme/large")
+    assert (shown["preset"]["name"], shown["preset"]["system"]) == ("support", SYSTEM)
+    plain = {**asked, "model": "acme/large", "preset_variables": None}
+    assert (await call("POST", "/v1/route/explain", key=call.home.secret, content=plain)).json[
+        "preset"
+    ] is None
+
+
 def test_c86_a_plan_shows_the_changed_text_of_a_preset() -> None:
     row = {**SUPPORT, "variables": {}, "system": "Help.\nBe kind."}
     before = routing(presets={"support": row, "gone": row})
