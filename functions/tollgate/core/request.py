@@ -157,6 +157,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     """True to let the model's own default, if it has one, decide whether reasoning is shown."""
 
 
+PRESET_PREFIX: Final = "preset/"
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 _MODALITIES: Final[Mapping[type[Struct], Modality]] = {
     Image: "image",
@@ -255,6 +256,9 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     kind: ClassVar[WorkKind] = "chat"
 
     model: str
+    preset: str | None = None
+    """The slug of the preset that completes the request."""
+    preset_variables: Mapping[str, str | int] = field(default_factory=dict)
     messages: tuple[Message, ...]
     further: tuple[tuple[Message, ...], ...] = ()
     """Further conversations, each answered with the same number of choices as `messages`."""
@@ -391,8 +395,6 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
 
 def _is_one_text(messages: tuple[Message, ...]) -> bool:
-    match messages:
-        case (UserMessage(content=content),):
-            return all(isinstance(part, Text) for part in content)
-        case _:
-            return False
+    if len(messages) != 1 or not isinstance(messages[0], UserMessage):
+        return False
+    return all(isinstance(part, Text) for part in messages[0].content)

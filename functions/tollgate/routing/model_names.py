@@ -11,10 +11,11 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from tollgate.core.request import PRESET_PREFIX
 from tollgate.providers.shared.bedrock import GEOGRAPHIES
 
 # Prefixes with a special meaning in requests; an alias that starts with one could never be matched.
-RESERVED_PREFIXES: Final = ("adapter:", "deployment:", "route:", "tensorzero::")
+RESERVED_PREFIXES: Final = ("adapter:", "deployment:", PRESET_PREFIX, "route:", "tensorzero::")
 
 # Vendors in Bedrock's model ids, each followed by a dot: Bedrock user guide, "Supported foundation
 # models" (2026-11-27).

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
@@ -36,6 +37,7 @@ from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
 from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.generation.entrance import (
@@ -52,6 +54,11 @@ from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
 from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
 from tollgate.web.http.source_address import source_address
 from tollgate.web.http.unknown_callers import unknown_callers
+
+# Imported at first use, because most processes never serve such requests.
+_APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
+    "tollgate.engine.presets:apply_preset"
+)
 
 
 def chat_app(
@@ -198,6 +205,9 @@ class MeteredEndpoint(FormatEndpoint):
         if parsed is None:
             parse = partial(self._ingress.parse, body, headers)
             parsed = await entrance.compute(entered, parse)
+        if isinstance(parsed, ParsedCall) and parsed.request.preset is not None:
+            apply = partial(_APPLY_PRESET(), gateway.planner.catalog, parsed)
+            parsed = await entrance.compute(entered, apply)
         body = parsed.described or body
         parsed = replace(
             parsed,

@@ -218,6 +218,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             speeds={},
             tools=tools,
             guards=guards_of(planner, work, principal, survey, now_s=now_s),
+            work=work,
         )
     except GatewayError as refusal:
         hint = (

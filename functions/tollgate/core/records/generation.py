@@ -181,6 +181,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """False if the caller wants only models that read documents themselves."""
     preferences: RoutingPreferences | None = None
     """The caller's routing preferences; None if there are none."""
+    preset: str | None = None
+    """The preset that completed the request, as the record's catalog has it."""
     rounds: RoundsBound | None = None
     """The bounds of the rounds; None if the gateway runs no tools."""
     ceiling: CostCeiling | None = None

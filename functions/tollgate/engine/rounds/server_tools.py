@@ -1,11 +1,13 @@
 """Offers the server tools in a request to the model, or drops them."""
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -14,6 +16,14 @@ from tollgate.engine.rounds.tool_injection import InjectedTools, inject_tools
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import ServerTools
+
+if TYPE_CHECKING:
+    from tollgate.routing.planning.presets import CompletedRequest
+
+# Imported with the first preset.
+_COMPLETE_REQUEST: Final = DottedName[Callable[[Catalog, GenerationRequest], "CompletedRequest"]](
+    "tollgate.routing.planning.presets:complete_request"
+)
 
 
 class OfferedTools(Struct, frozen=True, kw_only=True):
@@ -44,10 +54,14 @@ def plan_rounds(
     work: Work,
     principal: Principal,
 ) -> tuple[Work, InjectedTools | None]:
-    """Return the work as `generate` would plan it, with its tools and their limits, but without
-    running a tool.
+    """Return work as `generate` would plan it, with its preset, its tools and their limits; run no
+    tool.
     """
-    if not isinstance(work, GenerationRequest) or not work.server_tools:
+    if not isinstance(work, GenerationRequest):
+        return work, None
+    if work.preset is not None:
+        work = _COMPLETE_REQUEST()(planner.catalog, work).request
+    if not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
     offer = offer_server_tools(tools, planner, work, principal)

@@ -24,6 +24,7 @@ from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.shared.fields import (
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
 )
@@ -45,8 +46,11 @@ def parse(body: bytes) -> ParsedCall:
     )
     known_files, known_bytes = parse_known_files(chat.messages)
     native, ignored = parse_unknown(chat)
+    preset = parse_preset(chat)
     request = GenerationRequest(
-        model=chat.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=tool_choice,

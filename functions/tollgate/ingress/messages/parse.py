@@ -27,6 +27,7 @@ from tollgate.ingress.shared.fields import (
     extra_fields,
     name_unknown,
     parse_preferences,
+    parse_preset,
     printable_names,
     unknown_preferences,
 )
@@ -103,8 +104,11 @@ def _request(
     native = _native(params, unknown, headers)
     server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
+    preset = parse_preset(params)
     return GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_turns(params),
         tools=tools,
         server_tools=server_tools,

@@ -47,6 +47,7 @@ from tollgate.ingress.shared.fields import (
     UnknownNames,
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
     unknown_preferences,
@@ -92,8 +93,7 @@ def parse_response_object(
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
-    `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses, and `seal` decrypts compaction items; each is None if it was not read.
+    `size_bytes` is that of the encoded body; `turns` and `seal` are None if they were not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
@@ -109,8 +109,11 @@ def parse_response_object(
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
     unknown = name_fields(params, taken.items, declared)
+    preset = parse_preset(params)
     request = GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_input(taken.items, params.instructions, names),
         tools=tools.own,
         server_tools=tools.server,

@@ -23,6 +23,7 @@ def _reserved(files: Sequence[LoadedFile]) -> Iterator[Problem]:
     for file in files:
         content = file.content
         places: list[tuple[Where, str]] = [
+            *((("models", slug), slug) for slug in content.models),
             *((("aliases", name), name) for name in content.aliases),
             *((("routes", name), name) for name in content.routes),
         ]

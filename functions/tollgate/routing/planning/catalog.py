@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import Meta, Raw, Struct, json
 
+from tollgate.core.request import PRESET_PREFIX
 from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
@@ -15,6 +16,7 @@ from tollgate.routing.planning.unread_sections import (
     UnreadModels,
     UnreadNames,
     UnreadPlugins,
+    UnreadPresets,
     UnreadTools,
 )
 from tollgate.routing.scalars import MODEL_SLUG
@@ -54,6 +56,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     tools: UnreadTools
     plugins: UnreadPlugins
     guardrails: UnreadGuardrails
+    presets: UnreadPresets
     names: UnreadNames
 
     @classmethod
@@ -62,7 +65,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         catalog = cls.from_build(compiled)
         # All parts are read now, so that an invalid part fails here and not during a request.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
-        _ = catalog.guardrails.rows
+        _ = catalog.guardrails.rows, catalog.presets.rows
         return catalog
 
     @classmethod
@@ -75,6 +78,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         guardrails = UnreadGuardrails(bytes(sections.pop("guardrails", _EMPTY)))
+        presets = UnreadPresets(bytes(sections.pop("presets", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
         providers = {slug: section.row(slug) for slug, section in content.providers.items()}
         return cls(
@@ -90,6 +94,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
             tools=tools,
             plugins=plugins,
             guardrails=guardrails,
+            presets=presets,
             names=UnreadNames(models, providers),
         )
 
@@ -102,7 +107,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         """Return the model or route that a name stands for; return an unknown or ambiguous name
         unchanged.
         """
-        name = strip_tensorzero_prefix(name)
+        name = self.plain_name(name)
         if not self.states(name):
             slugs = self.named(name).slugs
             return slugs[0] if len(slugs) == 1 else name
@@ -112,6 +117,16 @@ class Catalog(Struct, frozen=True, kw_only=True):
             if alias is None:
                 break
             name = alias.to
+        return name
+
+    def plain_name(self, name: str) -> str:
+        """Return a requested name without TensorZero's prefix; for a preset, its model's name."""
+        for prefix in _TENSORZERO_PREFIXES:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix)
+        if name.startswith(PRESET_PREFIX):
+            preset = self.presets.rows.get(name.removeprefix(PRESET_PREFIX))
+            return name if preset is None else preset.model
         return name
 
     def states(self, name: str) -> bool:
@@ -124,14 +139,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return up to three similar names, the most similar first."""
-        names = (*self.models, *self.aliases, *self.routes)
+        presets = (f"{PRESET_PREFIX}{slug}" for slug in self.presets.rows)
+        names = (*self.models, *self.aliases, *self.routes, *presets)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))
-
-
-def strip_tensorzero_prefix(name: str) -> str:
-    """Return a requested name without TensorZero's prefix."""
-    for prefix in _TENSORZERO_PREFIXES:
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
-    return name

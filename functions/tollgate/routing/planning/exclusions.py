@@ -18,7 +18,7 @@ from tollgate.core.limits import MAX_COST_HEADER
 from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -222,7 +222,7 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
     """Return the models behind a name that a caller may use, or all of them if there is
     no caller.
     """
-    name = strip_tensorzero_prefix(name)
+    name = catalog.plain_name(name)
     models = _list_models_behind(catalog, name)
     if principal is None:
         return models

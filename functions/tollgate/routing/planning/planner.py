@@ -10,7 +10,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
-from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.cost_ceilings import exclude_by_cost, lowest_ceiling
 from tollgate.routing.planning.endpoint_order import order_by_preference
 from tollgate.routing.planning.exclusions import (
@@ -220,7 +220,7 @@ class Planner:
         return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
-        bare = strip_tensorzero_prefix(name)
+        bare = self.catalog.plain_name(name)
         chain = self._chains.get(self.catalog.target(bare))
         if chain is None:
             param = "model" if name == request.model else "models"

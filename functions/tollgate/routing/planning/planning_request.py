@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
+from tollgate.core.request import (
+    Capability,
+    GenerationRequest,
+    Modality,
+    Need,
+    RoutingPreferences,
+)
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
@@ -67,6 +73,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Maximum units of input work, used to compute the maximum cost."""
     picture: Picture | None = None
     """Requested size and quality of images."""
+    preset: str | None = None
+    """Preset that completed the request."""
     rounds: RoundsBound | None = None
     """Limits for a generation with server tools; None without such tools."""
     documents: ReadSize | None = None
@@ -127,6 +135,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units=work.units if work else None,
             units_max=work.units_max if work else None,
             picture=work.picture if work else None,
+            preset=request.preset if isinstance(request, GenerationRequest) else None,
             rounds=rounds,
             reads_documents=not request.leaves_documents,
             metadata=request.metadata,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tollgate.routing.guardrail_sections import GuardSection
     from tollgate.routing.planning.named_models import Named, NamedModels
     from tollgate.routing.plugin_sections import PdfSection
+    from tollgate.routing.preset_sections import PresetSection
     from tollgate.routing.tool_sections import ServerToolsSection
 
 
@@ -26,6 +27,9 @@ _NAMED_MODELS: Final = DottedName["type[NamedModels]"](
 
 _READ_GUARDS: Final = DottedName[Callable[[bytes], "Mapping[str, GuardSection]"]](
     "tollgate.routing.guardrail_sections:read_guards"
+)
+_READ_PRESETS: Final = DottedName[Callable[[bytes], "Mapping[str, PresetSection]"]](
+    "tollgate.routing.preset_sections:read_presets"
 )
 
 
@@ -120,3 +124,20 @@ class UnreadGuardrails:
         if not self:
             return {}
         return _READ_GUARDS()(self._unread)
+
+
+class UnreadPresets:
+    """Section `presets`, held as JSON because most catalogs have none."""
+
+    def __init__(self, unread: bytes = NO_SECTION) -> None:
+        self._unread = unread
+
+    def __bool__(self) -> bool:
+        return self._unread != NO_SECTION
+
+    @cached_property
+    def rows(self) -> "Mapping[str, PresetSection]":
+        """Parsed presets by slug; raises ValueError if their version is not supported."""
+        if not self:
+            return {}
+        return _READ_PRESETS()(self._unread)

@@ -19,6 +19,7 @@ from tollgate.routing.review.facts import (
     list_endpoint_facts,
     list_facts,
     list_model_facts,
+    list_preset_facts,
     list_price_notes,
     list_rates,
     list_route_facts,
@@ -46,6 +47,7 @@ SubjectKind = Literal[
     "tool",
     "plugin",
     "guardrail",
+    "preset",
     "note",
 ]
 
@@ -93,6 +95,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_tools(before.server_tools, after.server_tools),
         *_compare_plugins(before, after),
         *_compare_sections("guardrail", before.guardrails, after.guardrails, list_facts),
+        *_compare_sections("preset", before.presets, after.presets, list_preset_facts),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 

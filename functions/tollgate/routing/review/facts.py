@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from tollgate.routing.chains import ConditionSection, RouteSection
+from tollgate.routing.preset_sections import PresetSection
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.routing.tool_sections import ToolPriceSection
@@ -40,6 +41,14 @@ def list_facts(
         exclude=set(without),
     )
     return dict(_leaves(content, ""))
+
+
+def list_preset_facts(
+    preset: PresetSection, *, stated_only: bool = False
+) -> dict[str, str | OrderedNames]:
+    """Return a preset's values, with its system prompt by line, so that changed lines are shown."""
+    facts = list_facts(preset, without=("system",), stated_only=stated_only)
+    return {**facts, "system line": tuple((preset.system or "").splitlines())}
 
 
 def list_route_facts(

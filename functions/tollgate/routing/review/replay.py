@@ -94,6 +94,8 @@ class TrafficReplay(Struct):
     """Number of requests that were billed a fee, such as for tool runs or document pages, keyed by
     fee.
     """
+    presets: Counter[str] = field(default_factory=Counter)
+    """Number of requests by their preset."""
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None
@@ -117,6 +119,8 @@ class TrafficReplay(Struct):
         self.last_s = max(self.last_s, request.created_s)
         self.as_recorded += _is_as_recorded(request, before)
         self.fees.update({fee.item for fee in request.fees})
+        if request.trace.preset is not None:
+            self.presets[request.trace.preset] += 1
         key = self.keys.setdefault(request.key_id, KeyTraffic(request.key_name))
         key.requests += 1
         key.tiers.add(request.trace.tier)

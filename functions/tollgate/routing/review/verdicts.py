@@ -88,6 +88,9 @@ class ReplayPlanner:
         """
         when_s = request.created_s if when_s is None else when_s
         planning_request = PlanningRequest.recorded(request.trace)
+        preset = request.trace.preset
+        if preset is not None and preset not in self._catalog.presets.rows:
+            return WouldRefuse(ErrorCode.MODEL_NOT_FOUND)
         survey = self._planner.survey(planning_request, now_s=when_s)
         unknown = self._unknown_metadata(survey, planning_request, request)
         if unknown:

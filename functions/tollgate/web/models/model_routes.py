@@ -1,4 +1,4 @@
-"""Routes that list the catalog's models, routes and aliases, with prices and capabilities."""
+"""Routes that list the models, routes, aliases and presets of the catalog, with prices."""
 
 import asyncio
 from typing import Annotated, Final, Literal, get_args
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.principal import Principal
-from tollgate.core.request import Modality
+from tollgate.core.request import PRESET_PREFIX, Modality
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
@@ -54,7 +54,7 @@ HandledModalities = Annotated[
 
 
 class ModelsReply(BaseModel):
-    """The models, routes and aliases of the catalog."""
+    """The models, routes, aliases and presets of the catalog."""
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
@@ -87,7 +87,7 @@ def model_routes(services: Services) -> APIRouter:
         output_modalities: MadeModalities = None,
         modality: HandledModalities = None,
     ) -> ModelsReply | ClaudeModelsReply:
-        """List all models, routes and aliases; with a key, those that the key may use.
+        """List all models, routes, aliases and presets; with a key, those that the key may use.
 
         Retired models are left out, unless a successor takes their place. Prices are the current
         ones of the first endpoint. A request with `anthropic-version` gets Anthropic's list, in
@@ -95,9 +95,10 @@ def model_routes(services: Services) -> APIRouter:
         `client_version`, which Codex sends, gets `models` in Codex's format as well as `data`.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
+        presets = (f"{PRESET_PREFIX}{slug}" for slug in catalog.presets.rows)
         usable = {
             name: list_usable_models(catalog, name, principal)
-            for name in (*catalog.models, *catalog.routes, *catalog.aliases)
+            for name in (*catalog.models, *catalog.routes, *catalog.aliases, *presets)
         }
         shown = [
             name_object(catalog, name, models, now_s=now_s)

@@ -112,6 +112,7 @@ def explanation_routes(services: Services) -> APIRouter:
             speeds=speeds,
             tools=tools,
             guards=guards,
+            work=work,
         )
 
     return router

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.dotted_names import DottedName
@@ -12,12 +12,14 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
+from tollgate.core.request import GenerationRequest, SystemMessage
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
+from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
@@ -193,6 +195,31 @@ class ExplainedGuardrail(BaseModel):
         )
 
 
+class ExplainedPreset(BaseModel):
+    """The request as its preset completes it."""
+
+    name: str
+    system: str | None = Field(description="system prompt with the values of the variables")
+    max_tokens: int | None
+    reasoning: str | None
+    parameters: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, work: Work | None) -> Self | None:
+        """Convert a completed request to its JSON; None for a request without a preset."""
+        if not isinstance(work, GenerationRequest) or work.preset is None:
+            return None
+        systems = (each for each in work.messages if isinstance(each, SystemMessage))
+        parts = [part.text for each in systems for part in each.content]
+        return cls(
+            name=work.preset,
+            system="\n".join(parts) or None,
+            max_tokens=work.output_tokens_max,
+            reasoning=work.reasoning.effort if work.reasoning else None,
+            parameters=stated_parameters(work),
+        )
+
+
 class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
@@ -211,6 +238,7 @@ class ExplanationObject(BaseModel):
         description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
     guardrails: list[ExplainedGuardrail]
+    preset: ExplainedPreset | None
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
     error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
@@ -233,6 +261,7 @@ def explain_plan(
     speeds: Mapping[str, Speed],
     tools: InjectedTools | None = None,
     guards: Sequence["BoundedGuard"] = (),
+    work: Work | None = None,
 ) -> ExplanationObject:
     """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
@@ -269,6 +298,7 @@ def explain_plan(
         else None,
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
         guardrails=[ExplainedGuardrail.of(guard) for guard in guards],
+        preset=ExplainedPreset.of(work),
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
