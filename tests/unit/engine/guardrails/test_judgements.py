@@ -287,3 +287,17 @@ async def test_c56_guardrails_apply_where_their_rows_say(
     assert list(guards) == (["secrets"] if status == 400 else [])
     if applies_to.get("routes"):
         assert (await ask(home, CARD, model=name)).status == status
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("tensorzero::function_name::safe", 400),
+        ("tensorzero::model_name::tensorzero::function_name::safe", 404),
+        ("tensorzero::function_name::tensorzero::function_name::safe", 404),
+    ],
+)
+async def test_c56_no_spelling_of_a_route_leaves_its_guardrails_out(name: str, status: int) -> None:
+    home = await guarded(answers("Hi"), secrets=patterns(applies_to={"routes": ("safe",)}))
+    assert (await ask(home, CARD, model=name)).status == status
+    assert home.near.requests == []
