@@ -8,6 +8,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.batch_stores import wire_batch_queue
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.observation import wire_observation, wire_web_limits
@@ -30,6 +31,7 @@ _services = wire_services(
         journal=_journal,
     ),
     files=wire_files(_settings, _stores, _clock),
+    batch_queue=wire_batch_queue(_settings, _clock),
     clock=_clock,
     journal=_journal,
 )

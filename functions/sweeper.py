@@ -76,6 +76,8 @@ async def _sweep() -> None:
         if upkeep.late_uploads is not None:
             removed = await upkeep.late_uploads.remove()
             _log.info("late uploads removed", extra={"fields": {"objects": removed}})
+        woken = await upkeep.open_batches.wake()
+        _log.info("workers of open batches woken", extra={"fields": {"batches": woken}})
 
 
 async def _send_webhooks() -> WebhookReport:

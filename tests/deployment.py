@@ -205,6 +205,7 @@ async def deployed(
     bucket: str | None = None,
     parameters: Mapping[str, str] | None = None,
     secrets_kms_key: str | None = None,
+    queue: str | None = None,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
@@ -218,6 +219,7 @@ async def deployed(
         for upstream in upstreams.each:
             await stack.enter_async_context(upstream)
         settings = _settings(dynamodb_url, directory, bucket, secrets_kms_key)
+        settings = settings.model_copy(update={"batch_queue_url": queue})
         stores = open_stores(settings, SystemClock())
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
@@ -279,7 +281,7 @@ def _authorising_proxy(
     """Return what stands before the store, and before Bedrock where a catalog names it."""
     resources = Resources(settings=settings, parameters=parameters)
     assert settings.dynamodb_endpoint_url is not None
-    services = ("dynamodb", "kms", "s3", "secretsmanager", "sns")
+    services = ("dynamodb", "kms", "s3", "secretsmanager", "sns", "sqs")
     targets = dict.fromkeys(services, settings.dynamodb_endpoint_url)
     targets["bedrock"] = targets["bedrock-mantle"] = upstreams.bedrock.url
     targets["lambda"] = invoke_url
@@ -300,10 +302,12 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
         "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
         "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
     }
-    for service in ("DYNAMODB", "KMS", "LAMBDA", "S3", "SECRETSMANAGER", "SNS"):
+    for service in ("DYNAMODB", "KMS", "LAMBDA", "S3", "SECRETSMANAGER", "SNS", "SQS"):
         variables[f"TOLLGATE_{service}_ENDPOINT_URL"] = endpoint_url
     if settings.secrets_kms_key is not None:
         variables["TOLLGATE_SECRETS_KMS_KEY"] = settings.secrets_kms_key
+    if settings.batch_queue_url is not None:
+        variables["TOLLGATE_BATCH_QUEUE_URL"] = settings.batch_queue_url
     if settings.objects_bucket is not None:
         variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
     return variables

@@ -101,6 +101,13 @@ class Settings(BaseSettings):
     """The maximum number of files that one key may store."""
     key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)
     """The maximum size of all files that one key may store."""
+    batch_queue_url: str | None = None
+    """SQS queue that wakes the batch function; if unset, servers look for open batches."""
+    batch_lines_at_once: int = Field(default=8, ge=0, le=256)
+    """The maximum number of lines of batches that run at a time in a process; with 0, a server
+    leaves batches to others.
+    """
+    sqs_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
     operator_workspace: str = "default"
     """Management keys of this workspace create workspaces and grant credit to any workspace."""

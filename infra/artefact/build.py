@@ -61,6 +61,7 @@ FUNCTIONS: Final = {
         serves_openapi=True,
     ),
     "SweeperFunction": Function("sweeper"),
+    "BatchFunction": Function("batch", calls_providers=True),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),
     "LoginFunction": Function("sign_in", encrypts=True, signs_people_in=True),

@@ -33,6 +33,7 @@ def write_openapi_document(compiled_routing: bytes) -> bytes:
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
         files=None,
+        batch_queue=None,
         clock=clock,
         journal=wire_observation(settings, clock).journal,
     )

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, request
 from tests.unit.web.routes import (
+    BATCH_ROUTES,
     EVERY_KEYS_ROUTES,
     FILE_ROUTES,
     GENERATION_ID,
@@ -178,7 +179,7 @@ async def _wrong(
     is_served = caller.role in roles and (
         workspaces != {OPERATORS} or caller.workspace == OPERATORS
     )
-    names_a_thing = owners_of(path) != (NOBODY,) and route not in FILE_ROUTES
+    names_a_thing = owners_of(path) != (NOBODY,) and route not in FILE_ROUTES + BATCH_ROUTES
     is_reached = owner in caller.reaches_on(method, path) or path in OPERATORS_REACH
     if is_served and method != "GET" and (is_reached or not names_a_thing):
         return None
@@ -210,7 +211,7 @@ def rows_of(routes: Iterable[Route]) -> set[str]:
         (
             {"own": frozenset()},
             rows_of(it for it in ROUTES if len(list(owners_of(it[1]))) > 1)
-            - rows_of(FILE_ROUTES)
+            - rows_of(FILE_ROUTES + BATCH_ROUTES)
             - rows_of([it for it in ROUTES if it[1].startswith("/v1/workspaces")])
             - rows_of([it for it in ROUTES if it[0] != "GET" and "/v1/keys" not in it[1]]),
         ),

@@ -216,6 +216,14 @@ def _read_sns(call: Call) -> Iterator[Access]:
     yield Access("sns:Publish", topic, {})
 
 
+def _read_sqs(call: Call) -> Iterator[Access]:
+    service, _, operation = call.headers["x-amz-target"].partition(".")
+    if service != "AmazonSQS":
+        raise UnknownCall(call.headers["x-amz-target"])
+    name = json.loads(call.body)["QueueUrl"].rpartition("/")[2]
+    yield Access(f"sqs:{operation}", f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{name}", {})
+
+
 def _read_bedrock(call: Call) -> Iterator[Access]:
     """Yield the profile and its model: "Prerequisites for inference profiles", Bedrock user guide.
 
@@ -292,4 +300,5 @@ _READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {
     "s3": _read_s3,
     "secretsmanager": _read_secrets_manager,
     "sns": _read_sns,
+    "sqs": _read_sqs,
 }

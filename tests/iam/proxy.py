@@ -35,6 +35,7 @@ _JSON_SERVICES: Final = {
     "dynamodb": "application/x-amz-json-1.0",
     "kms": "application/x-amz-json-1.1",
     "secretsmanager": "application/x-amz-json-1.1",
+    "sqs": "application/x-amz-json-1.0",
 }
 
 

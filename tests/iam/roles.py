@@ -22,6 +22,9 @@ _REFERENCE: Final = re.compile(r"\$\{([\w:.]+)\}")
 USED_BY_AWS: Final = {
     "logs:CreateLogStream": "Lambda itself writes the logs, with the function's role",
     "logs:PutLogEvents": "Lambda itself writes the logs, with the function's role",
+    "sqs:DeleteMessage": "Lambda itself polls the queue, with the function's role",
+    "sqs:GetQueueAttributes": "Lambda itself polls the queue, with the function's role",
+    "sqs:ReceiveMessage": "Lambda itself polls the queue, with the function's role",
 }
 
 
@@ -48,6 +51,8 @@ class Resources:
             return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"
         if logical_id.endswith("Logs"):
             return f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:{logical_id}:*"
+        if logical_id == "BatchQueue":
+            return f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:batches"
         return {"ObjectsBucket": f"arn:aws:s3:::{self.settings.objects_bucket}"}[logical_id]
 
     def resolve(self, value: Any) -> Any:
@@ -90,6 +95,17 @@ def function_statements(stack: Stack, resources: Resources) -> dict[str, tuple[S
         name = function.removesuffix("Function").lower()
         found[name] = parse_statements(role, resources.resolve(statements))
     return found
+
+
+def without_batches(
+    roles: Mapping[str, tuple[Statement, ...]],
+) -> dict[str, tuple[Statement, ...]]:
+    """Return the roles without what only batches need, which test_batch_function.py shows."""
+    return {
+        name: tuple(it for it in statements if set(it.actions) != {"sqs:SendMessage"})
+        for name, statements in roles.items()
+        if name != "batch"
+    }
 
 
 def unneeded_grants(

@@ -301,9 +301,7 @@ async def count_by_bedrock(deployment: Deployment, workspace: Workspace, routing
 
 
 async def call_every_route(
-    deployment: Deployment,
-    workspace: Workspace,
-    stored: Mapping[str, str],
+    deployment: Deployment, workspace: Workspace, stored: Mapping[str, str]
 ) -> None:
     """Ask every route of the api function for something that there is.
 
@@ -315,6 +313,8 @@ async def call_every_route(
     people = await make_people(deployment, workspace, "all")
     for number, route in enumerate(ROUTES):
         method, path, body = route
+        if "/batches" in path:  # They need a queue, which test_batch_function.py has.
+            continue
         if any(it in str((path, body)) for it in people):
             # A route may delete whom it names.
             people = await make_people(deployment, workspace, f"route {number}")

@@ -32,6 +32,7 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "burst of chat": ({"ChatRequestsBurst": "9"}, set()),
     "reserved": ({"ChatReservedConcurrency": "50"}, set()),
     "readers": ({"ReaderReservedConcurrency": "none"}, set()),
+    "batches": ({"BatchReservedConcurrency": "4"}, set()),
     "isolated readers": ({"ReaderTenantIsolation": "true"}, set()),
     "private": ({"PrivateVpcEndpointIds": ENDPOINTS}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),

@@ -22,8 +22,8 @@ WORDS = {
 
 def test_every_function_is_in_the_table_and_counted() -> None:
     functions = [name for name, kind, _ in RESOURCES if kind == "AWS::Serverless::Function"]
-    assert len(functions) == 6
-    assert "six\nfunctions" in PAGE
+    assert len(functions) == 7
+    assert "seven\nfunctions" in PAGE
     assert [name for name in functions if f"| `{name}` |" not in PAGE] == []
 
 

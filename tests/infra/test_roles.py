@@ -4,9 +4,8 @@ import json
 import re
 from typing import Any, Final
 
-from tests.infra.translation import ROOT, JsonObject, Stack
-from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.file.permissions import compile_permissions
+from tests.infra.generating import GENERATES
+from tests.infra.translation import JsonObject, Stack
 from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
@@ -14,18 +13,26 @@ from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 # The prefixes of the bucket.
-STORED: Final = ("answers", "catalogs", "content", "files", "reading", "responses", "uploads")
+STORED: Final = (
+    "answers",
+    "batches",
+    "catalogs",
+    "content",
+    "files",
+    "reading",
+    "responses",
+    "uploads",
+)
 OIDC_SECRET: Final = (
     "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
     "tollgate/oidc-??????"
 )
-NEEDED: Final = compile_permissions(compile_catalog(ROOT / "routing.yaml").routing)
 
 PERMISSIONS: Final = {
     "ChatRole": {
+        **GENERATES,
         "ChatLogs": LOGS,
         "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
-        "CoreTable where pk begins with C#": {"dynamodb:UpdateItem"},
         "CoreTable where pk begins with I#": {
             "dynamodb:DeleteItem",
             "dynamodb:PutItem",
@@ -43,24 +50,6 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
-        "LedgerTable": {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
-        "GenerationsTable": {"dynamodb:PutItem"},
-        **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
-        **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},
-        **{
-            model: {
-                *({"bedrock:InvokeModelWithResponseStream"} if model in NEEDED.models else ()),
-                *({"bedrock:CountTokens"} if model in NEEDED.counted_models else ()),
-            }
-            for model in (*NEEDED.models, *NEEDED.counted_models)
-        },
-        **{model: {"bedrock:InvokeModel"} for model in NEEDED.whole_models},
-        **{project: {"bedrock:InvokeModel"} for project in NEEDED.bedrock_projects},
-        **{
-            f"{grant.resource} for {', '.join(grant.models)}": {"bedrock-mantle:CreateInference"}
-            for grant in NEEDED.mantle
-        },
-        **{it: {"sagemaker:InvokeEndpoint"} for it in NEEDED.sagemaker_endpoints},
     },
     "ApiRole": {
         "ApiLogs": LOGS,
@@ -89,6 +78,26 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "SecretsKey": {"kms:Decrypt", "kms:Encrypt"},
+        "BatchQueue": {"sqs:SendMessage"},
+    },
+    "BatchRole": {
+        **GENERATES,
+        "BatchLogs": LOGS,
+        "CoreTable": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
+        "CoreTable where pk begins with B#, F#": {"dynamodb:PutItem"},
+        "CoreTable where pk begins with BATCHES": {"dynamodb:DeleteItem"},
+        "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
+        "GenerationsTable": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "${ObjectsBucket.Arn}/batches/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
+        "ObjectsBucket": {"s3:ListBucket"},
+        "BatchQueue": {
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+            "sqs:ReceiveMessage",
+            "sqs:SendMessage",
+        },
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
@@ -109,6 +118,7 @@ PERMISSIONS: Final = {
         "ObjectsBucket": {"s3:ListBucket"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject"},
         "SecretsKey": {"kms:Decrypt"},
+        "BatchQueue": {"sqs:SendMessage"},
     },
     "ReaderRole": {
         "ReaderLogs": LOGS,
@@ -180,8 +190,9 @@ def compile_permissions(role: JsonObject) -> dict[str, set[str]]:
         where = partitions(statement.get("Condition"))
         for resource in resources if isinstance(resources, list) else [resources]:
             name = resource_name(resource) + where
-            assert name not in found, f"two statements for {name}"
-            found[name] = {actions} if isinstance(actions, str) else set(actions)
+            taken = {actions} if isinstance(actions, str) else set(actions)
+            assert not taken & found.get(name, set()), f"two statements for {name}"
+            found[name] = found.get(name, set()) | taken
     return found
 
 
@@ -190,6 +201,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "ChatFunction": {"Fn::GetAtt": ["ChatRole", "Arn"]},
         "ApiFunction": {"Fn::GetAtt": ["ApiRole", "Arn"]},
         "SweeperFunction": {"Fn::GetAtt": ["SweeperRole", "Arn"]},
+        "BatchFunction": {"Fn::GetAtt": ["BatchRole", "Arn"]},
         "ReaderFunction": {"Fn::GetAtt": ["ReaderRole", "Arn"]},
         "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
         "LoginFunction": {"Fn::GetAtt": ["LoginRole", "Arn"]},
@@ -223,7 +235,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 8
+    assert len(conditions) == 12
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")
@@ -273,11 +285,13 @@ def test_c90_no_role_changes_or_deletes_an_entry_of_the_audit_log(stack: Stack) 
 
 def test_roles_get_nothing_by_other_ways(stack: Stack) -> None:
     attached = {name: role.get("ManagedPolicyArns") for name, role in stack.roles.items()}
-    objects = [{"Ref": "ChatObjectsPolicy"}]
-    assert {name: it for name, it in attached.items() if it} == {"ChatRole": objects}
+    assert {name: it for name, it in attached.items() if it} == {
+        "ChatRole": [{"Ref": "ChatObjectsPolicy"}],
+        "BatchRole": [{"Ref": "BatchPolicy"}],
+    }
     assert not stack.resources("AWS::IAM::Policy")
-    (managed,) = stack.properties("AWS::IAM::ManagedPolicy").values()
-    assert set(managed) == {"Description", "PolicyDocument"}
+    for managed in stack.properties("AWS::IAM::ManagedPolicy").values():
+        assert set(managed) == {"Description", "PolicyDocument"}
 
 
 # "IAM and AWS STS quotas" (2026-11): all inline policies of a role, and one managed policy, without

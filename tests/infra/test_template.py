@@ -155,6 +155,7 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
         "ChatFunction",
         "ApiFunction",
         "SweeperFunction",
+        "BatchFunction",
         "RollupFunction",
         "ReaderFunction",
         "LoginFunction",
@@ -347,6 +348,7 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
     expiring = [rule for rule in rules if rule not in joined]
     assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in expiring} == {
         "answers/": 2,
+        "batches/": 31,
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
         **{f"responses/{days}d/": days for days in CONTENT_DAYS},
         "uploads/": 1,

@@ -25,9 +25,12 @@ STAGE: Final = [
 OF_CHAT: Final = [{"Name": "service", "Value": "chat"}]
 READER: Final = [{"Name": "FunctionName", "Value": {"Ref": "ReaderFunction"}}]
 ROLLUP: Final = [{"Name": "FunctionName", "Value": {"Ref": "RollupFunction"}}]
+BATCH_FAILURES: Final = [
+    {"Name": "QueueName", "Value": {"Fn::GetAtt": ["BatchFailures", "QueueName"]}}
+]
 OF_THE_SWEEPER: Final = [{"Name": "service", "Value": "sweeper"}]
-# Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics" and "Types of metrics for
-# Lambda functions", 2026-11-21.
+# Metrics that AWS keeps: "Amazon API Gateway dimensions and metrics", "Types of metrics for
+# Lambda functions" and "Available CloudWatch metrics for Amazon SQS", 2026-11-27.
 OF_AWS: Final = {
     ("AWS/ApiGateway", "Count"),
     ("AWS/ApiGateway", "4XXError"),
@@ -36,6 +39,7 @@ OF_AWS: Final = {
     ("AWS/Lambda", "Duration"),
     ("AWS/Lambda", "Errors"),
     ("AWS/Lambda", "Throttles"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
 }
 
 
@@ -133,6 +137,12 @@ def test_each_alarm_watches_what_it_names(stack: Stack) -> None:
         "SweeperErrorsAlarm": ("AWS/Lambda", "Errors", SWEEPER, 1),
         "ReaderThrottlesAlarm": ("AWS/Lambda", "Throttles", READER, 1),
         "ReaderErrorsAlarm": ("AWS/Lambda", "Errors", READER, 10),
+        "BatchFailuresAlarm": (
+            "AWS/SQS",
+            "ApproximateNumberOfMessagesVisible",
+            BATCH_FAILURES,
+            1,
+        ),
         "RollupErrorsAlarm": ("AWS/Lambda", "Errors", ROLLUP, 1),
         "OldHoldsAlarm": (NAMESPACE, "OldestHoldAge", OF_THE_SWEEPER, 3600),
         "AuditAlarm": (NAMESPACE, "AuditDifference", OF_THE_SWEEPER, 0),

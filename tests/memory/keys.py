@@ -115,6 +115,13 @@ class MemoryKeyStore:
             session=session,
         )
 
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        """Return the principal of a key by its id."""
+        key = self._key(workspace_id, key_id)
+        if key is None:
+            raise key_refused()
+        return self._principal(key)
+
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key."""
         key = self._books.keys[principal.key_id]

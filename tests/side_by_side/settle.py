@@ -74,6 +74,10 @@ async def _use_records(release: Release, left: Left) -> None:
 
 
 async def _use_files(release: Release, left: Left) -> None:
+    batch = f"/v1/batches/{left['batch_id']}"
+    shown = (await release.ask("GET", batch, left["inference"])).json
+    assert (shown["status"], shown["endpoint"]) == ("validating", "/v1/chat/completions")
+    await release.ask("POST", f"{batch}/cancel", left["inference"])
     manager = left["management"]
     content = await release.ask("GET", f"/v1/files/{left['file_id']}/content", manager)
     assert content.body == b"Hello"

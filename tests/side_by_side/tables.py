@@ -48,6 +48,8 @@ KINDS: Final[Mapping[type, str | None]] = {
     items.StandingItem: r"core Q#.*\|.*",
     items.LoginCodeItem: None,
     items.LoginCountItem: None,
+    items.BatchItem: r"core B#.*\|B#.*",
+    items.OpenBatchItem: r"core BATCHES\|B#.*",
     items.FileItem: r"core F#.*\|F#.*",
     items.FileUsageItem: r"core F#.*\|U.*",
     record_items.ActivityItem: r"core W#.*\|A#.*",

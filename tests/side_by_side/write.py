@@ -2,6 +2,7 @@
 them.
 """
 
+import json
 from typing import Any, Final
 
 from tests.asgi import request
@@ -41,6 +42,7 @@ async def write_everything(release: Release) -> Left:
     assert await seal_audit_log(release.settings, release.stores, release.clock) > 0
     await _generate(release, left)
     await _upload(release, left)
+    await _batch(release, left)
     await _publish(release)
     await _leave_work(release, left)
     return left
@@ -157,6 +159,27 @@ async def _upload(release: Release, left: Left) -> None:
     head = b'--b\r\ncontent-disposition: form-data; name="data"; filename="p"\r\n\r\n'
     path = f"/v1/uploads/{left['upload_id']}/parts"
     left["part_id"] = (await _post_form(release, path, headers, head + b"Hello\r\n--b--\r\n"))["id"]
+
+
+async def _batch(release: Release, left: Left) -> None:
+    """Leave a batch of one line that no worker has begun."""
+    key = left["inference"]
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": ECHO}
+    form = (
+        b'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
+        + json.dumps(line).encode()
+        + b"\r\n--b--\r\n"
+    )
+    headers = {"authorization": f"Bearer {key}", "content-type": "multipart/form-data; boundary=b"}
+    file_id = (await _post_form(release, "/v1/files", headers, form))["id"]
+    body = {
+        "input_file_id": file_id,
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    made = await release.ask("POST", "/v1/batches", key, body)
+    left["batch_id"] = made.json["id"]
 
 
 async def _post_form(release: Release, path: str, headers: dict[str, str], form: bytes) -> Any:

@@ -36,7 +36,7 @@ LAYERS = (
 )
 _RANK = {folder: rank for rank, line in enumerate(LAYERS) for folder in line}
 # Files next to the package that are the entry points of functions.
-_ENTRIES = {"api", "chat", "reader", "rollup", "sign_in", "sweeper"}
+_ENTRIES = {"api", "batch", "chat", "reader", "rollup", "sign_in", "sweeper"}
 # Tool engines are called over the connections to providers, and the simulator is built with the
 # same services as all transports.
 _CARRIED = {

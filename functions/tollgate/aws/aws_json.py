@@ -1,4 +1,4 @@
-"""A small signing client for AWS services with JSON protocols (DynamoDB, KMS, Secrets Manager).
+"""A small signing client for AWS services with JSON protocols: DynamoDB, KMS, SQS and others.
 
 Tollgate does not use botocore here, because a call takes 1 ms of CPU with botocore and 0.1 ms with
 this client, and because importing botocore slows down a cold start.
@@ -26,13 +26,14 @@ from tollgate.http1.request import Request
 
 # A parsed JSON reply; its shape depends on the operation.
 AwsReply = dict[str, Any]
-JsonService = Literal["dynamodb", "kms", "secretsmanager"]
+JsonService = Literal["dynamodb", "kms", "secretsmanager", "sqs"]
 
 ATTEMPTS_MAX: Final = 3
 _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
     "dynamodb": ("application/x-amz-json-1.0", "DynamoDB_20120810"),
     "kms": ("application/x-amz-json-1.1", "TrentService"),
     "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
+    "sqs": ("application/x-amz-json-1.0", "AmazonSQS"),
 }
 TIMEOUT_S: Final = 1.0
 # Fraction of an attempt's timeout that connecting may take. If no connection is established, this

@@ -65,6 +65,7 @@ _ENTRIES: Final = {
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare an invoice with the records."),
     "statement": _Entry("gateway.statement", "statement", "Show a month's balances and usage."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
+    "batches": _Entry("gateway.batches", "batches", "Run files of requests, and get results."),
     "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
     "workspaces": _Entry("gateway.workspaces", "workspaces", "Create, list and lock workspaces."),
     "subjects": _Entry("gateway.subjects", "subjects", "Erase, export and hold personal data."),

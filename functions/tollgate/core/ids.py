@@ -92,6 +92,13 @@ def first_id_of(second: int) -> str:
     return encode_id(second.to_bytes(4, "big") + bytes(_BYTES_AFTER_SECOND))
 
 
+def following_id(id_: str, count: int) -> str:
+    """Return the id `count` ticks after an id, with the same random bytes."""
+    raw = base64.b64decode(b"A" + id_.encode().translate(_TO_BASE64))
+    tick = int.from_bytes(raw[1:-_RANDOM_BYTES], "big") + count
+    return encode_id((tick & _TICKS_MAX).to_bytes(7, "big") + raw[-_RANDOM_BYTES:])
+
+
 def without_prefix(text: str) -> str:
     """Return the bare id of `gen-…`, `resp_…`, `msg_…`, or the text itself."""
     for prefix in ("gen-", "resp_", "msg_"):

@@ -13,7 +13,7 @@ from tollgate.core.networks import is_within, parse_networks
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.core.records.audit import Actor, unauthenticated
-from tollgate.ingress.formats import RESPONSES
+from tollgate.ingress.formats import MESSAGES, RESPONSES
 from tollgate.stores.ports.access_log import AccessLog
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.web.http.paths import OPENAPI, SCIM, STREAMING_PATHS
@@ -103,6 +103,8 @@ _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 # Routes of the sign-in app for members who have signed in.
 _SIGNED_IN: Final = Access(roles=frozenset(get_args(MemberRole)), notes_use=False)
 
+MESSAGE_BATCHES: Final = f"{MESSAGES.path}/batches"
+
 # Access by method and path. A route that is missing here cannot be declared.
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     **{("POST", path): METERED for path in STREAMING_PATHS},
@@ -133,6 +135,17 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/uploads/{upload_id}/parts"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/complete"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/cancel"): _CONTENT,
+    # A batch spends like a metered request.
+    ("POST", "/v1/batches"): METERED,
+    ("GET", "/v1/batches"): _CONTENT,
+    ("GET", "/v1/batches/{batch_id}"): _CONTENT,
+    ("POST", "/v1/batches/{batch_id}/cancel"): _CONTENT,
+    ("POST", MESSAGE_BATCHES): METERED,
+    ("GET", MESSAGE_BATCHES): _CONTENT,
+    ("GET", f"{MESSAGE_BATCHES}/{{batch_id}}"): _CONTENT,
+    ("DELETE", f"{MESSAGE_BATCHES}/{{batch_id}}"): _CONTENT,
+    ("GET", f"{MESSAGE_BATCHES}/{{batch_id}}/results"): _CONTENT,
+    ("POST", f"{MESSAGE_BATCHES}/{{batch_id}}/cancel"): _CONTENT,
     ("GET", "/v1/key"): _EVERYBODY,
     ("GET", "/v1/keys"): _KEY_READER,
     ("POST", "/v1/keys"): _KEY_CHANGER,

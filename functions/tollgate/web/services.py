@@ -36,6 +36,7 @@ from tollgate.stores.ports.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.ports.base import CooldownStore
+from tollgate.stores.ports.batches import BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
@@ -77,6 +78,10 @@ class Services(Struct, frozen=True, kw_only=True):
     """Uploaded files; None in a deployment that has neither a bucket nor a folder."""
     uploads: UploadStore | None
     """Uploads in parts; None in a deployment that has neither a bucket nor a folder."""
+    batches: BatchStore | None = None
+    """Batches; None in a deployment that has neither a bucket nor a folder."""
+    batch_queue: BatchQueue | None = None
+    """The queue that wakes workers; None if the workers of this host look for batches."""
     named_files: FileReader | None
     """A reader of the uploaded files that requests name."""
     answers: AnswerStore | None

@@ -104,6 +104,12 @@ TOPICS: Final = (
         ),
         frozenset({"uploads"}),
     ),
+    Topic((DottedName("tollgate.web.batches.batch_routes:batch_routes"),), frozenset({"batches"})),
+    Topic(
+        (DottedName("tollgate.web.batches.message_batch_routes:message_batch_routes"),),
+        frozenset({"messages"}),
+        has_large_bodies=True,
+    ),
 )
 
 

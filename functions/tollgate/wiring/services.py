@@ -7,9 +7,11 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import Ingresses
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.stores.ports.batches import BatchQueue
 from tollgate.tools.ports.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
+from tollgate.wiring.batch_stores import wire_batch_store
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
 
@@ -20,6 +22,7 @@ def wire_services(
     catalogs: Catalogs,
     *,
     files: Files | None,
+    batch_queue: BatchQueue | None,
     clock: Clock,
     journal: Journal,
 ) -> Services:
@@ -45,6 +48,8 @@ def wire_services(
         responses=administration.responses,
         files=None if files is None else files.store,
         uploads=None if files is None else files.uploads,
+        batches=None if files is None else wire_batch_store(stores, clock),
+        batch_queue=batch_queue,
         named_files=stores.named_files,
         answers=stores.answers,
         catalogs=catalogs,

@@ -11,6 +11,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.batches.queue import OpenBatches
 from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
@@ -27,6 +28,7 @@ from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
+from tollgate.wiring.batch_stores import wire_batch_queue, wire_batch_store
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.webhook_secrets import wire_sealer
 
@@ -38,6 +40,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     maintenance: WorkspaceMaintenance
     late_uploads: LateUploads | None
     """None in a deployment without a bucket or a folder."""
+    open_batches: OpenBatches
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -45,6 +48,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     async def aclose(self) -> None:
         """Close the connections that only scheduled work uses."""
         await self.secrets.close()
+        await self.open_batches.aclose()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -81,6 +85,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
+        open_batches=OpenBatches(
+            wire_batch_store(stores, clock), wire_batch_queue(settings, clock)
+        ),
         audit=Audit(
             client,
             tables,

@@ -11,6 +11,7 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.reading.child_reader import ChildReader
 from tollgate.settings import Settings
+from tollgate.stores.ports.batches import BatchQueue
 from tollgate.web.api_app import api_app
 from tollgate.web.generation.entrance import Gateways
 from tollgate.web.local_app import LocalApp, local_uploads_app
@@ -59,6 +60,7 @@ def wire_whole_app(
     catalogs: Catalogs,
     *,
     files: Files | None,
+    batch_queue: BatchQueue | None = None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
@@ -70,6 +72,7 @@ def wire_whole_app(
         administration,
         catalogs,
         files=files,
+        batch_queue=batch_queue,
         clock=clock,
         journal=journal,
     )

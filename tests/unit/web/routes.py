@@ -12,6 +12,7 @@ GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
+BATCH_ID = "batch_x"
 SESSION_ID = "session-x"
 TEAM_ID = "team-x"
 MEMBER_ID = "member-x"
@@ -53,6 +54,32 @@ FILE_ROUTES = [
     ("POST", f"/v1/uploads/{UPLOAD_ID}/parts", {}),
     ("POST", f"/v1/uploads/{UPLOAD_ID}/complete", {"part_ids": ["part_x"]}),
     ("POST", f"/v1/uploads/{UPLOAD_ID}/cancel", None),
+]
+BATCH_ROUTES = [
+    ("GET", "/v1/batches", None),
+    ("GET", f"/v1/batches/{BATCH_ID}", None),
+    ("POST", f"/v1/batches/{BATCH_ID}/cancel", None),
+    ("GET", "/v1/messages/batches", None),
+    ("GET", f"/v1/messages/batches/{BATCH_ID}", None),
+    ("GET", f"/v1/messages/batches/{BATCH_ID}/results", None),
+    ("POST", f"/v1/messages/batches/{BATCH_ID}/cancel", None),
+    ("DELETE", f"/v1/messages/batches/{BATCH_ID}", None),
+]
+NEW_BATCHES = [
+    (
+        "POST",
+        "/v1/batches",
+        {
+            "input_file_id": FILE_ID,
+            "endpoint": "/v1/embeddings",
+            "completion_window": "24h",
+        },
+    ),
+    (
+        "POST",
+        "/v1/messages/batches",
+        {"requests": [{"custom_id": "a", "params": {"model": "test/echo"}}]},
+    ),
 ]
 SETUP_LISTS = [
     ("GET", "/v1/catalog", None),
@@ -171,4 +198,11 @@ OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
 MANAGEMENT_ROUTES = (
     WORKSPACE_ROUTES + WEBHOOK_ROUTES + SCIM_ROUTES + SUBJECT_ROUTES + OPERATOR_ROUTES
 )
-ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES
+ROUTES = (
+    EVERY_KEYS_ROUTES
+    + RESPONSE_ROUTES
+    + FILE_ROUTES
+    + BATCH_ROUTES
+    + NEW_BATCHES
+    + MANAGEMENT_ROUTES
+)

@@ -7,12 +7,14 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
 import click
 
 from tollgate.cli.options import ROUTING_FILE, routing_option, utc_today
+from tollgate.cli.server.batch_work import working_on_batches
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.local_models import LocalModels, describe_local_models
@@ -34,6 +36,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.item_versions import claim_store
@@ -123,8 +126,16 @@ async def _serve(
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         files = wire_files(settings, stores, clock)
+        polling = wire_polling(settings, stores, files, gateways, clock=clock)
         app = wire_whole_app(
-            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+            settings,
+            stores,
+            gateways,
+            catalogs,
+            files=files,
+            batch_queue=polling,
+            clock=clock,
+            journal=journal,
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         # The app is wired while the store starts, which takes as long.
@@ -144,7 +155,9 @@ async def _serve(
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         providers += describe_local_models(catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
-        with stop_on_signals(server):
+        async with AsyncExitStack() as stack:
+            stack.enter_context(stop_on_signals(server))
+            await stack.enter_async_context(working_on_batches(polling, _STOP_S))
             if ready_file is not None:
                 _write_ready_file(ready_file, f"{_host(listener)}/api/v1", keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)

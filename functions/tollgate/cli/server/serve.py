@@ -12,6 +12,7 @@ from typing import Final
 import click
 from starlette.types import ASGIApp
 
+from tollgate.cli.server.batch_work import working_on_batches
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
@@ -25,6 +26,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
+from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
@@ -72,7 +74,7 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
     """Serve until a signal arrives."""
     clock = SystemClock()
     reader, layers = await _open_reader(settings)
-    async with _open_app(settings, clock, reader) as app:
+    async with _open_app(settings, clock, reader, drain_s) as app:
         _shorten_pauses()
         server = Server(app, listener, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
@@ -119,7 +121,7 @@ async def _claim_tables(stores: Stores) -> None:
 
 @asynccontextmanager
 async def _open_app(
-    settings: Settings, clock: SystemClock, reader: DocumentReader
+    settings: Settings, clock: SystemClock, reader: DocumentReader, drain_s: int
 ) -> AsyncIterator[ASGIApp]:
     """Yield the ASGI app, and close its connections at the end."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
@@ -142,8 +144,17 @@ async def _open_app(
         files = wire_files(settings, stores, clock)
         if files is not None:
             await stack.enter_async_context(aclosing(files))
+        polling = wire_polling(settings, stores, files, gateways, clock=clock)
+        await stack.enter_async_context(working_on_batches(polling, drain_s))
         app = wire_whole_app(
-            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+            settings,
+            stores,
+            gateways,
+            catalogs,
+            files=files,
+            batch_queue=polling,
+            clock=clock,
+            journal=journal,
         )
         readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)

@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, RequestError
 
-FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
+# The purposes of uploaded files. The gateway itself writes files of the purpose `batch_output`.
+UploadPurpose = Literal["assistants", "batch", "user_data", "vision"]
+FilePurpose = Literal[UploadPurpose, "batch_output"]
 
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"

@@ -376,3 +376,16 @@ class FileUsageItem(AnyItem):
     FILES: Final = "n"  # N: number of files, including uploads in progress
     SIZE: Final = "b"  # N: sum of the files' bytes
     UPLOADS: Final = "h"  # M: bytes (N) by id of counted files whose item may not exist yet
+
+
+class BatchItem(AnyItem):
+    """Core table: a batch."""
+
+    STATE: Final = "batch"  # B: the Batch as JSON
+    REVISION: Final = "rev"  # N: Batch.revision
+
+
+class OpenBatchItem(AnyItem):
+    """Core table: a batch that has not ended; its sort key has the id."""
+
+    WORKSPACE: Final = "ws"  # S: id of the workspace

@@ -1,11 +1,11 @@
 """Uploaded files. Each file has an item and an object, and is counted until both are deleted."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, number
@@ -47,6 +47,7 @@ from tollgate.stores.files.arrivals import LATE_S, Arrivals
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.rows import (
     ROWS,
+    FileChange,
     awaited_object_of,
     bare_id_of,
     encode_file,
@@ -80,14 +81,6 @@ _ABANDONED_S: Final = 1_800
 _REMOVAL_ATTEMPTS: Final = 8
 
 
-class FileChange(Struct, frozen=True, kw_only=True):
-    """The attributes of a deleted file that the audit log shows."""
-
-    filename: str
-    purpose: FilePurpose
-    size_bytes: int
-
-
 class DynamoFileStore:
     """Implements `stores.ports.administration.FileStore`."""
 
@@ -114,10 +107,23 @@ class DynamoFileStore:
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         file = self._new(new, len(content))
+        write = partial(self._contents.put, object_of(file), content, file.media_type)
+        return await self._store(file, write, is_funded=new.is_funded)
+
+    async def create_joined(self, new: NewFile, sources: Sequence[tuple[str, int]]) -> StoredFile:
+        """Store a file that consists of other objects, given as keys and sizes."""
+        file = self._new(new, sum(size for _, size in sources))
+        join, place = self._contents.join, object_of(file)
+        write = partial(join, sources, place, file.media_type, observe=lambda _: None)
+        return await self._store(file, write, is_funded=new.is_funded)
+
+    async def _store(
+        self, file: StoredFile, write: Callable[[], Awaitable[None]], *, is_funded: bool
+    ) -> StoredFile:
         with refusing_when_unavailable():
-            await self._reserve(file, is_funded=new.is_funded)
+            await self._reserve(file, is_funded=is_funded)
             try:
-                await self._contents.put(object_of(file), content, file.media_type)
+                await write()
             except StoreError:
                 await self._give_up(file)
                 raise
@@ -141,13 +147,13 @@ class DynamoFileStore:
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
         """Reserve room for a file in parts; the file can be found once the parts are joined."""
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
-        with refusing_when_unavailable():
-            await self._await(file, is_funded=new.is_funded)
+        await self._await(file, is_funded=new.is_funded)
         return file
 
     async def _await(self, file: StoredFile, *, is_funded: bool) -> None:
-        await self._reserve(file, is_funded=is_funded)
-        await self._put(file)
+        with refusing_when_unavailable():
+            await self._reserve(file, is_funded=is_funded)
+            await self._put(file)
 
     def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
         now_s = int(self._clock.now_s())
@@ -282,6 +288,11 @@ class DynamoFileStore:
             return await self._contents.download(
                 object_of(file), filename=file.filename, media_type=file.media_type
             )
+
+    async def read_range(self, file: StoredFile, start: int, length: int) -> bytes:
+        """Return a range of a file's content."""
+        with refusing_when_unavailable():
+            return await self._contents.get_range(object_of(file), start, length)
 
     async def usage(self, workspace_id: str) -> FileUsage:
         with refusing_when_unavailable():

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final, cast, get_args
 
+from msgspec import Struct
+
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.core.errors import ErrorCode, RequestError
@@ -24,6 +26,14 @@ from tollgate.stores.rules.object_names import workspace_folder
 ROWS: Final = "F#"
 # Prefix of all objects that clients upload before a file has been checked or joined.
 UPLOADS: Final = "uploads/"
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """The attributes of a deleted file that the audit log shows."""
+
+    filename: str
+    purpose: FilePurpose
+    size_bytes: int
 
 
 def bare_id(file_id: str) -> str | None:

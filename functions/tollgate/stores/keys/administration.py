@@ -87,6 +87,9 @@ class DynamoKeyStore:
     async def authenticate(self, secret: str) -> Principal:
         return await self._directory.authenticate(secret)
 
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        return await self._directory.find_key(workspace_id, key_id)
+
     async def note_use(self, principal: Principal) -> None:
         await self._directory.note_use(principal)
 

@@ -14,8 +14,15 @@ from tollgate.core.clock import Clock
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.items import AnyItem, SecretItem, SessionItem
-from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
+from tollgate.stores.aws.items import AnyItem, KeyPointerItem, SecretItem, SessionItem
+from tollgate.stores.aws.tables import (
+    PUBLICATION_KEY,
+    Tables,
+    get_item,
+    get_items,
+    key_pointer_key,
+    secret_key,
+)
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
 from tollgate.stores.keys.states import KeyStates
@@ -75,7 +82,18 @@ class DynamoKeyDirectory:
         """Return the principal of a secret, read at most five seconds ago."""
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
-        digest = secret_hash(secret)
+        return await self._find(secret_hash(secret))
+
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        """Return the principal of a key by its id, for work that the key began earlier."""
+        with refusing_when_unavailable():
+            key = key_pointer_key(workspace_id, key_id)
+            pointer = await get_item(self._client, self._tables.core, key)
+        if pointer is None or KeyPointerItem.HASH not in pointer:
+            raise key_refused()
+        return await self._find(read_text(pointer, KeyPointerItem.HASH))
+
+    async def _find(self, digest: str) -> Principal:
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
             # The cache time starts when the read is sent, because a slow reply may show the state

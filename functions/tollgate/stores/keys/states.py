@@ -141,14 +141,14 @@ class KeyStates:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
                 self._remember(owner, item, stored, now_us)
-                second = created_s(hold_id)
+                second, now_s = created_s(hold_id), now_us / 1_000_000
                 held = stored.within(request.tier, second)
                 return KeyHold(
                     owner=owner,
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
                     rate_limit=held.rate.to_limit(now_us),
-                    token_limit=held.token_limit(second, now_us / 1_000_000),
+                    token_limit=held.token_limit(second, now_s),
                     warning=find_warning(held, request.warns_from_percent, second),
                 )
         raise StoreUnavailable(

@@ -163,6 +163,11 @@ class KeyDirectory(Protocol):
         refused.
         """
 
+    async def find_key(self, workspace_id: str, key_id: str) -> Principal:
+        """Return the principal of a key by its id; raise AccessError(invalid_api_key) if the key
+        is refused.
+        """
+
     async def note_use(self, principal: Principal) -> None:
         """Record the use of a key by a request without a hold, at most once a minute."""
 

@@ -10,6 +10,7 @@ from tollgate.stores.rules.key_settings import CONTENT_DAYS
 # Days after which the objects below a prefix are removed, as in the bucket's rules.
 EXPIRY_DAYS: Final[Mapping[str, int]] = {
     "answers/": 2,
+    "batches/": 31,
     "files/expiring/": 31,
     "reading/": 1,
     **{f"content/{days}d/": days for days in CONTENT_DAYS},

@@ -136,11 +136,20 @@ def lost_record(expired: ExpiredHold) -> GenerationRecord:
     Holds that refused attempts and late writes leave behind look like those of a lost generation,
     so a lost generation is never charged.
     """
+    return lost_generation(
+        expired.id, expired.workspace_id, expired.key_id, held_nano_usd=expired.held_nano_usd
+    )
+
+
+def lost_generation(
+    id_: str, workspace_id: str, key_id: str, *, held_nano_usd: int = 0
+) -> GenerationRecord:
+    """Return the record, at cost 0, by which a generation counts as lost."""
     return GenerationRecord(
-        id=expired.id,
-        created_s=created_s(expired.id),
-        workspace_id=expired.workspace_id,
-        key_id=expired.key_id,
+        id=id_,
+        created_s=created_s(id_),
+        workspace_id=workspace_id,
+        key_id=key_id,
         outcome="lost",
         streamed=False,
         catalog_sha="",
@@ -154,5 +163,5 @@ def lost_record(expired: ExpiredHold) -> GenerationRecord:
             estimated_input_tokens=0,
             output_tokens_max=None,
         ),
-        held_nano_usd=expired.held_nano_usd,
+        held_nano_usd=held_nano_usd,
     )

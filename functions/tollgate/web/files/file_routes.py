@@ -14,7 +14,13 @@ from tollgate.core.errors import (
     permission_denied,
 )
 from tollgate.core.files.file_types import guess_media_type
-from tollgate.core.files.stored import FilePurpose, StoredFile, check_size, clean_filename
+from tollgate.core.files.stored import (
+    FileDownload,
+    FilePurpose,
+    StoredFile,
+    check_size,
+    clean_filename,
+)
 from tollgate.core.idempotency import Claim
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
@@ -186,14 +192,19 @@ def _add_file(router: APIRouter, services: Services) -> None:
         if found is None:
             raise _not_found()
         await services.note_read(principal, "file", file_id, by=by)
-        if found.path is not None:
-            return FileResponse(
-                found.path,
-                media_type=file.media_type,
-                filename=file.filename,
-                headers={**_PRIVATE, "x-content-type-options": "nosniff"},
-            )
-        return RedirectResponse(str(found.url), status_code=302, headers=_PRIVATE)
+        return content_reply(file, found)
+
+
+def content_reply(file: StoredFile, found: FileDownload) -> Response:
+    """Return the reply with a file's content, or the redirect to its bucket."""
+    if found.path is not None:
+        return FileResponse(
+            found.path,
+            media_type=file.media_type,
+            filename=file.filename,
+            headers={**_PRIVATE, "x-content-type-options": "nosniff"},
+        )
+    return RedirectResponse(str(found.url), status_code=302, headers=_PRIVATE)
 
 
 async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:

@@ -5,7 +5,7 @@ from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.files.stored import FilePurpose, NewFile, SignedUpload, StoredFile
+from tollgate.core.files.stored import FilePurpose, NewFile, SignedUpload, StoredFile, UploadPurpose
 from tollgate.core.principal import Principal
 from tollgate.web.shapes import Unreadable
 
@@ -30,7 +30,7 @@ class FileFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    purpose: FilePurpose
+    purpose: UploadPurpose
     expires_after: ExpiresAfter | None = Field(None, description="default: the workspace's setting")
 
     def new_file(self, principal: Principal, filename: str, media_type: str) -> NewFile:

@@ -22,6 +22,7 @@ from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
+    JudgementRecord,
     PromptTokens,
     ReadSize,
     RoundsBound,
@@ -62,6 +63,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "forwarded": ("safeguards",),
     "rounds": (Usage(output_tokens=1), Usage(output_tokens=2)),
     "runs": (_RUN,),
+    "judgements": (JudgementRecord(guardrail="secrets", stage="input", verdict="block"),),
     "slices": {"team": 3},
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {

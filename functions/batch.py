@@ -1,0 +1,91 @@
+"""Lambda entry point of the worker of batches, invoked by the messages of a queue.
+
+A message names a batch, and says that there is work. The worker tries steps of the batch until
+its time is nearly over, and then sends another message for the rest.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from math import ceil
+from typing import Final, Protocol, TypedDict
+
+from aws_lambda_powertools import Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from tollgate.core.clock import Deadline, SystemClock
+from tollgate.engine.gateway import Gateway
+from tollgate.observability.log import configure_logging
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.settings import Settings
+from tollgate.stores.ports.batches import BatchPlace
+from tollgate.wiring.batch_stores import read_message, wire_batch_queue
+from tollgate.wiring.batches import wire_batch_worker
+from tollgate.wiring.catalog import wire_catalog_follower
+from tollgate.wiring.files import wire_files
+from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.stores import wire_stores
+
+# Reserved for settling the last lines, and for sending the next message.
+_RESERVE_S: Final = 30.0
+_DELAY_MAX_S: Final = 900
+
+configure_logging()
+_settings = Settings()
+_metrics = Metrics(namespace=_settings.metrics_namespace, service="batch")
+
+
+class Message(TypedDict):
+    """A message as Lambda passes it on."""
+
+    body: str
+
+
+class Context(Protocol):
+    """The facts about an invocation that Lambda passes on."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until the function is stopped."""
+
+
+def handler(event: Mapping[str, Sequence[Message]], context: Context) -> None:
+    """Run the batch that each message names."""
+    for message in event["Records"]:
+        left_s = context.get_remaining_time_in_millis() / 1_000 - _RESERVE_S
+        asyncio.run(_work(read_message(message["body"]), left_s))
+
+
+async def _work(place: BatchPlace, left_s: float) -> None:
+    """Run steps of a batch, and send a message for the rest if there was anything to do.
+
+    Another worker that has all the work also sends a message for the rest.
+    """
+    clock = SystemClock()
+    observation = wire_observation(_settings, clock)
+    stores, upstream = wire_stores(_settings, clock), wire_upstream(_settings, clock)
+    async with AsyncExitStack() as stack:
+        for closed_last in (observation, stores, upstream):
+            await stack.enter_async_context(aclosing(closed_last))
+        files, queue = wire_files(_settings, stores, clock), wire_batch_queue(_settings, clock)
+        if files is None or queue is None:
+            raise RuntimeError("batches need a bucket and a queue")
+        await stack.enter_async_context(aclosing(files))
+        await stack.enter_async_context(aclosing(queue))
+
+        def gateway(catalog: Catalog) -> Gateway:
+            return wire_gateway(
+                stores, upstream, catalog, clock=clock, journal=observation.journal, reader=None
+            )
+
+        gateways = wire_catalog_follower(
+            _settings, stores.publications, gateway, clock=clock, journal=observation.journal
+        )
+        worker = wire_batch_worker(_settings, stores, files, gateways, clock=clock)
+        if worker is None:
+            return
+        wait_s = await worker.work(place, Deadline.within(clock, left_s))
+        _metrics.add_metric("BatchSteps", MetricUnit.Count, worker.steps)
+        _metrics.flush_metrics()
+        if wait_s is not None and worker.steps:
+            await queue.send(place, delay_s=min(ceil(wait_s), _DELAY_MAX_S))

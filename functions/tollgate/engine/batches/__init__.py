@@ -1,0 +1,1 @@
+"""Runs batches: validates their files, runs their lines, and joins the results."""

@@ -1,0 +1,173 @@
+"""Runs a piece of a batch: decides what earlier tries left, and then runs the other lines."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.batches import Batch, StepTry, Tally
+from tollgate.core.clock import Deadline
+from tollgate.core.errors import AccessError, ErrorCode, InternalError, LedgerError
+from tollgate.core.ids import following_id
+from tollgate.engine.batches.line_run import LineOutcome, LineRun, Undecided, Waits
+from tollgate.engine.batches.lines import BatchLine, parse_line, read_lines
+from tollgate.engine.batches.results import (
+    LineResult,
+    NotRun,
+    decode_results,
+    encode_results,
+)
+from tollgate.engine.batches.validation import Piece
+from tollgate.stores.ports.batches import LineRecords
+from tollgate.stores.rules.sweep import lost_generation
+
+# A line that ends its worker's process so many times is not run again.
+_DEATHS_MAX: Final = 5
+# Seconds that a worker needs for a line to be worth beginning.
+_LINE_MIN_S: Final = 20.0
+
+
+class PieceOutcome(Struct, frozen=True, kw_only=True):
+    """The outcome of a try of a piece."""
+
+    tally: Tally
+    """The results of the piece, added up."""
+    wait_s: float | None = None
+    """None for a finished piece, otherwise the seconds after which another try is worthwhile."""
+    clean: bool = True
+    """False if lines are undecided."""
+
+
+class PieceRun(Struct, frozen=True, kw_only=True):
+    """One try of a piece."""
+
+    run: LineRun
+    records: LineRecords
+    refusal: AccessError | None
+    """The reason why the key may run no lines; None if it may."""
+    number: int
+    piece: Piece
+    room: asyncio.Semaphore
+    """The lines that may run at the same time in this process."""
+    stop: asyncio.Event
+    """Set when no further line may begin in this process."""
+
+    async def finish(self, *, deadline: Deadline, not_run: NotRun | None) -> PieceOutcome:
+        """Run the lines that no earlier try has run; store and return the results.
+
+        With `not_run`, no line begins, and the lines that no try has run get this result.
+        """
+        batch = self.run.batch
+        *earlier, trial = batch.tries[self.number]
+        results = {result.custom_id: result for result in await self._stored(earlier)}
+        lines = await self._lines()
+        left = [line for line in lines if line.custom_id not in results]
+        found = await asyncio.gather(*(self._recall(line, earlier) for line in left))
+        results |= {result.custom_id: result for result in found if result is not None}
+        left = [line for line in lines if line.custom_id not in results]
+        if not_run is not None:
+            outcomes: Sequence[LineOutcome] = [
+                unrun(line, trial, self.piece, not_run) for line in left
+            ]
+        elif sum(not each.clean for each in earlier) >= _DEATHS_MAX:
+            fail = partial(self.run.refused, refusal=InternalError())
+            outcomes = [fail(line.custom_id, self._id(trial, line)) for line in left]
+        else:
+            outcomes = await asyncio.gather(*(self._run(line, trial, deadline) for line in left))
+        results |= {it.custom_id: it for it in outcomes if isinstance(it, LineResult)}
+        whole = [results[line.custom_id] for line in lines if line.custom_id in results]
+        await self.run.objects.put(
+            batch, piece_name(self.number, trial.number), encode_results(whole)
+        )
+        return _add_up(whole, outcomes)
+
+    async def _stored(self, earlier: Sequence[StepTry]) -> Sequence[LineResult]:
+        """Return the results that the last clean try has stored."""
+        for trial in earlier:
+            if trial.clean:
+                name = piece_name(self.number, trial.number)
+                return decode_results(await read_stored(self.run, name))
+        return ()
+
+    async def _lines(self) -> Sequence[BatchLine]:
+        batch, piece = self.run.batch, self.piece
+        read = partial(self.run.objects.read_input, batch)
+        return [
+            parse_line(raw, batch.endpoint)
+            async for group in read_lines(read, piece.start, piece.end, first=piece.first)
+            for raw in group
+        ]
+
+    async def _recall(self, line: BatchLine, earlier: Sequence[StepTry]) -> LineResult | None:
+        """Return the result of a line that a worker before has run; None if none has.
+
+        A generation of a dead worker is decided as lost unless it has a record, so that a worker
+        that still runs it cannot be paid for it any more.
+        """
+        batch = self.run.batch
+        for trial in earlier:
+            if trial.clean:
+                continue
+            generation_id = self._id(trial, line)
+            record = await self.records.get(batch.workspace_id, generation_id)
+            if record is None:
+                lost = lost_generation(generation_id, batch.workspace_id, batch.key_id)
+                record = await self.records.decide(lost)
+            result = await self.run.recall(line.custom_id, record)
+            if result is not None:
+                return result
+        return None
+
+    async def _run(self, line: BatchLine, trial: StepTry, deadline: Deadline) -> LineOutcome:
+        generation_id = self._id(trial, line)
+        if self.refusal is not None:
+            return self.run.refused(line.custom_id, generation_id, self.refusal)
+        async with self.room:
+            if self.stop.is_set() or deadline.remaining_s() < _LINE_MIN_S:
+                return Waits(0.0)
+            return await self.run.run(line, generation_id, deadline)
+
+    def _id(self, trial: StepTry, line: BatchLine) -> str:
+        """Return the id of a line's generation in a try."""
+        return following_id(trial.id, 1 + line.number - self.piece.first)
+
+
+async def read_stored(run: LineRun, name: str) -> bytes:
+    """Return intermediate results; raise LedgerError if they are missing.
+
+    Lines whose results are missing may have been billed, so they must not run again.
+    """
+    content = await run.objects.get(run.batch, name)
+    if content is None:
+        raise LedgerError(
+            ErrorCode.SERVICE_UNAVAILABLE, f"The results {name} of {run.batch.id} are missing."
+        )
+    return content
+
+
+def piece_name(number: int, trial: int) -> str:
+    """Return the name of the results that a try of a piece has stored."""
+    return f"pieces/{number}.{trial}"
+
+
+def unrun(line: BatchLine, trial: StepTry, piece: Piece, reason: NotRun) -> LineResult:
+    """Return the result of a line that did not run."""
+    request_id = following_id(trial.id, 1 + line.number - piece.first)
+    return LineResult(custom_id=line.custom_id, request_id=request_id, not_run=reason)
+
+
+def _add_up(whole: Sequence[LineResult], outcomes: Sequence[LineOutcome]) -> PieceOutcome:
+    tally = Tally()
+    for result in whole:
+        tally = tally.plus(result.tally)
+    waits = [outcome.for_s for outcome in outcomes if isinstance(outcome, Waits)]
+    undecided = any(isinstance(outcome, Undecided) for outcome in outcomes)
+    wait_s = max(waits, default=0.0) if waits or undecided else None
+    return PieceOutcome(tally=tally, wait_s=wait_s, clean=not undecided)
+
+
+def stop_reason(batch: Batch) -> NotRun:
+    """Return why the lines of a batch that is stopping do not run."""
+    return "batch_cancelled" if batch.status == "cancelling" else "batch_expired"

@@ -1,0 +1,70 @@
+"""Works on open batches in a server, next to its requests."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from tollgate.core.clock import Clock, Deadline
+from tollgate.core.errors import GatewayError
+from tollgate.engine.batches.worker import BatchWorker
+from tollgate.stores.ports.batches import BatchPlace, BatchStore
+
+_log = logging.getLogger(__name__)
+
+_POLL_S: Final = 5.0
+# Batches on which a process works at a time; the others follow when one of these has ended.
+_BATCHES_AT_ONCE: Final = 16
+_WORK_S: Final = 3_600.0
+
+
+class BatchPolling:
+    """Looks for open batches, and works on several at a time; wakes up for new ones."""
+
+    def __init__(self, worker: BatchWorker, store: BatchStore, clock: Clock) -> None:
+        self._worker = worker
+        self._store = store
+        self._clock = clock
+        self._woken = asyncio.Event()
+        self._running: dict[BatchPlace, asyncio.Task[float | None]] = {}
+
+    async def send(self, place: BatchPlace, *, delay_s: int = 0) -> None:
+        """Look for open batches now, which makes this object a `BatchQueue`."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Run open batches until `stop` is called."""
+        while not self._worker.stop.is_set():
+            try:
+                await self._begin_work()
+            except GatewayError as failure:
+                _log.warning("open batches cannot be listed: %s", failure.message)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_S):
+                    await self._woken.wait()
+            self._woken.clear()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    def stop(self) -> None:
+        """Let no further line begin; `run` ends with the last line that is under way."""
+        self._worker.stop.set()
+        self._woken.set()
+
+    async def _begin_work(self) -> None:
+        for place in await self._store.open_batches():
+            if len(self._running) >= _BATCHES_AT_ONCE:
+                return
+            if place not in self._running:
+                deadline = Deadline.within(self._clock, _WORK_S)
+                task = asyncio.create_task(self._worker.work(place, deadline))
+                self._running[place] = task
+                task.add_done_callback(partial(self._end, place))
+
+    def _end(self, place: BatchPlace, task: "asyncio.Task[float | None]") -> None:
+        del self._running[place]
+        failure = None if task.cancelled() else task.exception()
+        if isinstance(failure, GatewayError):
+            _log.warning("work on batch %s failed: %s", place.batch_id, failure.message)
+        elif failure is not None:
+            _log.error("work on batch %s failed", place.batch_id, exc_info=failure)

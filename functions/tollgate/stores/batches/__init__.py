@@ -1,0 +1,1 @@
+"""Batches in DynamoDB, and their contents in a bucket or folder."""

@@ -1,0 +1,118 @@
+"""Batches through the queue and the function of a deployment, with the rights of their roles.
+
+Keeps C83.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import boto3
+import pytest
+import pytest_asyncio
+
+from tests.buckets import create_bucket
+from tests.deployed_functions import ALPHA_KEY, FUNCTIONS
+from tests.deployment import Deployment, deployed, environment
+from tests.emulator import Function
+from tests.functional.test_batches import check_once, create
+from tests.iam.roles import without_batches
+from tests.ministack import ministack_command, running_ministack
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.nightly]
+
+BUCKET: Final = "tollgate-objects"
+BATCH_TIMEOUT_S: Final = 900
+
+
+@dataclass(frozen=True)
+class Workers:
+    """A deployment with the queue of batches, whose messages the test passes on."""
+
+    deployment: Deployment
+    sqs: Any
+    url: str
+
+    async def start(self, name: str, timeout_s: int) -> Function:
+        variables = environment(self.deployment.settings, endpoint_url=self.deployment.proxy.url)
+        return await self.deployment.emulator.start_function(
+            name=name,
+            command=[sys.executable, "-m", "awslambdaric", f"{name}.handler"],
+            env={**variables, "ALPHA_API_KEY": ALPHA_KEY},
+            mode="BUFFERED",
+            timeout_s=timeout_s,
+            routes=[],
+            task_root=FUNCTIONS,
+        )
+
+    async def messages(self) -> list[Any]:
+        received = await asyncio.to_thread(self.sqs.receive_message, QueueUrl=self.url)
+        found: list[Any] = received.get("Messages", [])
+        for each in found:
+            handle = each["ReceiptHandle"]
+            await asyncio.to_thread(
+                self.sqs.delete_message, QueueUrl=self.url, ReceiptHandle=handle
+            )
+        return found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def workers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Workers]:
+    if ministack_command() is None:
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
+    folder = tmp_path_factory.mktemp("batches")
+    with running_ministack(folder, services="dynamodb,s3,sqs") as url:
+        create_bucket(url, BUCKET)
+        sqs = boto3.client(
+            "sqs",
+            "us-east-1",
+            endpoint_url=url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+        queue = sqs.create_queue(QueueName="batches")["QueueUrl"]
+        async with deployed(url, folder, bucket=BUCKET, queue=queue) as running:
+            yield Workers(running, sqs, queue)
+
+
+async def test_c83_a_message_of_the_queue_runs_a_batch(workers: Workers) -> None:
+    deployment = workers.deployment
+    workspace = await deployment.workspace()
+    async with deployment.client(workspace.inference) as client:
+        batch = await create(client, 40)
+        [message] = await workers.messages()
+        function = await workers.start("batch", BATCH_TIMEOUT_S)
+        # A message that is delivered twice does nothing twice.
+        for _ in range(2):
+            invocation = function.invoke({"Records": [{"body": message["Body"]}]})
+            await invocation.finished.wait()
+            assert invocation.error is None, function.log
+        batch = await client.batches.retrieve(batch.id)
+        await check_once(deployment, workspace, client, batch, 40)
+    assert await workers.messages() == []
+
+
+async def test_c83_the_sweeper_wakes_the_workers_of_open_batches(workers: Workers) -> None:
+    deployment = workers.deployment
+    workspace = await deployment.workspace()
+    async with deployment.client(workspace.inference) as client:
+        batch = await create(client, 1)
+        assert len(await workers.messages()) == 1
+        sweeper = await workers.start("sweeper", 240)
+        invocation = sweeper.invoke({})
+        await invocation.finished.wait()
+        assert invocation.error is None, sweeper.log
+        [message] = await workers.messages()
+        assert batch.id in message["Body"]
+
+
+async def test_no_function_was_refused_anything_and_only_these_wake_workers(
+    workers: Workers,
+) -> None:
+    proxy = workers.deployment.proxy
+    assert proxy.take_refusals() == []
+    senders = {name for name, access in proxy.accesses if access.action == "sqs:SendMessage"}
+    assert senders == {"api", "sweeper"}
+    assert "batch" not in without_batches(proxy.roles)

@@ -1,0 +1,106 @@
+"""Batches in this process's memory."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError, invalid_request
+from tollgate.core.ids import is_id
+from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
+from tollgate.core.pages import Page
+from tollgate.stores.ports.batches import BatchPlace
+
+
+class MemoryBatchStore:
+    """Implements `stores.ports.batches.BatchStore`."""
+
+    def __init__(self) -> None:
+        self._batches: dict[BatchPlace, Batch] = {}
+
+    async def create(self, batch: Batch) -> None:
+        self._batches[BatchPlace(batch.workspace_id, batch.id)] = batch
+
+    async def get(self, place: BatchPlace) -> Batch | None:
+        return self._batches.get(place)
+
+    async def change(
+        self, place: BatchPlace, change: Callable[[Batch], Batch | None]
+    ) -> Batch | None:
+        stored = self._batches.get(place)
+        changed = None if stored is None else change(stored)
+        if stored is None or changed is None or changed is stored:
+            return changed
+        self._batches[place] = replace(changed, revision=stored.revision + 1)
+        return self._batches[place]
+
+    async def delete(self, place: BatchPlace) -> None:
+        self._batches.pop(place, None)
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        reach: OwnerScope = WHOLE_WORKSPACE,
+        client: BatchClient = "openai",
+    ) -> Page[Batch]:
+        if after is not None and not is_id(after.removeprefix("batch_")):
+            raise invalid_request("after: must be the id of a batch.", "after")
+        found = [
+            batch
+            for place, batch in sorted(self._batches.items(), key=lambda it: it[1].id, reverse=True)
+            if place.workspace_id == workspace_id
+            and batch.client == client
+            and reach.has(batch.member_id)
+            and (after is None or batch.id < after)
+        ]
+        page = tuple(found[:limit])
+        return Page(found=page, next=page[-1].id if len(found) > limit else None)
+
+    async def open_batches(self) -> Sequence[BatchPlace]:
+        return [
+            place
+            for place, batch in sorted(self._batches.items(), key=lambda it: it[1].id)
+            if not batch.is_ended
+        ]
+
+
+class MemoryBatchObjects:
+    """Implements `stores.ports.batches.BatchObjects`; `files` are contents by file id."""
+
+    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+        self.files = files or {}
+        self.objects: dict[tuple[str, str], bytes] = {}
+
+    async def input_bytes(self, batch: Batch) -> int | None:
+        content = self.files.get(batch.input_file_id)
+        return None if content is None else len(content)
+
+    async def read_input(self, batch: Batch, start: int, length: int) -> bytes:
+        if batch.input_file_id not in self.files:
+            raise RequestError(ErrorCode.FILE_NOT_FOUND, "The file was deleted.")
+        return self.files[batch.input_file_id][start : start + length]
+
+    async def put(self, batch: Batch, name: str, content: bytes) -> None:
+        self.objects[batch.id, name] = content
+
+    async def get(self, batch: Batch, name: str) -> bytes | None:
+        return self.objects.get((batch.id, name))
+
+    async def clear(self, batch: Batch) -> None:
+        for place in [place for place in self.objects if place[0] == batch.id]:
+            del self.objects[place]
+
+    async def create_file(
+        self, batch: Batch, filename: str, parts: Sequence[tuple[str, int]]
+    ) -> str:
+        found = [self.objects.get((batch.id, name)) for name, _ in parts]
+        if None in found:
+            raise LedgerError(ErrorCode.SERVICE_UNAVAILABLE, "A part was deleted.")
+        content = b"".join(filter(None, found))
+        assert len(content) == sum(size for _, size in parts)
+        file_id = f"file-{len(self.files)}-{filename}"
+        self.files[file_id] = content
+        return file_id
