@@ -19,6 +19,7 @@ from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.core.work.base import Work
+from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -36,7 +37,6 @@ from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.stores.ports.base import SealKeys
-from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
