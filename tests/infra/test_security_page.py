@@ -49,6 +49,7 @@ COMMANDS: Final = sorted(
 ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "WalletItem": "wallets",
     "KeyStateItem": "wallets",
+    "SessionStateItem": "what limited sessions",
     "SecretItem": "keys",
     "KeyPointerItem": "keys",
     "KeyNameItem": "keys",
@@ -73,6 +74,9 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "AnswerClaimItem": "claims",
     "DeletedResponseItem": "marks of deleted responses",
     "SealKeyItem": "the key that encrypts a workspace",
+    "BatchItem": "batches",
+    "OpenBatchItem": "the list of batches",
+    "ItemVersionItem": "the version of the stored items",
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",
@@ -86,6 +90,7 @@ SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow", "LevelItem"}
 EXPIRING: Final = {
     "AnswerClaimItem",
     "DeletedResponseItem",
+    "BatchItem",
     "BudgetAlertItem",
     "DeliveryItem",
     "GenerationItem",
@@ -93,6 +98,7 @@ EXPIRING: Final = {
     "LoginCountItem",
     "SecretItem",
     "SessionItem",
+    "SessionStateItem",
     "SignInItem",
 }
 

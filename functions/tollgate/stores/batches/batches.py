@@ -152,7 +152,7 @@ class DynamoBatchStore:
         if not batch.is_ended:
             return {}
         kept_s = max(batch.output_expires_s, KEPT_DAYS * DAY_S)
-        return {AnyItem.DELETE_AT: number(int(self._clock.now_s()) + kept_s)}
+        return {BatchItem.DELETE_AT: number(int(self._clock.now_s()) + kept_s)}
 
 
 def _encode(batch: Batch) -> Item:
