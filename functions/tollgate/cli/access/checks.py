@@ -82,11 +82,11 @@ def _changed_roles(file: AccessFile, live: LiveAccess) -> Iterator[str]:
 def _keys_of_members(file: AccessFile, live: LiveAccess) -> Iterator[str]:
     # Members create keys without the file. One with a name of the file would get its limits.
     for name, entry in (file.keys or {}).items():
-        owner = live.of(KEYS).get(name, {}).get("member_id")
-        if owner is not None and "member_id" not in entry.stated:
+        found = live.of(KEYS).get(name)
+        if found is not None and found["member_id"] and "member_id" not in entry.stated:
             yield (
-                f"The key {name} is a key of the member {owner}: state its member_id, or use "
-                "another name."
+                f"The key {name} is a key of the member {found['member_id']}: state its member_id, "
+                "or use another name."
             )
 
 
