@@ -264,7 +264,7 @@ def dynamo_stores(
         client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications
     )
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
-    activity = DynamoActivityStore(client, tables, generations, clock=clock)
+    activity = DynamoActivityStore(client, tables, generations, ids=ids, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, settlements, ids=ids, clock=clock),
         admissions=DynamoAdmissions(client, tables.ledger, clock),

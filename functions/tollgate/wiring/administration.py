@@ -53,7 +53,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     prefix = settings.key_prefix
     keys = DynamoKeyStore(stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix)
-    activity = DynamoActivityStore(client, tables, stores.generations, clock=clock)
+    activity = DynamoActivityStore(client, tables, stores.generations, ids=ids, clock=clock)
     return Administration(
         keys=keys,
         teams=DynamoTeamStore(client, tables, stores.generations, ids=ids, clock=clock),

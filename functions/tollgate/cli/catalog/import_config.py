@@ -1,8 +1,9 @@
 """`tollgate import`: convert the configuration of another gateway to a routing file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import wraps
 from pathlib import Path
 from shlex import join
 from tempfile import TemporaryDirectory
@@ -10,13 +11,23 @@ from typing import Any, Final
 
 import click
 import yaml
+from msgspec import Struct
 from typing_extensions import override
 
-from tollgate.cli.catalog.litellm_config import ImportNote, NotALitellmConfig, read_litellm_config
+from tollgate.cli.catalog.apps_gateway_config import read_apps_gateway
+from tollgate.cli.catalog.bedrock_gateway_settings import read_bedrock_gateway
+from tollgate.cli.catalog.litellm_config import (
+    ImportNote,
+    LitellmConfig,
+    NotALitellmConfig,
+    read_litellm_config,
+)
 from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.litellm_import import ImportedRouting, import_litellm
 from tollgate.cli.catalog.litellm_people import NotAnExport, PeopleImport, read_export
 from tollgate.cli.catalog.litellm_replay import ReplayedName, replay_names
+from tollgate.cli.catalog.openrouter_presets import read_openrouter_presets
+from tollgate.cli.catalog.portkey_config import read_portkey
 from tollgate.cli.catalog.price_map import NotAPriceMap, read_price_map
 from tollgate.cli.options import routing_option, utc_today
 from tollgate.cli.routing.model_entry import yaml_dollars
@@ -35,15 +46,48 @@ def import_commands() -> None:
     """Convert the configuration of another gateway to a routing file."""
 
 
+class _Target(Struct, frozen=True, kw_only=True):
+    """The options that all conversions of a config have."""
+
+    config: Path
+    base: Path
+    price_map: Path | None
+    output: Path | None
+
+
+def _converts(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a conversion, which `command` gets as a `_Target`."""
+
+    @wraps(command)
+    def run_command(
+        config: Path, base: Path, price_map: Path | None, output: Path | None, **options: Any
+    ) -> None:
+        target = _Target(config=config, base=base, price_map=price_map, output=output)
+        command(target, **options)
+
+    run: Callable[..., None] = run_command
+    for decorate in (
+        click.option(
+            "--output",
+            "-o",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="File to write, which must not exist; by default, the result is printed.",
+        ),
+        click.option(
+            "--price-map",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="litellm wheel with limits and prices of models that the base file lacks. "
+            "`python -m pip download --no-deps litellm` fetches a wheel.",
+        ),
+        routing_option("--base", "Routing file to take providers, limits and prices from."),
+        click.argument("config", type=click.Path(path_type=Path, dir_okay=False)),
+    ):
+        run = decorate(run)
+    return run
+
+
 @import_commands.command()
-@click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
-@routing_option("--base", "Routing file to take providers, limits and prices from.")
-@click.option(
-    "--price-map",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="litellm wheel with limits and prices of models that the base file lacks. "
-    "`python -m pip download --no-deps litellm` fetches a wheel.",
-)
+@_converts
 @click.option(
     "--address",
     "addresses",
@@ -51,20 +95,7 @@ def import_commands() -> None:
     metavar="NAME=URL",
     help="Address that CONFIG has as os.environ/NAME; may be repeated.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write, which must not exist; by default, the result is printed.",
-)
-def litellm(
-    config: Path,
-    *,
-    base: Path,
-    price_map: Path | None,
-    addresses: tuple[str, ...],
-    output: Path | None,
-) -> None:
+def litellm(target: _Target, *, addresses: tuple[str, ...]) -> None:
     """Convert CONFIG of LiteLLM's proxy, and show what serves each of its names before and after.
 
     Models, aliases, weights and retries are copied, fallbacks become routes, and budgets for keys
@@ -72,20 +103,80 @@ def litellm(
     or from CONFIG. Settings without a counterpart are listed; red lines may change an answer. Keys
     written in CONFIG are not copied.
     """
-    today = utc_today()
+    known = dict(_pair("--address", "NAME=URL", text) for text in addresses)
+    _convert(target, lambda _: read_litellm_config(target.config), known)
+
+
+@import_commands.command()
+@_converts
+@click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="NAME=PROVIDER",
+    help="Provider behind a virtual key or @slug, such as prod-key=openai; may be repeated.",
+)
+def portkey(target: _Target, *, providers: tuple[str, ...]) -> None:
+    """Convert CONFIG, the JSON of a Portkey config, to a model name: that of the file.
+
+    Weights, fallbacks, conditions on the model and retries are copied. What has no counterpart is
+    listed; red lines may change an answer. Keys written in CONFIG are not copied.
+    """
+    known = dict(_pair("--provider", "NAME=PROVIDER", text) for text in providers)
+    _convert(target, lambda _: read_portkey(target.config, known))
+
+
+@import_commands.command("claude-gateway")
+@_converts
+def claude_gateway(target: _Target) -> None:
+    """Convert CONFIG, the gateway.yaml of Anthropic's Claude apps gateway.
+
+    Models and the order of their upstreams are copied. What has no counterpart is listed.
+    """
+    _convert(target, lambda placement: read_apps_gateway(target.config, placement))
+
+
+@import_commands.command("openrouter-presets")
+@_converts
+def openrouter_presets(target: _Target) -> None:
+    """Convert CONFIG, an answer of OpenRouter's /presets/SLUG or a JSON list of such answers.
+
+    Models and the choice of providers are copied, to the base file's endpoints. Parameters and
+    system prompts are listed.
+    """
+    _convert(target, lambda placement: read_openrouter_presets(target.config, placement))
+
+
+@import_commands.command("bedrock-gateway")
+@_converts
+def bedrock_gateway(target: _Target) -> None:
+    """Convert CONFIG, the environment of bedrock-access-gateway as lines of NAME=VALUE.
+
+    The result has the base file's models on Bedrock, and the default models as aliases.
+    """
+    _convert(target, lambda placement: read_bedrock_gateway(target.config, placement))
+
+
+def _convert(
+    target: _Target,
+    read: Callable[[Placement], LitellmConfig],
+    addresses: Mapping[str, str] | None = None,
+) -> None:
+    """Write the routing file that a config becomes, and print notes and the replay."""
+    config, output = target.config, target.output
     if output is not None and output.exists():
         raise click.ClickException(f"{output.as_posix()} exists already.")
     try:
-        read = read_litellm_config(config)
         placement = Placement(
-            load(base, variables=Settings().variables),
-            today,
-            price_map=read_price_map(price_map) if price_map else None,
-            addresses=dict(_address(text) for text in addresses),
+            load(target.base, variables=Settings().variables),
+            utc_today(),
+            price_map=read_price_map(target.price_map) if target.price_map else None,
+            addresses=addresses or {},
         )
+        source = read(placement)
     except (NotALitellmConfig, NotAPriceMap, InvalidRouting) as unusable:
         raise click.ClickException(str(unusable)) from unusable
-    imported = import_litellm(read, placement)
+    imported = import_litellm(source, placement)
     text = render_routing(imported, config)
     if output is None:
         click.echo(text)
@@ -152,11 +243,11 @@ def _show_notes(notes: Sequence[ImportNote]) -> None:
         click.secho(f"{note.where}: {note.text}", err=True, fg="red" if note.is_loss else None)
 
 
-def _address(text: str) -> tuple[str, str]:
-    name, separator, url = text.partition("=")
+def _pair(option: str, form: str, text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
     if not separator:
-        raise click.UsageError(f"--address {text}: write NAME=URL.")
-    return name, url
+        raise click.UsageError(f"{option} {text}: write {form}.")
+    return name, value
 
 
 def _written(path: Path, text: str) -> Inspection:
@@ -188,7 +279,7 @@ def render_routing(imported: ImportedRouting, config: Path) -> str:
     """Return the text of a routing file."""
     head = (
         "# yaml-language-server: $schema=infra/schema/routing.v1.json\n"
-        f"# From {config.name}, by `tollgate import litellm`.\n"
+        f"# From {config.name}, by `tollgate import`.\n"
         "version: 1\n\n"
     )
     sections = (

@@ -42,6 +42,8 @@ class Deployment(Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any]
     facts: Mapping[str, Any]
     """The entry's `model_info`."""
+    section: str = "model_list"
+    """The section of the source that notes on this deployment name."""
 
     @property
     def share(self) -> float:
@@ -62,7 +64,7 @@ class Deployment(Struct, frozen=True, kw_only=True):
     def note(self, text: str, *, is_loss: bool = False) -> ImportNote:
         """Return a note on this deployment."""
         return ImportNote(
-            where=f"model_list {self.name} ({self.model})", text=text, is_loss=is_loss
+            where=f"{self.section} {self.name} ({self.model})", text=text, is_loss=is_loss
         )
 
     def fact(self, key: str) -> Any:
@@ -75,6 +77,10 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
 
     deployments: tuple[Deployment, ...]
     sections: Mapping[str, Any]
+    source: str = "litellm"
+    """The author in the slugs of models that the base file lacks."""
+    notes: tuple[ImportNote, ...] = ()
+    """Notes on what the reader left out."""
 
     def setting(self, *names: str) -> Any:
         """Return the first of these settings that the router's or the proxy's section has, or
@@ -93,13 +99,22 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
                 yield str(name), name_list(fallbacks)
 
 
-def read_litellm_config(path: Path) -> LitellmConfig:
-    """Return the config in a file; raise NotALitellmConfig if the file has none."""
+def read_source(path: Path) -> bytes:
+    """Return a file; raise NotALitellmConfig if the file cannot be read."""
     try:
         raw = path.read_bytes()
-        if len(raw) > _FILE_BYTES_MAX:
-            raise NotALitellmConfig(f"{path.as_posix()} is larger than {_FILE_BYTES_MAX} bytes")
-        content = yaml.safe_load(raw)
+    except OSError as unreadable:
+        raise NotALitellmConfig(f"{path.as_posix()} cannot be read: {unreadable}") from unreadable
+    if len(raw) > _FILE_BYTES_MAX:
+        raise NotALitellmConfig(f"{path.as_posix()} is larger than {_FILE_BYTES_MAX} bytes")
+    return raw
+
+
+def read_yaml_source(path: Path) -> Mapping[str, Any]:
+    """Return the mapping in a file, or an empty mapping for other content."""
+    raw = read_source(path)
+    try:
+        return as_mapping(yaml.safe_load(raw))
     except yaml.MarkedYAMLError as invalid:
         # The full message quotes the line, which may contain a key.
         mark = invalid.problem_mark
@@ -107,9 +122,13 @@ def read_litellm_config(path: Path) -> LitellmConfig:
         raise NotALitellmConfig(
             f"{path.as_posix()} cannot be read: {invalid.problem}{where}"
         ) from None
-    except (OSError, yaml.YAMLError, RecursionError, ValueError) as unreadable:
+    except (yaml.YAMLError, RecursionError, ValueError) as unreadable:
         raise NotALitellmConfig(f"{path.as_posix()} cannot be read: {unreadable}") from unreadable
-    sections = as_mapping(content)
+
+
+def read_litellm_config(path: Path) -> LitellmConfig:
+    """Return the config in a file; raise NotALitellmConfig if the file has none."""
+    sections = read_yaml_source(path)
     deployments = tuple(_deployments(sections.get("model_list")))
     if not deployments:
         raise NotALitellmConfig(f"{path.as_posix()} has no model_list with models")

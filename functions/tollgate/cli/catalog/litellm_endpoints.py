@@ -82,6 +82,11 @@ class PlacedEndpoint(Struct, kw_only=True):
     notes: list[ImportNote]
 
     @property
+    def id(self) -> str:
+        """`provider/upstream`."""
+        return f"{self.endpoint['provider']}/{self.endpoint['upstream']}"
+
+    @property
     def kind(self) -> str:
         """The kind of work that the model does."""
         return str(self.model.get("kind", "chat"))
@@ -173,6 +178,14 @@ class Placement:
             for slug, model in self._base.models.items()
             for endpoint in model.endpoints
             if prefix in self._prefixes(endpoint.provider)
+        ]
+
+    def list_offers_of(self, name: str) -> list[str]:
+        """Return `provider/upstream` of the endpoints of a model in the base file, by any name."""
+        return [
+            f"{endpoint.provider}/{endpoint.upstream}"
+            for slug in self._names.find(name).slugs
+            for endpoint in self._base.models[slug].endpoints
         ]
 
     def means(self, name: str, slug: str) -> bool:
@@ -323,8 +336,8 @@ class Placement:
                 kept = ("price", "overrides")
                 return {key: same[1][key] for key in kept if key in same[1]}, None
         raise Unplaced(
-            "no price is published: state input_cost_per_token and output_cost_per_token, or "
-            "base_model in model_info"
+            "no price is published: add the model to the base file; for LiteLLM, state "
+            "input_cost_per_token and output_cost_per_token, or base_model in model_info"
         )
 
 

@@ -1,4 +1,4 @@
-"""Conversion of a LiteLLM proxy config to a routing file, with notes on unconverted settings."""
+"""Conversion of other gateways' configs to a routing file, with notes on what is left out."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -68,7 +68,8 @@ class _Import:
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
         self._placement = placement
-        self._notes: list[ImportNote] = []
+        self._section = config.deployments[0].section
+        self._notes: list[ImportNote] = [*config.notes]
         self._providers: dict[str, PlainSection] = {}
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
@@ -137,16 +138,16 @@ class _Import:
 
         A name with several models becomes a route that draws one by weight.
         """
-        where = f"model_list {name}"
+        where = f"{self._section} {name}"
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
         offers: list[SourceOffer] = []
         for deployment in group:
             found = self._place(deployment, placed[0][1].kind if placed else None)
-            endpoint = None if found is None else _endpoint_id(found)
+            endpoint = None if found is None else found.id
             offers.append(SourceOffer(model=deployment.model, endpoint=endpoint))
             if found is None:
                 continue
-            if any(_endpoint_id(each) == endpoint for _, each in placed):
+            if any(each.id == endpoint for _, each in placed):
                 note = "appears twice with the same endpoint; their shares were added"
                 self._notes.append(deployment.note(note))
             placed.append((deployment, found))
@@ -166,8 +167,8 @@ class _Import:
         by_model: dict[str | None, dict[str, tuple[PlacedEndpoint, int]]] = {}
         for (_, each), share in zip(placed, shares, strict=True):
             members = by_model.setdefault(each.known_as, {})
-            _, before = members.get(_endpoint_id(each), (each, 0))
-            members[_endpoint_id(each)] = each, before + share
+            _, before = members.get(each.id, (each, 0))
+            members[each.id] = each, before + share
         weights: _Step = {}
         many = len(by_model) > 1
         for known_as, members in by_model.items():
@@ -178,7 +179,8 @@ class _Import:
             weights[slug] = sum(share for _, share in pairs)
         self._steps[name] = [{slug: _WHOLE} for slug in weights] if is_ordered else [weights]
         if many:
-            self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), "drawn by weight")
+            says = "tried in order" if is_ordered else "drawn by weight"
+            self._add_route(name, self._steps[name], set(_CHAIN_ERRORS), says)
         elif not is_chained:
             [slug] = weights
             if name != slug and (is_listed or not self._placement.means(name, slug)):
@@ -225,7 +227,7 @@ class _Import:
         self, name: str, added: Mapping[str, Sequence[Deployment]], *, chained: Set[str]
     ) -> None:
         """Add the models that a wildcard matches."""
-        where = f"model_list {name}"
+        where = f"{self._section} {name}"
         before = len(self._notes)
         for its_name, deployments in added.items():
             is_chained = its_name in chained
@@ -276,12 +278,13 @@ class _Import:
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
         """Return an unused slug, or the slug of an identical model."""
-        new_slug = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
+        plain = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._") or "model"
+        new_slug = f"{self._config.source}/{plain}"
         for slug in (known_as, new_slug):
             if slug is None or self._models.get(slug, model) != model:
                 continue
             # The slug may be a name that stands for other endpoints.
-            if slug not in self._names or (slug == name and not is_chained):
+            if slug not in self._names or slug in self._models or (slug == name and not is_chained):
                 return slug
         used = sum(each.startswith(new_slug) for each in self._models)
         return f"{new_slug}-{used + 1}"
@@ -289,14 +292,14 @@ class _Import:
     def _name(self, name: str, target: str) -> None:
         if _NAME.fullmatch(name) is None:
             note = "a name may have only letters, digits and . _ : / -"
-            self._note(f"model_list {name}", note, is_loss=True)
+            self._note(f"{self._section} {name}", note, is_loss=True)
         else:
             self._aliases[name] = {"to": target}
 
     def _add_route(self, name: str, steps: Sequence[_Step], errors: set[str], says: str) -> None:
         if _NAME.fullmatch(name) is None:
             note = "a name may have only letters, digits and . _ : / -"
-            self._note(f"model_list {name}", note, is_loss=True)
+            self._note(f"{self._section} {name}", note, is_loss=True)
             return
         self._routes[name] = {
             "description": f"{name}, {says}",
@@ -382,10 +385,6 @@ class _Import:
 
 def _is_wild(name: str, group: Sequence[Deployment]) -> bool:
     return any(_ANY in each for each in (name, *(deployment.model for deployment in group)))
-
-
-def _endpoint_id(found: PlacedEndpoint) -> str:
-    return f"{found.endpoint['provider']}/{found.endpoint['upstream']}"
 
 
 def _percents(shares: Sequence[float]) -> list[int]:

@@ -11,6 +11,12 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.focus import COLUMNS, focus_rows
+from tollgate.cli.gateway.forecast import (
+    FORECAST_DAYS,
+    Forecast,
+    explain_forecast,
+    forecast_month,
+)
 from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import month_option, utc_today
 from tollgate.cli.tables import OutputStyle, exact, show
@@ -51,7 +57,10 @@ def spend(
     since: str | None,
     until: str | None,
 ) -> None:
-    """Show the costs of a month or a range of days, highest first."""
+    """Show the costs of a month or a range of days, highest first.
+
+    The running month ends with a forecast of its cost, once seven days are closed.
+    """
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
@@ -75,6 +84,9 @@ def spend(
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
+    forecast = _forecast(api, Decimal(reply["total"]), days, today)
+    if forecast is not None:
+        summary["forecast"] = {"low": forecast.low, "high": forecast.high}
     show(rows, (*names, "usd", *_FIGURES, *ids), style, amounts=("usd",), data=summary)
     if style == "auto":
         for name in names:
@@ -84,6 +96,8 @@ def spend(
         if refunds is not None:
             totals += f", refunds in these days ${exact(refunds)}, net ${exact(summary['net'])}"
         click.echo(totals, err=True)
+        if forecast is not None:
+            click.echo(explain_forecast(forecast, today), err=True)
         for line in explain_freshness(reply):
             click.echo(line, err=True)
 
@@ -93,6 +107,20 @@ def _show_focus(api: Api, query: Query, days: tuple[date, date]) -> None:
     refunds = list_refunds(api.pages("/credits/ledger", {}, "cursor"), *days)
     workspace_id = api.get("/workspace")["data"]["id"]
     show(focus_rows(workspace_id, activity, refunds), COLUMNS, "csv")
+
+
+def _forecast(api: Api, total: Decimal, days: tuple[date, date], today: date) -> Forecast | None:
+    """Return the forecast if the days are those of the running month and it has one."""
+    if days != _month(f"{today:%Y-%m}"):
+        return None
+    # The day before today may close later today.
+    since = today - timedelta(days=FORECAST_DAYS + 1)
+    query = {"since": f"{since}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": ["day"]}
+    pages = list(api.read_pages("/activity", query, "cursor"))
+    rows = group_activity([row for page in pages for row in page["data"]], ["day"])
+    costs = {date.fromisoformat(row["day"]): Decimal(row["usd"]) for row in rows}
+    closed = {date.fromisoformat(day) for day in pages[0]["closed_days"]}
+    return forecast_month(total, costs, closed, today)
 
 
 def _refunds(api: Api, since: date, until: date) -> Decimal | None:

@@ -40,6 +40,7 @@ ACCESS_ACTIONS: Final = (
 )
 LogKind = Literal["change", "access"]
 SWEEPER: Final = Actor(kind="process", id="sweeper")
+ROLLUP: Final = Actor(kind="process", id="rollup")
 
 
 def unauthenticated(origin: str | None, request_id: str | None) -> Actor:

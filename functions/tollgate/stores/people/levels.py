@@ -351,7 +351,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         """Return the level's spending in each current period, from the daily roll-ups."""
         # A new store has an empty cache, so the roll-ups are up to date.
         store = DynamoActivityStore(
-            self._client, self._tables, self._generations, clock=self._clock
+            self._client, self._tables, self._generations, ids=self._ids, clock=self._clock
         )
         since_s = second - _SEED_DAYS * DAY_S
         activity = await store.read(workspace_id, since_s, second + 1)

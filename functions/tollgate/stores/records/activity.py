@@ -9,13 +9,15 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.aws.failures import TransactionCancelled, refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.ids import IdSource
 from tollgate.core.records.activity import (
     BEFORE_STATED,
     Activity,
@@ -27,6 +29,7 @@ from tollgate.core.records.activity import (
     days_within,
     summarize_day,
 )
+from tollgate.core.records.audit import ROLLUP
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.stores.aws.decoding import (
@@ -44,9 +47,19 @@ from tollgate.stores.aws.tables import (
     closed_day_key,
     workspace_partition,
 )
+from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.aws.visits import visit_workspaces
+from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.periods import day_name
+from tollgate.stores.rules.spend_anomalies import (
+    USUAL_WITHIN_DAYS,
+    SpendSubject,
+    add_by_subject,
+    find_anomalies,
+    find_costly,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -68,9 +81,17 @@ class DynamoActivityStore:
     """Implements `stores.ports.administration.ActivityStore`, and closes days."""
 
     def __init__(
-        self, client: AwsCaller, tables: Tables, generations: DynamoGenerationStore, *, clock: Clock
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        generations: DynamoGenerationStore,
+        *,
+        ids: IdSource,
+        clock: Clock,
     ) -> None:
         self._client = client
+        self._ids = ids
+        self._audit = AuditWriter(tables.core, ids=ids, clock=clock)
         self._tables = tables
         self._generations = generations
         self._clock = clock
@@ -160,14 +181,51 @@ class DynamoActivityStore:
         for start in range(0, len(rows), _WRITES_AT_ONCE):
             batch = rows[start : start + _WRITES_AT_ONCE]
             await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in batch))
-        await self._put(
-            {
-                **closed_day_key(workspace_id, day),
-                ClosedDayItem.COST: number(sum(row.cost_nano_usd for row in rows)),
-                ClosedDayItem.REQUESTS: number(summary.requests),
-            }
-        )
+        mark = {
+            **closed_day_key(workspace_id, day),
+            ClosedDayItem.COST: number(sum(row.cost_nano_usd for row in rows)),
+            ClosedDayItem.REQUESTS: number(summary.requests),
+        }
+        entries = await self._list_anomalies(workspace_id, day_s, rows)
+        if not entries:
+            await self._put(mark)
+            return True
+        # With the mark, so that neither a crash nor a second roll-up repeats or loses an entry.
+        with suppress(TransactionCancelled):
+            absent = put_if_absent(self._tables.core, mark)
+            await transact(self._client, self._ids, [absent, *entries])
         return True
+
+    async def _list_anomalies(
+        self, workspace_id: str, day_s: int, rows: Sequence[ActivityRow]
+    ) -> list[object]:
+        """Return the actions that enter the day's anomalies into the audit log."""
+        costly = find_costly(rows)
+        if not costly:
+            return []
+        days = days_within(day_s - USUAL_WITHIN_DAYS * DAY_S, day_s)
+        closed = await self._find_closed(workspace_id, days)
+        before: dict[str, dict[SpendSubject, int]] = {}
+        async for row in self._closed_rows(workspace_id, closed, ""):
+            costs = before.setdefault(row.day, {})
+            for subject, cost in add_by_subject([row]).items():
+                if subject in costly:
+                    costs[subject] = costs.get(subject, 0) + cost
+        labels = {row.key_id: row.key_label for row in rows}
+        return [
+            action
+            for subject, anomaly in find_anomalies(day_of(day_s), costly, before)
+            for action in self._audit.puts(
+                AuditedChange(
+                    action="spend.anomaly",
+                    target=subject.id,
+                    target_name=labels.get(subject.id) if subject.kind == "key" else None,
+                    workspace_id=workspace_id,
+                    after=anomaly,
+                ),
+                ROLLUP,
+            )
+        ]
 
     async def _put(self, item: Item) -> None:
         await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})

@@ -17,6 +17,7 @@ _WAIT_MAX_S: Final = 8 * 3600
 # Irregular past tenses of the verbs in actions, and an action that is a state.
 _IRREGULAR: Final = {
     "adjustment": "adjusted",
+    "anomaly": "anomaly",
     "canary": "canary_changed",
     "close_all": "all_closed",
     "grow": "grown",
