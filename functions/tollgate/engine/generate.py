@@ -18,6 +18,7 @@ from tollgate.core.errors import (
     OutcomeUnknown,
     UpstreamError,
 )
+from tollgate.core.limits import CostCeiling
 from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.admission import admit, budget_left_percent
@@ -31,6 +32,7 @@ from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
+from tollgate.routing.planning.cost_ceilings import refuse_fees
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
@@ -117,7 +119,8 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()
     if gateway.planner.catalog.guardrails:
-        guards, plan = await computations.run(partial(_guard, gateway, call, plan))
+        guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
+        guards, plan = await computations.run(guard)
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
@@ -163,11 +166,17 @@ async def _plan(
     return await gateway.computations(call).run(plan)
 
 
-def _guard(gateway: Gateway, call: Call, plan: Plan) -> tuple[tuple["BoundedGuard", ...], Plan]:
-    """Return the call's guardrails, and the plan with the maximum cost of their judgements."""
+def _guard(
+    gateway: Gateway, call: Call, plan: Plan, *, ceiling: CostCeiling | None
+) -> tuple[tuple["BoundedGuard", ...], Plan]:
+    """Return the call's guardrails, and the plan with the maximum cost of their judgements.
+
+    Raises AccessError if both together may cost more than the ceiling.
+    """
     guards = _FIND_GUARDS()(gateway, call, plan)
-    cost_max = plan.cost_max_nano_usd + sum(each.cost_max_nano_usd for each in guards)
-    return guards, replace(plan, cost_max_nano_usd=cost_max)
+    fees = sum(each.cost_max_nano_usd for each in guards)
+    refuse_fees(plan, fees, ceiling)
+    return guards, replace(plan, cost_max_nano_usd=plan.cost_max_nano_usd + fees)
 
 
 async def _answer(

@@ -21,6 +21,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.core.work.base import Work
 from tollgate.engine.admission import budget_left_percent
+from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -39,7 +40,6 @@ from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
-from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,

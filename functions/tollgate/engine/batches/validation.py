@@ -14,6 +14,7 @@ from tollgate.core.errors import GatewayError, invalid_request
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.engine.batches.lines import BatchLine, FaultyLine, RawLine, parse_line, read_lines
+from tollgate.engine.ceilings import find_limits
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ParsedWork
@@ -79,8 +80,12 @@ class LineParser(Struct, frozen=True, kw_only=True):
     def call(
         self, parsed: ParsedWork, request_id: str, *, deadline: Deadline, batch_id: str
     ) -> Call:
-        """Return the call for a parsed line; its record has the batch as a label."""
+        """Return the call for a parsed line; its record has the batch as a label.
+
+        Raises RequestError for a line without a session id where sessions are limited.
+        """
         principal = self.principal
+        limits = find_limits(NO_HEADERS, principal, parsed.request)
         return Call(
             principal=principal,
             reach=OwnerScope(owner=principal.owner),
@@ -89,6 +94,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
             ingress_format=self.format.name,
             deadline=deadline,
             labels={"batch": batch_id},
+            ceilings=limits.ceilings,
+            session=limits.session,
         )
 
 

@@ -12,6 +12,7 @@ from tollgate.routing.file.catalog_parts import (
     CATALOG_PART,
     IN_DEVELOPMENT,
     IN_PRODUCTION,
+    complete_rows,
     read_pinned,
     take_parts,
 )
@@ -89,6 +90,7 @@ def inspect(
         if dev:
             development, found = take_parts(document, release, IN_DEVELOPMENT)
             problems += found
+        document = complete_rows(document, release)
     main, found = validate(document, RoutingFile)
     problems += found
     files = [path, *(release.paths if release else ())]

@@ -221,7 +221,8 @@ class Planner:
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = self.catalog.plain_name(name)
-        chain = self._chains.get(self.catalog.target(bare))
+        # `target` strips the prefix itself: of a name with two, guardrails would find no route.
+        chain = self._chains.get(self.catalog.target(name))
         if chain is None:
             param = "model" if name == request.model else "models"
             raise RequestError(

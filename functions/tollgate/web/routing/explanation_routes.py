@@ -12,6 +12,7 @@ from tollgate.core.errors import invalid_request
 from tollgate.core.request import GenerationRequest
 from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
+from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
@@ -22,7 +23,6 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
-from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.openapi import ANY_FORMAT
