@@ -83,7 +83,7 @@ def environment(name: str) -> Path:
     with made.with_name(f"{name}.lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not stamp.exists():
-            click.echo(f"Installing {name} in {made}", err=True)
+            click.echo(f"Installing {name} in {made}, once", err=True)
             _run("create", folder, lock)
             _run(
                 "install",

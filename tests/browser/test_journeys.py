@@ -42,6 +42,7 @@ def test_c91_a_person_ends_a_session_of_their_own(visitor: Visitor, api: httpx2.
     first, *others = api.get(path).json()["data"]
     visitor.open("teams")
     page.get_by_role("button", name=f"Sessions … {ANA['email']}").click()
+    assert first["opened_at"][:10] in page.locator("dialog").inner_text()
     page.get_by_role("button", name=f"End the session {first['id']}").click()
     page.get_by_role("button", name=f"End the session {first['id']}").wait_for(state="detached")
     assert api.get(path).json()["data"] == others

@@ -62,6 +62,8 @@ def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     page.locator("main").get_by_text(VIEWS[view]).locator("visible=true").first.wait_for()
     assert page.locator("h1").count() == 1
     assert page.locator(".notice.bad").count() == 0, resident.text
+    # An element in a string.
+    assert "[object" not in resident.text
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         assert violations(resident, axe) == []

@@ -48,6 +48,8 @@ def make_traffic(api: httpx2.Client) -> dict[str, str]:
         labels = {"environment": "production"}
         body = {"name": name, "labels": labels, "limits": limits, "team_id": team}
         secrets.append(api.post("keys", json=body).json()["key"])
+    ceilings = {"name": "agents", "max_cost": 0.5, "session_budget": 2, "session_requests": 90}
+    assert api.post("keys", json=ceilings).status_code == 201
     answers = {}
     for index, secret in enumerate(secrets * 3):
         models = {"SERVED": "test/echo"}

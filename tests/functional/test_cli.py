@@ -241,6 +241,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
         (("spend", "--since", "now"), {}, 2, "write 'now' as 2026-11-01 or 30d"),
         (("spend", "--until", "2026-11-01"), {}, 2, "Give --month, or --since"),
         (("keys", "create", "x", "--limit", "5"), {}, 2, "write '5' as name=value"),
+        (("keys", "create", "x", "--label", "env=dev"), {}, 2, "one of team, member, environment"),
     ],
 )
 def test_every_error_ends_with_what_to_do_next(

@@ -109,6 +109,7 @@ def test_c97_a_version_without_hashes_writes_nothing(tmp_path: Path) -> None:
     refused = tollgate("init", folder, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
     assert refused.exit_code == 1
     assert "cannot be fetched: " in refused.output
+    assert "for wheels in a folder, set PIP_FIND_LINKS to the folder" in refused.output
     assert refused.output.endswith("; nothing is written\n")
     assert not folder.exists()
 

@@ -208,3 +208,12 @@ def test_c97_each_side_reads_the_catalog_of_its_own_commit(commit: Commit) -> No
     review = plan(f"{base}..{head}")
     assert review.exit_code == CHANGES, review.output
     assert "input 2.20 → 4.40" in review.output
+
+
+def test_c97_a_commit_with_parts_for_development_alone_can_be_planned(commit: Commit) -> None:
+    catalog = BEFORE.replace("version: 1\n", "version: 1\nrelease: 2026-11-22\n", 1)
+    pin = f"{{ release: 2026-11-22, sha256: {sha256(catalog.encode()).hexdigest()} }}"
+    parts = f"dev: {{ include: [tollgate:openai] }}\ncatalog: {pin}\n"
+    commit(routing_yaml=f"{BEFORE}{parts}", catalog_yaml=catalog)
+    review = plan("HEAD..HEAD")
+    assert review.exit_code == SAME, review.output

@@ -51,6 +51,7 @@ def repository(installed: dict[str, str], tmp_path_factory: pytest.TempPathFacto
     made = run(folder.parent, installed, "init", "my-gateway")
     assert made.returncode == 0, made.stderr
     assert "my-gateway has 8 files" in made.stdout
+    assert folder.stat().st_mode == folder.parent.joinpath("my-gateway/.github").stat().st_mode
     lines = sum(len(file.read_bytes().splitlines()) for file in folder.rglob("*") if file.is_file())
     print(f"init: {time.monotonic() - began:.1f} s, {lines} lines")
     return folder

@@ -50,6 +50,14 @@ def test_it_starts_on_changes_of_routing() -> None:
     assert all(glob.startswith("infra/catalog/") for glob in included)
 
 
+def test_each_pull_request_of_a_gateways_repository_is_planned() -> None:
+    # routing.yaml may include any file; a change that is not planned is published with the next.
+    text = (ROOT / "functions/tollgate/cli/repository/files/routing.yml").read_text()
+    started = yaml.load(text.replace("@", ""), yaml.BaseLoader)["on"]
+    assert started["pull_request_target"] == ""
+    assert started["push"] == {"branches": ["main"], "paths": ["**.yaml"]}
+
+
 def test_each_job_has_the_rights_it_needs_and_no_more() -> None:
     assert WORKFLOW["permissions"] == {}
     # GitHub makes a label only for who may write issues; the first of each kind is made here.

@@ -27,7 +27,7 @@ function line(each, path) {
       show(item, problem(failure));
     }
   };
-  const item = h("li", {}, `${moment(each.opened_at)}${from} `, small(`used ${distance(each.renewed_at)} `),
+  const item = h("li", {}, moment(each.opened_at), `${from} `, small(`used ${distance(each.renewed_at)} `),
     plain("End", end, { "aria-label": `End the session ${each.id}` }));
   return item;
 }

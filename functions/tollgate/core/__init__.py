@@ -1,1 +1,3 @@
-"""Values that all layers share. This package does no I/O and imports nothing else from Tollgate."""
+"""Values that all layers share. This package does no I/O and imports nothing from the rest of
+Tollgate.
+"""

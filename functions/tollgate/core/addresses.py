@@ -1,4 +1,4 @@
-"""Classification of hosts as public, private or local, and rules for domains."""
+"""Classifies hosts as public, private or local, and applies rules for domains."""
 
 import re
 from collections.abc import Iterable
@@ -34,24 +34,24 @@ _REFUSED_V4: Final = tuple(
         "224.0.0.0/3",
     )
 )
-# Only global unicast IPv6 addresses are public, except for reserved networks and for networks that
-# map to other addresses (Teredo, 6to4). Mapped, compatible and NAT64 addresses lie outside
-# 2000::/3. https://www.iana.org/assignments/iana-ipv6-special-registry (2026-11-21)
+# Only global unicast IPv6 addresses are public, except for reserved networks and networks that map
+# to other addresses (Teredo, 6to4). Mapped, compatible and NAT64 addresses are outside 2000::/3.
+# https://www.iana.org/assignments/iana-ipv6-special-registry (2026-11-21)
 _GLOBAL_V6: Final = ip_network("2000::/3")
 _REFUSED_V6: Final = tuple(
     ip_network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-# Private networks, where an operator may run servers. Other non-public addresses (loopback,
-# link-local, metadata services, multicast) never belong to servers.
+# Private networks, where an operator may run servers. The other non-public addresses (loopback,
+# link-local, metadata services, multicast) are never a provider's.
 _PRIVATE: Final = tuple(
     ip_network(network)
     for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-# Metadata services inside those private networks: Amazon EC2's, which also serves the time, and
+# Metadata services within those private networks: Amazon EC2's, which also serves the time, and
 # Alibaba's.
 _METADATA: Final = tuple(ip_network(network) for network in ("fd00:ec2::/32", "100.100.100.200/32"))
-# Names of this machine (RFC 6761, RFC 6762), and of metadata services.
+# Names of the local machine (RFC 6761, RFC 6762), and of metadata services.
 _LOCAL_NAMES: Final = re.compile(
     r"(.*\.)?localhost(\.localdomain)?"
     r"|(.*\.)?metadata(\.google\.internal|\.goog|\.azure\.internal)?"
@@ -61,10 +61,10 @@ _LOCAL_NAMES: Final = re.compile(
 _PRIVATE_NAMES: Final = re.compile(
     r"[^.]+|.*\.(corp|home|home\.arpa|internal|intranet|lan|local|localdomain|private)"
 )
-# Hosts that a resolver may read as an address in another notation: decimal, octal, hexadecimal,
+# Hosts that a resolver may read as an IP address in another notation: decimal, octal, hexadecimal,
 # short.
 _NUMERIC: Final = re.compile(r"(.*\.)?(0[xX][0-9a-fA-F]*|[0-9]+)\.?")
-# A domain in ASCII, as in a URL: labels of letters, digits and dashes, without scheme, path or
+# An ASCII domain as in a URL: labels of letters, digits and dashes, without scheme, path or
 # trailing dot. At least two labels are required, so that no list can allow `localhost` or a whole
 # top-level domain.
 DOMAIN: Final = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$"
@@ -72,7 +72,7 @@ DOMAIN_CHARACTERS_MAX: Final = 253
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address, written in full, is on the public internet."""
+    """Return whether an IP address in standard notation is on the public internet."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -99,12 +99,12 @@ def is_disguised(host: str) -> bool:
     return bool(_NUMERIC.fullmatch(host)) and not is_address(host)
 
 
-# `local` is this machine or a metadata service.
+# `local` means the machine itself or a metadata service.
 Reach = Literal["public", "private", "local"]
 
 
 def find_reach(host: str) -> Reach:
-    """Return whether a host is public, private or local; names are not resolved."""
+    """Return whether a host is public, private or local, without resolving names."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         ip = ip_address(name)
@@ -123,13 +123,13 @@ def _find_reach_of_name(name: str) -> Reach:
 
 
 class DomainRules(Struct, frozen=True, kw_only=True):
-    """The domains that one list allows or blocks."""
+    """The domains that a list allows or blocks."""
 
     allowed: tuple[str, ...] = ()
     """The allowed domains, including their subdomains; empty allows all."""
     blocked: tuple[str, ...] = ()
     admits_none: bool = False
-    """True if the rules combine two lists that have no allowed domain in common."""
+    """True if the rules combine two lists with no allowed domain in common."""
 
     def admits(self, host: str) -> bool:
         """Return whether a host may be reached."""
@@ -140,7 +140,8 @@ class DomainRules(Struct, frozen=True, kw_only=True):
 
     def narrow(self, other: "DomainRules") -> "DomainRules":
         """Return rules that admit a host only if both sets of rules admit it."""
-        # If one list has a domain and the other a subdomain of it, both allow the subdomain.
+        # If one list has a domain and the other list has a subdomain of it, both allow the
+        # subdomain.
         common = (
             *(domain for domain in self.allowed if _is_in(domain, other.allowed)),
             *(domain for domain in other.allowed if _is_in(domain, self.allowed)),
@@ -155,7 +156,7 @@ class DomainRules(Struct, frozen=True, kw_only=True):
 
 
 def host_of(url: str) -> str | None:
-    """Return the host of an http(s) URL; None for any other text."""
+    """Return the host of an http(s) URL; None for any other string."""
     try:
         parts = urlsplit(url)
         host = parts.hostname

@@ -1,9 +1,9 @@
-"""Budgets for buffered bytes: one for each request, within one for the process.
+"""Budgets for buffered bytes: one per request, within a budget for the whole process.
 
 Fetched media and pages, documents, providers' replies and folded answers take their bytes from the
-budget before they are buffered. Bytes count in the form in which they arrive. Content is then
-joined, decoded and encoded, so one buffered byte of an answer needs three or four bytes of memory.
-A byte of media needs up to ten, so media have a further limit (decision 230).
+budget before they are buffered. Bytes are counted in the form in which they arrive. Content is then
+joined, decoded and encoded, so each buffered byte of an answer needs three or four bytes of memory.
+A byte of media needs up to ten, so media have an additional limit (decision 230).
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Final
 
 from tollgate.core.errors import BufferFull, ErrorCode
 
-# Bytes of a function's memory for each byte that a request may buffer.
+# Bytes of a function's memory per byte that a request may buffer.
 MEMORY_PER_BUFFERED_BYTE: Final = 8
 REQUEST_BYTES_MAX: Final = 64 * 1024 * 1024
 PROCESS_BYTES_MAX: Final = 512 * 1024 * 1024
@@ -24,7 +24,7 @@ _RETRY_AFTER_S: Final = 1.0
 class ProcessBuffers:
     """The budget of a process. A workspace may hold at most as many bytes as are still free.
 
-    A single busy workspace thus gets half of the budget, and two get a third each. The next
+    A single busy workspace thus gets half of the budget, and two get a third each. A newly arriving
     workspace always finds as much free as each busy workspace holds.
     """
 
@@ -32,7 +32,8 @@ class ProcessBuffers:
         self, bytes_max: int = PROCESS_BYTES_MAX, *, request_bytes_max: int = REQUEST_BYTES_MAX
     ) -> None:
         self.request_bytes_max = request_bytes_max
-        # One workspace gets half, which must be enough for one request's whole budget.
+        # A single workspace gets half of the budget, which must be enough for the whole budget of
+        # one request.
         self._free = max(bytes_max, 2 * request_bytes_max)
         self._taken: Counter[str] = Counter()
 
@@ -53,7 +54,7 @@ class ProcessBuffers:
         return self._taken.total()
 
     def take(self, workspace_id: str, size: int) -> None:
-        """Take bytes for a workspace; raise BufferFull if that is more than its share."""
+        """Take bytes for a workspace; raise BufferFull if its share is used up."""
         if self._taken[workspace_id] + size > self._free - size:
             raise BufferFull(
                 ErrorCode.SERVICE_UNAVAILABLE,
@@ -90,7 +91,7 @@ class _RequestBuffers:
         self._taken += size
 
     def release(self, size: int) -> None:
-        """Return bytes to the budget; a call after `close` does nothing."""
+        """Return bytes to the budget; do nothing after `close`."""
         size = min(size, self._taken)
         self._process.release(self._workspace_id, size)
         self._taken -= size
@@ -100,14 +101,14 @@ class _RequestBuffers:
         self.release(self._taken)
 
 
-# The budget of the current request; a new task inherits it from the task that creates it.
+# The budget of the current request, which a new task inherits from the task that creates it.
 _CURRENT: Final[ContextVar[_RequestBuffers | None]] = ContextVar("tollgate.buffers", default=None)
 
 
 def take(size: int) -> None:
     """Take bytes until the request ends; raise BufferFull if the budget is exhausted.
 
-    Outside a request, such as during the replay of a stored answer, nothing is counted.
+    Nothing is counted outside a request, such as while a stored answer is replayed.
     """
     budget = _CURRENT.get()
     if budget is not None:
@@ -117,7 +118,7 @@ def take(size: int) -> None:
 class Buffered:
     """Bytes of the request's budget that may be released before the request ends.
 
-    `bytes_max` is an additional limit for these bytes.
+    `bytes_max` is an additional limit on these bytes.
     """
 
     __slots__ = ("_budget", "_bytes_max", "_size")

@@ -25,9 +25,9 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
-    """Media sent inside the request, as base64 text.
+    """Media sent inside the request as base64.
 
-    `media_type` is detected from the bytes where possible, even if the caller stated another type.
+    `media_type` is detected from the bytes where possible, even if the caller named another type.
     """
 
     media_type: str
@@ -35,8 +35,8 @@ class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
 
 
 class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
-    """Media at an http(s) URL that the caller sent; the URL is fetched only through the address
-    guard.
+    """Media at an http(s) URL sent by the caller, which is fetched only through the
+    address guard.
     """
 
     url: str
@@ -45,15 +45,15 @@ class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
 class FileReference(Struct, frozen=True, kw_only=True, tag="file"):
     """A reference to an uploaded file.
 
-    The engine looks up the file before it plans, and replaces the reference with the content before
-    it encodes an attempt. Codecs never see a reference.
+    The engine looks up the file before planning, and replaces the reference with the content before
+    it encodes an attempt, so codecs never see a reference.
     """
 
     id: str
     field: str
     """The request field that contains the id, for error messages."""
     media_type: str | None = None
-    """The detected type; None before the look-up, like `size_bytes` and `place`."""
+    """The detected type; None until the file is looked up, like `size_bytes` and `place`."""
     size_bytes: int | None = None
     place: str | None = None
     """The key of the content in the object store."""
@@ -64,14 +64,16 @@ MediaSource = SentMedia | FileReference
 
 
 def sent_media(source: MediaSource) -> SentMedia:
-    """Return media that a codec can write; raise ValueError for an unresolved file reference."""
+    """Return the media in a form that a codec can write; raise ValueError for an unresolved file
+    reference.
+    """
     if isinstance(source, FileReference):
         raise ValueError("a file reference was not replaced by its content")
     return source
 
 
 class Image(Struct, frozen=True, kw_only=True, tag="image"):
-    """A picture; `detail` is OpenAI's parameter for the resolution at which the model reads it."""
+    """An image; `detail` is OpenAI's parameter for the resolution at which the model reads it."""
 
     source: MediaSource
     detail: Literal["auto", "low", "high"] | None = None
@@ -104,10 +106,12 @@ ResultContent = Text | Image | Document
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The signer of a part, and the data that must be sent back to that signer unchanged."""
+    """The signer of a part, and the data that must go back to that signer unchanged."""
 
     signer: str | None
-    """A constant from `core.signers`, or another name that came with the part; None if unknown."""
+    """A constant from `core.signers`, or another name that was sent with the part; None
+    if unknown.
+    """
     signature: str | None = None
     """The signature of the reasoning text, or of the call."""
     data: str | None = None
@@ -117,9 +121,11 @@ class Provenance(Struct, frozen=True, kw_only=True):
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
     is_compaction: bool = False
-    """True if the data replaces the conversation before this part; the part has no reasoning."""
+    """True if the data stands for the conversation before this part; such a part contains no
+    reasoning.
+    """
     model: str | None = None
-    """The slug of the model that wrote the part, if a client sent one with the part."""
+    """The slug of the model that wrote the part, if a client sent it with the part."""
 
     @property
     def is_signed(self) -> bool:
@@ -147,7 +153,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
     name: str
     arguments: str
     is_text: bool = False
-    """True if `arguments` is free text, for a tool with free-text input."""
+    """True if `arguments` is free text, for a tool that takes free text as input."""
     cache: CacheMark | None = None
     provenance: Provenance | None = None
     native: JsonObject | None = None
@@ -155,14 +161,14 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
-    """A complete picture that a model generated as part of its answer."""
+    """A complete image that a model generated as part of its answer."""
 
     source: SentMedia
     provenance: Provenance | None = None
 
     @property
     def url(self) -> str:
-        """The URL of the picture; a data URL if the picture is inline."""
+        """The URL of the image; a data URL if the image is inline."""
         if isinstance(self.source, MediaUrl):
             return self.source.url
         return f"data:{self.source.media_type};base64,{self.source.base64}"

@@ -1,7 +1,7 @@
-"""References by dotted name to objects that a process imports at their first use.
+"""References by dotted name to objects that a process imports at first use.
 
-A table entry with a dotted name costs no import until the entry is called. The object may belong to
-a higher layer, which the table's module must not import directly.
+A dotted name in a table costs no import until the entry is called. The object may belong to a
+higher layer, which the table's module must not import directly.
 """
 
 from importlib import import_module
@@ -25,6 +25,6 @@ class DottedName(Struct, Generic[_Object], frozen=True):
     name: str
 
     def __call__(self) -> _Object:
-        # `tests/unit/test_dotted_names.py` imports every named object and, for names in tables,
-        # checks its type.
+        # `tests/unit/test_dotted_names.py` imports every named object and checks the type of those
+        # named in tables.
         return cast(_Object, import_object(self.name))

@@ -1,4 +1,4 @@
-"""Normalization of escaped text, so that a search finds words in any escaped spelling."""
+"""Resolves escapes in text, so that a search finds words however they are escaped."""
 
 import re
 import unicodedata
@@ -13,8 +13,8 @@ _BACKSLASHES: Final = re.compile(r"\\{2,}")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY: Final = re.compile(r"&[#A-Za-z]")
-# Invisible characters: controls other than white space, soft hyphens, marks of width and direction.
-# Lone surrogates are included because no encoding accepts them.
+# Invisible characters: controls other than white space, soft hyphens, and marks for width and
+# direction. Lone surrogates are included because no encoding accepts them.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -22,7 +22,7 @@ _UNSEEN: Final = re.compile(
 
 
 def resolve_escapes(text: str) -> str:
-    """Return a text in Unicode NFKC without escapes (JSON, URL, HTML) and invisible characters."""
+    """Return text in Unicode NFKC, without escapes (JSON, URL, HTML) or invisible characters."""
     for _ in range(_ROUNDS_MAX):
         resolved = _resolve_once(text)
         if resolved == text:
@@ -42,7 +42,7 @@ def _resolve_once(text: str) -> str:
     if "%" in text:
         text = _PERCENT.sub(_octets, text)
     if _ENTITY.search(text):
-        # Imported here: most processes never need the large table of entities.
+        # Imported here, because most processes never need the large table of entities.
         from html import unescape
 
         text = unescape(text)

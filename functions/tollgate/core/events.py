@@ -5,9 +5,9 @@ one `Ended` after every part is closed. In between, parts (`PartStart`, any numb
 `PartEnd`) and `UsageReported` come in any order. Parts may interleave, and several tool calls or
 runs of the gateway's tools may be open at once. However, only one text, one reasoning and one
 refusal may be open at a time, because some client formats have a single string for each. The
-`RunResult` of a tool run is a note on its part. Work other than chat has one or more `Output`
-events in place of parts, and `Partial` events as previews. A stream describes one choice; code that
-merges several streams pairs each event with its choice.
+`RunResult` of a tool run is sent as a note on its part. Work other than chat has one or more
+`Output` events instead of parts, and `Partial` events as previews. A stream describes one choice;
+code that merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,10 +52,9 @@ class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
 
 
 class PartDeltas(Struct, frozen=True, kw_only=True):
-    """Consecutive texts of one part from a single read, equivalent to one `PartDelta` for each
-    text.
+    """Consecutive texts of one part from a single read, equivalent to one `PartDelta` per text.
 
-    Most events are deltas. A group costs as much as a single event, and keeps its texts separate.
+    Most events are deltas. A group costs as much as a single event, yet keeps its texts separate.
     """
 
     index: int
@@ -64,7 +63,7 @@ class PartDeltas(Struct, frozen=True, kw_only=True):
 
 
 class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
-    """A part is complete; `provenance`, if stated, replaces the provenance of its `PartStart`."""
+    """A part is complete; `provenance`, if set, replaces that of its `PartStart`."""
 
     index: int
     provenance: Provenance | None = None
@@ -98,23 +97,25 @@ class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage; the last report for each class of tokens is the valid one."""
+    """Cumulative usage; for each class of tokens, the last report counts."""
 
     usage: Usage
     raw: JsonValue = None
     """The provider's own usage object."""
     service_tier: str | None = None
-    """The service tier, if it is stated after `Started`; replaces the tier in `Started`."""
+    """The service tier, if the provider sends it after `Started`; replaces the tier in
+    `Started`.
+    """
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
-    """Pieces of a result of work other than chat, in order; each is JSON or bytes of sound."""
+    """Pieces of the result of work other than chat, in order; each is JSON or audio bytes."""
 
     pieces: tuple[bytes, ...]
 
 
 class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
-    """A preview of a later `Output`: words of a transcript, or a picture in low detail."""
+    """A preview of a later `Output`: words of a transcript, or a low-resolution image."""
 
     piece: bytes
     """JSON text."""
@@ -123,7 +124,7 @@ class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
 class UnknownFields(Struct, frozen=True, kw_only=True, tag="unknown_fields"):
     """The unknown fields of a provider's frame, or a whole frame of unknown type.
 
-    The event precedes the frame's other events. Only renderers of the same format read it.
+    The event comes before the frame's other events. Only renderers of the same format read it.
     """
 
     wire_format: str
@@ -142,11 +143,11 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     finish: Finish
     raw_finish: str | None = None
     stop_sequence: str | None = None
-    """The caller's stop sequence that ended the answer, if the provider states it."""
+    """The caller's stop sequence that ended the answer, if the provider reports it."""
     prompt_blocked: bool = False
-    """True if the provider refused the prompt, in which case no text comes from a model."""
+    """True if the provider refused the prompt, so that none of the text comes from a model."""
     paused: bool = False
-    """True if the provider paused its own tools, and continues once its answer is returned."""
+    """True if the provider paused its own tools, and continues once its answer is sent back."""
 
 
 StreamEvent = (
@@ -164,7 +165,7 @@ StreamEvent = (
 
 # The number of a choice, and an event of that choice.
 Chosen = tuple[int, StreamEvent]
-# Events on their way from the decoders to the sink, where deltas may still be grouped.
+# Events on their way from the decoders to the sink, in which deltas may still be grouped.
 Grouped = StreamEvent | PartDeltas
 ChosenGroup = tuple[int, Grouped]
 
@@ -179,7 +180,7 @@ def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
             yield choice, event
 
 
-# Types of parts that may be open several times at once.
+# Types of parts of which several may be open at once.
 _SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})
 
 

@@ -1,4 +1,4 @@
-"""Claims on `Idempotency-Key` values, so that repeated requests get the same answer."""
+"""Claims on `Idempotency-Key` values, which ensure that a repeated request gets the same answer."""
 
 from msgspec import Struct
 

@@ -1,6 +1,6 @@
 """Sortable ids of fifteen characters: seven bytes of time and four random bytes.
 
-Ids of older versions have four bytes of time (the second) and seven random bytes.
+Ids created by older versions have four bytes of time (the second) and seven random bytes.
 """
 
 import base64
@@ -11,7 +11,7 @@ from typing import Final
 
 from tollgate.core.clock import Clock
 
-# The characters are in ASCII order, unlike those of plain base64url, so ids sort by time.
+# The characters are in ASCII order, unlike those of ordinary base64url, so ids sort by time.
 ALPHABET: Final = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 ID_LENGTH: Final = 15
 _RANDOM_BYTES: Final = 4
@@ -35,7 +35,7 @@ class IdSource:
     def new_id(self) -> str:
         """Return an id that sorts after all ids of earlier times and after this source's last id.
 
-        The last id may sort later only if the clock was set back to an earlier second.
+        The last id can sort later only if the clock was set back to an earlier second.
         """
         tick = int(self._clock.now_s() * _TICKS_PER_S) & _TICKS_MAX
         if tick // _TICKS_PER_S == self._latest_tick // _TICKS_PER_S:
@@ -52,7 +52,7 @@ class IdSource:
         return int.from_bytes(self._entropy(4), "big") / 2**32
 
     def new_uuid7(self) -> str:
-        """Return a UUID version 7 of this millisecond (RFC 9562, 5.7)."""
+        """Return a version 7 UUID for this millisecond (RFC 9562, 5.7)."""
         millisecond = int(self._clock.now_s() * 1_000) & 0xFFFF_FFFF_FFFF
         value = int.from_bytes(millisecond.to_bytes(6, "big") + self._entropy(10), "big")
         value = value & ~(0xF << 76) | 7 << 76
@@ -68,7 +68,7 @@ def new_boundary() -> str:
 
 def encode_id(raw: bytes) -> str:
     """Encode eleven bytes as fifteen characters that sort as the bytes do."""
-    # A leading zero byte makes sixteen base64 characters, of which the first is always the same.
+    # A leading zero byte makes sixteen base64 characters, the first of which is always the same.
     return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
 
 
@@ -77,7 +77,7 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
-# Cached, because each request reads the time in its own id about ten times.
+# Cached, because each request reads the time from its own id about ten times.
 @lru_cache(maxsize=256)
 def created_s(id_: str) -> int:
     """Return the Unix second in which an id was created; raise ValueError if it is not an id."""
@@ -100,7 +100,7 @@ def following_id(id_: str, count: int) -> str:
 
 
 def without_prefix(text: str) -> str:
-    """Return the bare id of `gen-…`, `resp_…`, `msg_…`, or the text itself."""
+    """Return the bare id in `gen-…`, `resp_…` or `msg_…`; any other text is returned unchanged."""
     for prefix in ("gen-", "resp_", "msg_"):
         if text.startswith(prefix):
             return text.removeprefix(prefix)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-# msgspec cannot decode into pydantic's recursive type, and decodes any JSON value as an `object`.
+# msgspec cannot decode into pydantic's recursive type; it decodes any JSON value as an `object`.
 if TYPE_CHECKING:
     from pydantic import JsonValue as JsonValue
 else:

@@ -1,4 +1,4 @@
-"""Limits of keys and tiers, and rate limits in the headers of replies."""
+"""The limits of keys and tiers, and the rate limits shown in reply headers."""
 
 from math import ceil
 from typing import Final, Literal, get_args
@@ -24,7 +24,9 @@ SESSION_REQUESTS_HEADER: Final = "x-tollgate-session-requests"
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
-    """Limits that a tier adds to those of each of its keys; None means no limit."""
+    """Limits that a tier imposes on each of its keys, in addition to the key's own; None means no
+    limit.
+    """
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
@@ -61,7 +63,7 @@ class CostCeiling(Struct, frozen=True, kw_only=True):
 
 
 class RateLimit(Struct, frozen=True, kw_only=True):
-    """A limit of requests or tokens per minute, as the headers of a reply state it."""
+    """A limit on requests or tokens per minute, as shown in reply headers."""
 
     limit: int
     remaining: int
@@ -77,7 +79,7 @@ class LimitWarning(Struct, frozen=True, kw_only=True):
 
 
 class ReachedLimit(Struct, frozen=True, kw_only=True):
-    """The limit that refused a request, as its error states it."""
+    """The limit because of which a request is refused, as shown in its error."""
 
     level: StatedBy
     id: str
@@ -86,7 +88,7 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     limit: int
     """Nano-dollars for a limit of money, else a number of requests or tokens."""
     remaining: int
-    """The unused part of the limit; above zero if it was too small for the refused request."""
+    """The rest of the limit; above zero if it was not enough for the refused request."""
     resets_s: int | None = None
     """The Unix second at which the limit resets; None if it never does."""
 
@@ -98,7 +100,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     slice: int = 0
-    """The slice of the owner's state; 0 unless the state is divided into slices."""
+    """The slice of the owner's state; 0 if the state is not divided into slices."""
 
     @property
     def subject(self) -> str:
@@ -107,7 +109,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
 
     @property
     def above_key(self) -> AboveKey | None:
-        """The level if it is above a key, else None."""
+        """The level if it is above a key; otherwise None."""
         return self.level if self.level == "member" or self.level == "team" else None
 
     @property
@@ -118,7 +120,7 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None
     ) -> ReachedLimit:
-        """Return one of the owner's limits as the limit that refuses a request."""
+        """Return one of the owner's limits as the limit because of which a request is refused."""
         return ReachedLimit(
             level=self.level,
             id=self.id,

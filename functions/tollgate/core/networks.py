@@ -18,9 +18,9 @@ _Network = IPv4Network | IPv6Network
 
 @lru_cache(maxsize=1_000)
 def parse_networks(text: str) -> tuple[_Network, ...]:
-    """Return the addresses and CIDR networks in a list that is separated by commas.
+    """Return the addresses and CIDR networks in a comma-separated list.
 
-    Raises ValueError for an empty or too long list, and for an entry that is neither.
+    Raises ValueError if the list is empty or too long, or if an entry is neither.
     """
     networks = tuple(ip_network(entry.strip()) for entry in text.split(","))
     if len(networks) > NETWORKS_MAX:
@@ -39,8 +39,9 @@ def find_source(
 ) -> str | None:
     """Return the address that a request comes from; None if it cannot be known.
 
-    `forwarded` has the addresses that proxies have added to `X-Forwarded-For`, in order. They are
-    read from the end, as long as a trusted proxy has added them: a caller may have sent the rest.
+    `forwarded` has the addresses that proxies added to `X-Forwarded-For`, in order. They are read
+    from the end, as long as they were added by a trusted proxy, because the caller may have sent
+    the others.
     """
     for address in reversed(forwarded):
         if not is_within(peer, trusted):
@@ -53,7 +54,9 @@ def find_source(
 
 
 def _parse(address: str) -> IPv4Address | IPv6Address | None:
-    """Return an address, as IPv4 if it is IPv4 in the form of IPv6; None for other text."""
+    """Return an address, converting an IPv4-mapped IPv6 address to IPv4; None if the text is not an
+    address.
+    """
     try:
         ip = ip_address(address)
     except ValueError:

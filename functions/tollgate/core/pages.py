@@ -1,4 +1,4 @@
-"""A page of a list."""
+"""Pages of a list."""
 
 from typing import Generic, TypeVar
 
@@ -12,6 +12,6 @@ class Page(Struct, Generic[_Found], frozen=True, kw_only=True):
 
     found: tuple[_Found, ...]
     next: str | None
-    """The cursor of the next page; None on the last page."""
+    """The cursor for the next page; None on the last page."""
     unreadable: tuple[str, ...] = ()
-    """The keys of this page's corrupt items, which are left out."""
+    """The keys of corrupt items on this page, which are left out."""

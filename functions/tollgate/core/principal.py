@@ -7,18 +7,19 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
 
-# The label of a key that names its member, or for whom a key without a member is used.
+# The label that names the member of a key, or the member for whom a key that belongs to nobody is
+# used.
 MEMBER_LABEL: Final = "member"
-# The length limit of identity tokens, for which callers open sessions.
+# The maximum length of identity tokens, which callers exchange for sessions.
 TOKEN_LENGTH_MAX: Final = 16_384
 KeyRole = Literal["inference", "management", "read"]
 # The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
 Role = KeyRole | MemberRole
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
-# highest cost of the request.
+# request's maximum cost.
 Admission = Literal["positive", "covered"]
-# The frame of a stream that contains the usage: the finish frame, or one more frame after it.
+# The frame of a stream that contains the usage: the finish frame, or an additional frame after it.
 UsageOn = Literal["finish", "frame"]
 
 
@@ -28,7 +29,7 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     level: AboveKey
     id: str
     limited: bool = False
-    """False if the level has no limit that a hold has to count."""
+    """False if the level has no limits that a hold must count."""
     models: tuple[str, ...] | None = None
     """Globs of the model slugs that the level may use; None allows all."""
     slices: int = 1
@@ -49,9 +50,9 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The number of wallet items over which the workspace's money is spread."""
     labels: Mapping[str, str] = field(default_factory=dict)
     admission: Admission | None = None
-    """The workspace's own rule for holds; None leaves it to the catalog."""
+    """The workspace's own rule for holds; None uses the catalog's."""
     old_secret: bool = False
-    """True if the caller used the secret from before the key's last rotation."""
+    """True if the caller used the secret that was valid before the key's last rotation."""
     content_days: int | None = None
     """Days for which requests and answers are stored; None stores none."""
     response_days: int | None = None
@@ -64,7 +65,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     levels: tuple[LimitLevel, ...] = ()
     """The member and the team, in the order in which their limits are checked."""
     allowed_ips: str | None = None
-    """The networks from which the key may be used, separated by commas; None admits all."""
+    """The networks from which the key may be used, separated by commas; None allows all."""
     workspace_ips: str | None = None
     """The networks from which the keys and sessions of the workspace may be used."""
     cost_max_nano_usd: int | None = None
@@ -76,17 +77,17 @@ class Principal(Struct, frozen=True, kw_only=True):
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
     session: bool = False
-    """True if the caller signed in; `role` is then the role of the member."""
+    """True if the caller signed in, in which case `role` is the member's role."""
 
     @property
     def owner(self) -> str | None:
-        """The member that owns what the caller creates; None if no member does.
+        """The member that owns what the caller creates; None if there is none.
 
-        A key without a member that has the label `member` creates for that member.
+        A key that belongs to nobody but has the label `member` creates objects for that member.
         """
         return self.member_id or self.labels.get(MEMBER_LABEL)
 
     @property
     def level_models(self) -> tuple[tuple[str, ...], ...]:
-        """The globs of each level that has any; a model must match one glob of every level."""
+        """The globs of each level that has any; a model must match a glob of every such level."""
         return tuple(level.models for level in self.levels if level.models is not None)

@@ -1,8 +1,8 @@
-"""OpenRouter's `reasoning_details`, the form of signed reasoning in chat completions.
+"""OpenRouter's `reasoning_details`, the format of signed reasoning in chat completions.
 
-Clients send it, as do servers like OpenRouter, Snowflake and Vercel:
-https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Each entry of the list is
-one detail, and becomes one `Reasoning` part.
+It is sent by clients, and by servers such as OpenRouter, Snowflake and Vercel:
+https://openrouter.ai/docs/use-cases/reasoning-tokens (seen 2026-11-21). Each entry of the list is a
+detail, and becomes one `Reasoning` part.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ Detail = Mapping[str, JsonValue]
 _TEXT: Final = "reasoning.text"
 _SUMMARY: Final = "reasoning.summary"
 _ENCRYPTED: Final = "reasoning.encrypted"
-# Those fields of a detail that a stream sends in pieces.
+# Fields of a detail that a stream sends in pieces.
 _STREAMED: Final = ("text", "summary", "data")
-# Fields that are equal in all pieces of one detail.
+# Fields that have the same value in all pieces of a detail.
 _SAME: Final = ("type", "index")
 _NOTHING_KNOWN: Final = Provenance(signer=None)
 
 
 def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
-    """Return a detail as reasoning; `signer` is used if the detail names no format."""
+    """Return a detail as reasoning; `signer` is used if the detail does not name a format."""
     text = text_of(detail)
     provenance = Provenance(
         signer=_text(detail, "format") or signer,
@@ -38,7 +38,7 @@ def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
 
 
 def text_of(detail: Detail) -> str:
-    """Return the text of a detail, which is in another field for summaries."""
+    """Return the text of a detail, which summaries have in a different field."""
     return _text(detail, "text") or _text(detail, "summary") or ""
 
 
@@ -80,10 +80,10 @@ class JoinedDetail:
         return not self._fields and not self._texts
 
     def is_continued_by(self, piece: Detail) -> bool:
-        """Return whether a piece belongs to this detail, and not to the next one.
+        """Return whether a piece belongs to this detail rather than to the next one.
 
-        A detail has one id, type and index. A signature or data ends a detail, and later text
-        begins another one.
+        A detail has a single id, type and index. A signature or data ends a detail, so any later
+        text begins another one.
         """
         ids = {self._fields.get("id"), piece.get("id")} - {None}
         has_data = bool(self._texts.get("data") or self._fields.get("data"))
@@ -103,7 +103,7 @@ class JoinedDetail:
                 self._fields[key] = value
 
     def join(self) -> Detail:
-        """Return the detail that consists of the pieces so far."""
+        """Return the detail that the pieces so far make up."""
         return {**self._fields, **{key: "".join(texts) for key, texts in self._texts.items()}}
 
 

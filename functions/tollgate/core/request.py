@@ -1,4 +1,4 @@
-"""A generation request, independent of client formats and of providers."""
+"""A generation request, independent of client formats and providers."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -39,7 +39,7 @@ class SystemMessage(Struct, frozen=True, kw_only=True):
 
 
 class UserMessage(Struct, frozen=True, kw_only=True):
-    """A message of the user: text and media."""
+    """A message from the user: text and media."""
 
     content: tuple[UserContent, ...]
     name: str | None = None
@@ -60,12 +60,12 @@ class AssistantMessage(Struct, frozen=True, kw_only=True):
 
 
 class ToolMessage(Struct, frozen=True, kw_only=True):
-    """The result of one call."""
+    """The result of one tool call."""
 
     call_id: str
     content: tuple[ResultContent, ...]
     failed: bool = False
-    """True if the caller says that the tool failed."""
+    """True if the caller reports that the tool failed."""
     native: JsonObject | None = None
     """Unknown fields, for providers of the client's own format."""
 
@@ -74,14 +74,14 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 class Grammar(Struct, frozen=True, kw_only=True):
-    """The rules that the free text of a call must follow."""
+    """The grammar that the free text of a call must follow."""
 
     syntax: Literal["lark", "regex"]
     definition: str
 
 
 class TextInput(Struct, frozen=True, kw_only=True):
-    """Free-text input of a tool, instead of JSON; if there is no grammar, any text is valid."""
+    """Free text as the input of a tool, instead of JSON. Without a grammar, any text is valid."""
 
     grammar: Grammar | None = None
 
@@ -101,7 +101,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class ToolChoice(Struct, frozen=True, kw_only=True):
-    """The caller's rule for tool calls; `name` is the tool to call in mode `named`."""
+    """The caller's rule for tool calls. In mode `named`, `name` is the tool to call."""
 
     mode: Literal["auto", "none", "required", "named"]
     name: str | None = None
@@ -129,7 +129,7 @@ class JsonOutput(Struct, frozen=True, kw_only=True):
 
 
 class SchemaOutput(Struct, frozen=True, kw_only=True):
-    """The answer is JSON that a schema describes; `strict` asks the provider to enforce it."""
+    """The answer is JSON described by a schema; `strict` asks the provider to enforce it."""
 
     name: str
     schema: JsonObject
@@ -148,15 +148,16 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     tokens_max: int | None = None
     enabled: bool | None = None
-    """True without another option requests the model's default amount."""
+    """True, without other options, requests the model's default amount of reasoning."""
     exclude: bool = False
-    """True if the reasoning is left out of the answer."""
+    """True to omit the reasoning from the answer."""
     effort_alone: bool = False
     """True if `effort` applies to the whole answer; only `enabled` then controls reasoning."""
     display_open: bool = False
-    """True if the model's own default, where it has one, decides whether reasoning is shown."""
+    """True to let the model's own default, if it has one, decide whether reasoning is shown."""
 
 
+PRESET_PREFIX: Final = "preset/"
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 _MODALITIES: Final[Mapping[type[Struct], Modality]] = {
     Image: "image",
@@ -164,13 +165,13 @@ _MODALITIES: Final[Mapping[type[Struct], Modality]] = {
     Document: "pdf",
 }
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
-# The purpose of a vector, for models whose vectors depend on the purpose.
+# What a vector is for; the vectors of some models depend on this.
 InputType = Literal["query", "document", "classification", "clustering"]
 # The kinds of content in an answer.
 OutputModality = Literal["text", "image"]
 # The values of `provider.sort`.
 ProviderSort = Literal["price", "throughput", "latency"]
-# Features that a request may need, but that only some providers' formats support.
+# Features that a request may need but that only some providers' formats support.
 Need = Literal[
     "conversation",
     "echo",
@@ -192,13 +193,13 @@ Need = Literal[
 TRANSCRIPT_NEEDS: Final[frozenset[Need]] = frozenset(
     {"segments", "words", "speakers", "translation"}
 )
-# `pcm` has 24,000 samples per second of 16 bits, little-endian, in one channel without a header.
+# `pcm` is headerless, one channel, with 24,000 little-endian samples of 16 bits per second.
 # https://platform.openai.com/docs/guides/text-to-speech (2026-11-22)
 SoundFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):
-    """The highest price a caller accepts: dollars per million tokens, and per request."""
+    """The highest prices that a caller accepts, in dollars per million tokens and per request."""
 
     input: Decimal | None = None
     output: Decimal | None = None
@@ -213,9 +214,9 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     order: tuple[str, ...] = ()
     """Slugs of providers to try first, in this order."""
     only: tuple[str, ...] = ()
-    """Slugs of the only providers to use."""
+    """Slugs of the only providers that may be used."""
     ignore: tuple[str, ...] = ()
-    """Slugs of providers not to use."""
+    """Slugs of providers that must not be used."""
     fallbacks: bool = True
     """False if only the first endpoint, or only the providers in `order`, may serve."""
     require_parameters: bool = False
@@ -223,26 +224,28 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     sort: ProviderSort | None = None
     price_max: PriceCeiling | None = None
     session_id: str | None = None
-    """Requests of one session get the same weighted draw."""
+    """Requests with the same session id get the same weighted draw."""
 
 
 class NativeOptions(Struct, frozen=True, kw_only=True):
-    """Options for the providers of one wire format, which receive them unchanged."""
+    """Options for providers of one wire format, which are passed on unchanged."""
 
     wire_format: str
-    """The name of the format in the table of providers."""
+    """The name of the format in the provider table."""
     fields: JsonObject = field(default_factory=dict)
-    """Fields of the body, by the format's own names."""
+    """Body fields, under the names that the format uses."""
     betas: tuple[str, ...] = ()
     """The names of preview features that the caller enabled."""
     tools: tuple[JsonObject, ...] = ()
     """Tools of types that only the provider defines, in the order of the request."""
     tool_fields: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Additional fields of the caller's tools, by the name of the tool."""
+    """Additional fields of the caller's tools, keyed by the name of the tool."""
     unknown: JsonObject = field(default_factory=dict)
-    """Fields of the body that the gateway does not know, as in `core.unknown_fields`."""
+    """Body fields that the gateway does not know, in the form of `core.unknown_fields`."""
     within: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Unknown fields of objects in the body, by the path of the object; sent only with it."""
+    """Unknown fields of objects in the body, keyed by the object's path; each is sent only along
+    with its object.
+    """
     unknown_names: tuple[str, ...] = ()
     """The names of all unknown fields, including those of messages and parts, for the record."""
 
@@ -253,20 +256,21 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     kind: ClassVar[WorkKind] = "chat"
 
     model: str
+    preset: str | None = None
+    """The slug of the preset that completes the request."""
+    preset_variables: Mapping[str, str | int] = field(default_factory=dict)
     messages: tuple[Message, ...]
     further: tuple[tuple[Message, ...], ...] = ()
-    """Further conversations, each answered like `messages` with the same number of choices."""
+    """Further conversations, each answered with the same number of choices as `messages`."""
     suffix: str | None = None
-    """The text after the answer; the answer fills the gap between prompt and suffix."""
+    """The text after the answer, which fills the gap between the prompt and this suffix."""
     echo: bool = False
-    """True if the provider repeats the prompt before the answer, with the prompt's log
-    probabilities.
-    """
+    """True if the provider repeats the prompt, with its log probabilities, before the answer."""
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
-    """The caller's limit on output tokens; None if the caller set no limit."""
+    """The caller's limit on output tokens; None if there is no limit."""
     sampling: Sampling = field(default_factory=Sampling)
     output_format: OutputFormat | None = None
     reasoning: ReasoningOptions | None = None
@@ -275,9 +279,9 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     server_tools: tuple[ServerTool, ...] = ()
     """The tools that the gateway runs, each at most once."""
     documents: DocumentOptions | None = None
-    """The caller's options for reading documents; None without any."""
+    """The caller's options for reading documents; None if there are none."""
     known_files: tuple[KnownFile, ...] = ()
-    """Documents that the gateway read for earlier answers and need not read again."""
+    """Documents that the gateway has read for earlier answers and need not read again."""
     guided: JsonObject = field(default_factory=dict)
     """Fields for servers like vLLM (guided decoding, chat templates), passed on unchanged."""
     native: NativeOptions | None = None
@@ -289,11 +293,11 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
-    """The length of the body as received, from which input tokens are estimated."""
+    """The length of the body as received, from which the number of input tokens is estimated."""
 
     @property
     def wants_single_call(self) -> bool:
-        """True if the caller gets at most one tool call in each choice."""
+        """True if the caller wants at most one tool call per choice."""
         return self.parallel_tool_calls is False
 
     @property
@@ -303,7 +307,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> int:
-        """The total number of answers, which are numbered conversation by conversation."""
+        """The total number of answers; they are numbered conversation by conversation."""
         return self.choices * (1 + len(self.further))
 
     @property
@@ -321,7 +325,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def leaves_documents(self) -> bool:
-        """True if the caller leaves documents to models that read them."""
+        """True if the caller wants only models that read documents themselves."""
         return self.documents is not None and self.documents.engine == "native"
 
     @property
@@ -391,8 +395,6 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
 
 def _is_one_text(messages: tuple[Message, ...]) -> bool:
-    match messages:
-        case (UserMessage(content=content),):
-            return all(isinstance(part, Text) for part in content)
-        case _:
-            return False
+    if len(messages) != 1 or not isinstance(messages[0], UserMessage):
+        return False
+    return all(isinstance(part, Text) for part in messages[0].content)

@@ -1,5 +1,5 @@
-"""Complete answers, assembled from events, so that codecs need no separate code for replies that
-are not streamed.
+"""Complete answers, assembled from events, so that codecs need no separate code for non-streamed
+replies.
 """
 
 from collections.abc import Mapping
@@ -40,14 +40,14 @@ from tollgate.core.events import (
 )
 from tollgate.core.usage import Usage
 
-# A string of one token needs 64 bytes of memory. Objects need about 20 bytes for a byte of JSON.
+# A string of one token needs 64 bytes of memory, and objects need about 20 bytes per byte of JSON.
 _PIECE_BYTES: Final = 16
 _OBJECT_BYTES: Final = 128
 _OBJECTS_PER_BYTE: Final = 4
 
 
 class GenerationResponse(Struct, frozen=True, kw_only=True):
-    """A complete answer of one choice; `notes` are keyed by the index of their part."""
+    """The complete answer of one choice; `notes` are keyed by the index of their part."""
 
     started: Started
     parts: tuple[Part, ...]
@@ -57,13 +57,13 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     raw_finish: str | None
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
-    """The pieces of a result of work other than chat."""
+    """The pieces of the result of work other than chat."""
     unknown: tuple[UnknownFields, ...] = ()
     """The provider's unknown fields and frames, in order."""
 
 
 class Fold:
-    """Accumulates the events of one stream; `response` requires the whole stream.
+    """Accumulates the events of one stream; `response` requires the stream to be complete.
 
     The size of each event is taken from the request's buffer budget.
     """
@@ -82,7 +82,7 @@ class Fold:
         """Add the next event; raise BufferFull if the budget is exhausted."""
         take(buffered_size(event))
         match event:
-            # Deltas come first, because most events are deltas.
+            # Deltas come first because most events are deltas.
             case PartDelta():
                 self._texts[event.index].append(event.text)
             case PartDeltas():
@@ -105,7 +105,7 @@ class Fold:
             case Output(pieces=pieces):
                 self._output += pieces
             case Partial():
-                # Previews are dropped: the final `Output` has the whole result.
+                # Previews are dropped, because the final `Output` contains the whole result.
                 pass
             case UnknownFields():
                 self._unknown.append(event)
@@ -138,7 +138,7 @@ class Fold:
 
 
 def buffered_size(event: Grouped) -> int:
-    """Return the bytes that a buffered event takes from the budget."""
+    """Return how many bytes a buffered event takes from the budget."""
     match event:
         case PartDelta(text=text):
             return _text_size(text) + _PIECE_BYTES
@@ -163,7 +163,7 @@ def buffered_size(event: Grouped) -> int:
 
 
 def _text_size(text: str) -> int:
-    """Return the memory that a text needs, at four bytes a character unless it is ASCII."""
+    """Return how much memory a string needs, at four bytes a character unless it is ASCII."""
     return len(text) if text.isascii() else 4 * len(text)
 
 

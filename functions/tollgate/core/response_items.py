@@ -1,6 +1,6 @@
-"""The items of OpenAI's Responses that the gateway knows, and its treatment of each.
+"""The items of OpenAI's Responses API that the gateway knows, and how it treats each one.
 
-Items of other types are passed on unread to providers of the format, and back.
+Items of other types are passed on unread, to providers that use this format and back to the client.
 https://platform.openai.com/docs/api-reference/responses (2026-11-27)
 """
 
@@ -23,8 +23,8 @@ ItemKind = Literal[
     "refused",
 ]
 
-# Calls of hosted tools mean nothing to a model without these tools, and are left out of the input.
-# Items of tools that the gateway refuses are refused, too.
+# Calls of hosted tools mean nothing to a model without those tools, so they are dropped from the
+# input. Items of tools that the gateway refuses are refused as well.
 ITEM_KINDS: Final[Mapping[str, ItemKind]] = {
     "additional_tools": "tools",
     "apply_patch_call": "refused",

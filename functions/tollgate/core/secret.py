@@ -1,4 +1,4 @@
-"""References to secrets (never their values), and the environment variables that may hold provider
+"""References to secrets, never their values, and the environment variables that may hold provider
 keys.
 """
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 # Globs of the environment variables that may hold a provider's key. A deployment may add others.
 KEY_VARIABLES: Final = ("*_API_KEY", "*_SERVICE_ACCOUNT")
-# Variables of the platforms that Tollgate and its workflows run on. No deployment may add these.
+# Variables of the platforms that Tollgate and its workflows run on, which no deployment may add.
 PLATFORM_VARIABLES: Final = (
     "ACTIONS_*",
     "AWS_*",
@@ -24,13 +24,17 @@ PLATFORM_VARIABLES: Final = (
 
 
 class SecretReference(Struct, frozen=True, kw_only=True):
-    """An environment variable, a Secrets Manager secret, or both (the variable is read first)."""
+    """An environment variable, a Secrets Manager secret, or both, in which case the variable is
+    read first.
+    """
 
     env: str | None = None
     secret: str | None = None
 
     def describe(self) -> str:
-        """Return the variable and the secret in words, for a message that says what to set."""
+        """Return a phrase that names the variable and the secret, for a message that says what to
+        set.
+        """
         places = (
             self.env and f"environment variable {self.env}",
             self.secret and f"secret {self.secret}",
@@ -39,7 +43,7 @@ class SecretReference(Struct, frozen=True, kw_only=True):
 
 
 class CredentialPlace(Struct, frozen=True, kw_only=True):
-    """One place where this process looks for a provider's credentials."""
+    """A place where this process looks for a provider's credentials."""
 
     variables: tuple[str, ...] = ()
     """Environment variables that must all be set."""
@@ -49,7 +53,9 @@ class CredentialPlace(Struct, frozen=True, kw_only=True):
 
 
 def describe_remedy(places: Iterable[CredentialPlace]) -> str:
-    """Return how to provide credentials in one of the places, as a sentence without a full stop."""
+    """Return how to provide credentials in one of the places, as a sentence without the
+    full stop.
+    """
     known = tuple(places)
     sets = tuple(dict.fromkeys(" with ".join(each.variables) for each in known if each.variables))
     secrets = {each.secret: each.region for each in known if each.secret is not None}
@@ -65,7 +71,7 @@ def describe_remedy(places: Iterable[CredentialPlace]) -> str:
 
 
 def create_secret_command(name: str, region: str | None = None) -> str:
-    """Return the command that creates a secret from its standard input."""
+    """Return the command that creates a secret whose value is read from standard input."""
     where = f"--region {region} " if region else ""
     return (
         f"aws secretsmanager create-secret {where}--name {name} --secret-string file:///dev/stdin"
@@ -73,19 +79,21 @@ def create_secret_command(name: str, region: str | None = None) -> str:
 
 
 class KeyVariables(Struct, frozen=True):
-    """The environment variables that may hold the keys of providers."""
+    """The environment variables that may hold the provider keys."""
 
     added: tuple[str, ...] = ()
-    """Globs of the variables that the deployment allows in addition to KEY_VARIABLES."""
+    """Globs of variables that the deployment allows in addition to KEY_VARIABLES."""
 
     def allows(self, name: str) -> bool:
-        """Return whether a variable may hold a provider's key; a platform's variables never may."""
+        """Return whether a variable may hold a provider's key; variables of a platform
+        never may.
+        """
         return _allows(name, self.added)
 
 
 @lru_cache(512)
 def _allows(name: str, added: tuple[str, ...]) -> bool:
-    """Return what `allows` returns; cached because each request checks a name from the catalog."""
+    """Return the result of `allows`, cached because each request checks a name from the catalog."""
     return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *added))
 
 

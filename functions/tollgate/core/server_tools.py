@@ -1,6 +1,6 @@
-"""Tools that the gateway runs within one request: callers' options, and the results of runs.
+"""Tools that the gateway runs within a request: the callers' options, and the results of runs.
 
-A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
+A run is a part of the answer (`core.content.ServerToolRun`), and its result is a note on that part.
 """
 
 from typing import Final, get_args
@@ -10,25 +10,23 @@ from msgspec import Struct
 from tollgate.core.content import ResultContent, ServerToolId
 
 SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
-# A line in a result that begins with this prefix contains the URL of a source.
+# A line of a result that begins with this prefix contains the URL of a source.
 URL_LINE: Final = "URL: "
 
 
 class UserLocation(Struct, frozen=True, kw_only=True):
-    """The approximate location of the user, to which a search engine adapts the order of its
-    results.
-    """
+    """The approximate location of the user, by which a search engine adapts its ranking."""
 
     city: str | None = None
     region: str | None = None
     country: str | None = None
-    """A country code of ISO 3166-1, two letters."""
+    """A two-letter ISO 3166-1 country code."""
     timezone: str | None = None
-    """A time zone of the IANA database."""
+    """An IANA time zone."""
 
 
 class ServerTool(Struct, frozen=True, kw_only=True):
-    """A tool that a caller enabled for a request; None leaves an option to routing.yaml."""
+    """A tool that a caller enabled for a request. Options that are None come from routing.yaml."""
 
     id: ServerToolId
     uses_max: int | None = None
@@ -41,13 +39,11 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     events: bool = False
     """True if the stream reports the progress of the tool."""
     field: str = ""
-    """The field of the request that enabled the tool."""
+    """The request field that enabled the tool."""
     left_out_as: str | None = None
-    """The name that is reported if nothing can run the tool; if None, the request is refused
-    instead.
-    """
+    """The name that is reported if nothing can run the tool; None refuses the request instead."""
     by_provider: bool = False
-    """True if the provider may run the tool itself, which routing.yaml decides."""
+    """True if the provider may run the tool itself; routing.yaml decides whether it does."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -58,7 +54,7 @@ class Source(Struct, frozen=True, kw_only=True):
     text: str = ""
     """The excerpt that the model got."""
     published: str | None = None
-    """The day or time of publication, as the engine states it."""
+    """The day or time of publication, as reported by the engine."""
 
 
 class RunResult(Struct, frozen=True, kw_only=True, tag="run_result"):

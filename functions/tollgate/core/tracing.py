@@ -1,7 +1,7 @@
-"""The trace that a request belongs to, in W3C Trace Context (level 1, 2021-11-23).
+"""The trace that a request belongs to, in W3C Trace Context format (level 1, 2021-11-23).
 
-Only `traceparent` is read and passed on: it contains nothing but random ids, while `tracestate` and
-`baggage` may contain facts about the caller that a provider must not see.
+Only `traceparent` is read and passed on, because it contains nothing but random ids. `tracestate`
+and `baggage` may contain facts about the caller that a provider must not see.
 """
 
 import re
@@ -16,12 +16,12 @@ _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 )
 _SAMPLED: Final = 1
-# `scope["extensions"][PLATFORM_IDS_EXTENSION]` of an ASGI request has the fields of `PlatformIds`.
+# In an ASGI request, `scope["extensions"][PLATFORM_IDS_EXTENSION]` has the fields of `PlatformIds`.
 PLATFORM_IDS_EXTENSION: Final = "tollgate.platform_ids"
 
 
 class PlatformIds(Struct, frozen=True, kw_only=True):
-    """A request's ids in the logs of AWS; None on other platforms."""
+    """A request's ids in the AWS logs; None on other platforms."""
 
     api_gateway_request_id: str | None = None
     """The id in API Gateway's access log, and in `x-amzn-requestid` of the reply."""
@@ -30,7 +30,7 @@ class PlatformIds(Struct, frozen=True, kw_only=True):
 
 
 class CollectorError(Exception):
-    """Raised if a collector of spans did not accept an export."""
+    """Raised if a span collector did not accept an export."""
 
 
 class Span(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Span(Struct, frozen=True, kw_only=True):
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
-# The span of the current request, which a task inherits from the task that created it.
+# The span of the current request, which a task inherits from the task that creates it.
 _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=None)
 
 
@@ -56,7 +56,7 @@ def begin(traceparent: str | None, ids: IdSource) -> None:
 
 
 def current() -> Span | None:
-    """Return this request's step of the caller's trace; None without a trace."""
+    """Return this request's step of the caller's trace; None if there is no trace."""
     return _CURRENT.get()
 
 

@@ -1,6 +1,6 @@
-"""Fields that the gateway does not know: how they are found in a body, and added to another.
+"""Fields that the gateway does not know: finds them in a body, and adds them to another.
 
-A tree of unknown fields has the shape of the body that it comes from, without the known fields.
+A tree of unknown fields has the same shape as the body it comes from, without the known fields.
 """
 
 import re
@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from tollgate.core.json_value import JsonValue
 
-# The name of an event is written on a line of a stream.
+# The event name is written on a line of a stream, so its characters are restricted.
 EVENT_TYPE: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
-# The gateway's own usage and cost are the bill; a provider's details of them stay in the record.
+# The gateway bills its own usage and cost; a provider's details about them stay in the record.
 _OF_THE_BILL: Final = frozenset({"usage", "cost", "credits_used"})
 # Names that refer to the conversation itself, and objects that providers store.
 _OF_THE_CONVERSATION: Final = frozenset({"call_id", "tool_call_id", "tool_use_id"})
@@ -23,7 +23,7 @@ _STORED: Final = frozenset({"container", "conversation", "prompt", "vector_store
 def refers_to_stored(name: str, value: JsonValue) -> bool:
     """Return whether a field, at any depth, may name something that a provider stores.
 
-    All workspaces share the operator's account at a provider, so the name could be of another
+    All workspaces share the operator's account at a provider, so the name could refer to another
     workspace's file or container.
     """
     if name in _STORED or (name.endswith(("_id", "_ids")) and name not in _OF_THE_CONVERSATION):
@@ -38,10 +38,10 @@ def refers_to_stored(name: str, value: JsonValue) -> bool:
 
 
 def unknown_tree(model: BaseModel, left_out: Collection[str] = ()) -> dict[str, JsonValue]:
-    """Return the unknown fields of a model and of the models in its fields, but not in lists.
+    """Return the unknown fields of a model and of models in its fields, but not in lists.
 
-    Fields that are null, that may name something that a provider stores, and those in `left_out`
-    are not returned.
+    Fields that are null, that may name something a provider stores, or that are in `left_out` are
+    skipped.
     """
     tree = {
         name: value
@@ -59,7 +59,9 @@ def unknown_tree(model: BaseModel, left_out: Collection[str] = ()) -> dict[str, 
 def add_unknown(
     known: Mapping[str, JsonValue], tree: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    """Return a body with the fields of a tree that it lacks; a known field is never replaced."""
+    """Return a body with those fields of a tree that it does not have; known fields are never
+    replaced.
+    """
     body = dict(known)
     for name, value in tree.items():
         if name in _OF_THE_BILL:

@@ -1,11 +1,12 @@
-"""Usage that a provider reports, divided into classes of tokens with separate prices."""
+"""Usage reported by a provider, divided into classes of tokens with separate prices."""
 
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-# A larger count is a defect: this is a thousand times the largest context of any model.
+# A larger count must be a defect, since it would be a thousand times the largest context of any
+# model.
 COUNT_MAX: Final = 1_000_000_000
 
 
@@ -33,21 +34,21 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_output_tokens: int | None = None
     """Part of `output_tokens`."""
     images: int | None = None
-    """Images that the model generated or judged; not tokens."""
+    """Images that the model generated or moderated; not tokens."""
     web_searches: int | None = None
     """Searches that the provider ran itself; not tokens."""
     search_units: int | None = None
     """Search units that a reranker charges; not tokens."""
     audio_seconds: int | None = None
-    """Seconds of sound that the model heard, rounded up; not tokens."""
+    """Seconds of audio input, rounded up; not tokens."""
     characters: int | None = None
-    """Characters of text that the model spoke; not tokens."""
+    """Characters of text that the model turned into speech; not tokens."""
     text_units: int | None = None
     """Units of 1,000 characters of text that a guardrail read; not tokens."""
 
     @property
     def input_tokens(self) -> int:
-        """The tokens of the whole prompt, as far as they were reported."""
+        """The tokens of the whole prompt, as far as reported."""
         return (
             (self.uncached_input_tokens or 0)
             + (self.cache_read_input_tokens or 0)
@@ -61,7 +62,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def total_tokens(self) -> int:
-        """The tokens of prompt and output together."""
+        """The tokens of the prompt and the output together."""
         return self.input_tokens + (self.output_tokens or 0)
 
     def reported(self) -> list[tuple[str, int]]:
@@ -76,10 +77,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return Usage(**counts)
 
     def update(self, later: "Usage") -> "Usage":
-        """Return this usage with every class that `later` reports replaced by that count.
+        """Return this usage with each class replaced by the count in `later`, if it reports one.
 
-        Providers report cumulative counts and may correct them: the last count of a class is the
-        valid one. An impossible count is ignored: a negative one would pay the caller.
+        Providers report cumulative counts and may correct them, so the last count of a class is the
+        valid one. Impossible counts are ignored: a negative one would pay the caller.
         """
         reported = {name: count for name, count in later.reported() if is_count(count)}
         return replace(self, **reported) if reported else self
@@ -102,7 +103,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The size of work on inputs in units with their own rates, without text tokens."""
+    """The size of input work in units that have their own rates, without text tokens."""
 
     media_tokens: int = 0
     """Tokens of inputs other than text."""
@@ -114,7 +115,7 @@ class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text_units: int = 0
 
 
-# The units other than tokens, which have the same name in `Units` and in `Usage`.
+# Units other than tokens, which have the same names in `Units` and in `Usage`.
 PIECES: Final = ("images", "search_units", "audio_seconds", "characters", "text_units")
 
 

@@ -1,4 +1,4 @@
-"""Webhooks of workspaces: their endpoints, the events they get, and each delivery."""
+"""Webhooks of workspaces: the endpoints, the events they receive, and each delivery."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ DELIVERIES_MAX: Final = 100
 TEST_EVENT: Final = "webhook.test"
 # The prefix of every signing secret.
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105
-# `delivered` and `failed` are final; a `pending` delivery is tried again.
+# `delivered` and `failed` are final; a `pending` delivery will be tried again.
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 
 
@@ -23,26 +23,28 @@ class DeliveryFailed(Exception):
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
-    """An endpoint that gets the events of one workspace."""
+    """An endpoint that receives the events of one workspace."""
 
     id: str
     workspace_id: str
     url: str
     events: tuple[str, ...]
-    """Globs of the types of events that the endpoint gets."""
+    """Globs of the event types that the endpoint receives."""
     created_s: int
     description: str = ""
     enabled: bool = True
     disabled_reason: str | None = None
-    """The reason why the gateway disabled the webhook; None if it did not."""
+    """The reason why the gateway disabled the webhook; None if the gateway did not disable it."""
     secret: str
-    """The secret that signs events, encrypted in the table if the gateway has a key for that."""
+    """The secret that signs events; encrypted in the table if the gateway has an encryption key for
+    it.
+    """
     old_secret: str | None = None
-    """The secret before the last rotation, which also signs until `old_secret_ends_s`."""
+    """The secret before the last rotation, which also signs events until `old_secret_ends_s`."""
     old_secret_ends_s: int = 0
 
     def wants(self, type_: str) -> bool:
-        """Return whether the endpoint gets events of a type."""
+        """Return whether the endpoint receives events of a type."""
         return any(fnmatchcase(type_, glob) for glob in self.events)
 
     def secrets(self, now_s: float) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
 
 
 class WebhookEvent(Struct, frozen=True, kw_only=True):
-    """Something that happened in a workspace; the same event always has the same id."""
+    """Something that happened in a workspace. The id of an event never changes."""
 
     id: str
     """`evt_`, Unix milliseconds, a dot and a random part, so ids sort by time."""
@@ -100,7 +102,8 @@ class EventDelivery(Struct, frozen=True, kw_only=True):
     next_s: int | None = None
     """The Unix second of the next attempt; None if there is none."""
     answer: str = ""
-    """The HTTP status of the last attempt, or a description of the failure if there was no reply.
+    """The HTTP status of the last attempt, or a description of the failure if there was
+    no reply.
     """
 
 
@@ -124,12 +127,16 @@ class WebhookStore(Protocol):
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        """Replace the settings with the result of `edit`; None if the webhook does not exist."""
+        """Replace the settings with the result of `edit`; return None if the webhook does not
+        exist.
+        """
 
     async def rotate(
         self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
     ) -> Webhook | None:
-        """Replace the secret; the old one also signs for `grace_s`. None without a webhook."""
+        """Replace the secret; the old one also signs for `grace_s`. Returns None if there is no
+        webhook.
+        """
 
     async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
         """Delete a webhook; return False if it does not exist."""

@@ -1,1 +1,3 @@
-"""Runs a generation from plan to settlement, using protocols only: no vendor, no AWS."""
+"""Runs a generation from planning to settlement. The package uses protocols only: it knows no
+vendor and no AWS API.
+"""

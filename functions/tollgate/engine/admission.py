@@ -1,4 +1,4 @@
-"""Admits requests whose work before the hold is costly, and knows how much of a budget is left."""
+"""Admits requests that need costly work before the hold, and knows how much of a budget is left."""
 
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
@@ -9,7 +9,7 @@ from tollgate.routing.planning.exclusions import find_tier
 async def admit(gateway: Gateway, principal: Principal, request_id: str) -> None:
     """Admit a request once; raise the refusal that its hold would get.
 
-    `gateway.admissions.end` must follow, at the latest when the request ends.
+    The caller must call `gateway.admissions.end`, at the latest when the request ends.
     """
     await gateway.admissions.admit(principal, request_id, tier=_tier_limits(gateway, principal))
 

@@ -1,5 +1,5 @@
-"""Cursor over a plan's attempts, which the engine uses, and which `explain` uses without sending a
-request.
+"""A cursor over the attempts of a plan. The engine uses it to send requests, and `explain` to
+simulate them.
 """
 
 from tollgate.core.errors import UpstreamError
@@ -23,19 +23,20 @@ class AttemptCursor:
     def first_token_limit_s(self, remaining_s: float) -> float:
         """Return the time limit, in seconds, for the first token of the current attempt.
 
-        The limit is the configured one, but no more than an even share of the remaining time.
+        This is the configured limit, but never more than an even share of the remaining time.
         """
         configured_s = self.attempt.timeouts.first_token_s
         attempts_left = len(self._plan.attempts) - self.depth
         if attempts_left == 1:
-            # The last attempt may use all the remaining time: the request's deadline ends it.
+            # The last attempt may use all of the remaining time, because the request's deadline
+            # ends it anyway.
             return configured_s
         return min(configured_s, remaining_s / attempts_left)
 
     def advance(
         self, error: UpstreamError, *, remaining_s: float, jitter: float
     ) -> retry.RetryDecision:
-        """Return the decision after a failure, and move the cursor if it is `Next`."""
+        """Return the decision after a failure, and advance the cursor if the decision is `Next`."""
         situation = retry.Situation(
             tries=self._tries,
             another_left=self.depth + 1 < len(self._plan.attempts),

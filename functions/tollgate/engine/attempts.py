@@ -1,7 +1,7 @@
-"""Runs the attempts of a generation one after another; nothing else retries a generation.
+"""Runs the attempts of a generation one after another; no other code retries a generation.
 
 An attempt commits at its first content event. If an attempt fails before that event, the next
-attempt may serve. If it fails later, the whole generation fails.
+attempt may serve the request. If it fails later, the whole generation fails.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ _ENCODE_WORK: Final = DottedName[Callable[[Provider, Attempt, InputWork], Encode
 
 
 class CommittedAttempt(Struct, frozen=True, kw_only=True):
-    """Attempt that has committed."""
+    """An attempt that has committed."""
 
     target: Target
     depth: int
@@ -76,11 +76,11 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     adapted: tuple[str, ...]
     """Names of the caller's parameters and preferences that have no effect."""
     head: tuple[ChosenGroup, ...]
-    """Events up to the commit point, and any later events from the same read."""
+    """Events up to the commit point, and any later events that arrived in the same read."""
     rest: AsyncGenerator[Sequence[ChosenGroup], None]
     """Events after `head`."""
     connection: AsyncExitStack
-    """Context whose exit closes the connection and `rest`."""
+    """A context manager whose exit closes both the connection and `rest`."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
         """Return the details of the attempt for headers and replies."""
@@ -103,7 +103,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
-    """State that all attempts of one generation share."""
+    """State shared by all attempts of one generation."""
 
     gateway: Gateway
     plan: Plan
@@ -117,9 +117,9 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     """Guardrails of the gateway; None if none apply."""
 
     async def withhold(self, error: GatewayError) -> None:
-        """Remove the prompt from an error's texts, in the side thread for a large request.
+        """Remove the prompt from an error's texts, in the side thread if the request is large.
 
-        The meter stores the results and uses them later.
+        The meter caches the results for later use.
         """
         if isinstance(error, UpstreamError):
             for words in filter(None, (error.provider_words, error.quoted)):
@@ -129,7 +129,7 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
 async def commit_first(context: AttemptContext) -> CommittedAttempt:
     """Return the first attempt that commits; the caller must close its connection.
 
-    Raises the error of the last attempt if none commits.
+    If no attempt commits, the error of the last attempt is raised.
     """
     plan = await _require_parameters(context)
     cursor = AttemptCursor(plan)
@@ -172,14 +172,15 @@ def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) ->
 
 
 async def _require_parameters(context: AttemptContext) -> Plan:
-    """Return the plan without endpoints that lack a parameter, if the caller requires that.
+    """Return the plan without endpoints that do not support a parameter, if the caller requires
+    that.
 
-    Each attempt is encoded to find parameters that its codec drops or refuses. Raises RequestError
-    if no endpoint remains.
+    Each attempt is encoded to find the parameters that its codec drops or refuses. Raises
+    RequestError if no endpoint remains.
     """
     if not context.media.request.preferences.require_parameters:
         return context.plan
-    # Fields that nobody knows are no parameters.
+    # Fields that the gateway does not know do not count as parameters.
     unknown = {*_unknown_names(context.media.request)}
     fitting: list[Attempt] = []
     refusals: list[RequestError] = []
@@ -190,8 +191,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # The error has another cause, such as a URL that cannot be fetched. It will occur again
-            # when the attempt is made.
+            # The error has another cause, such as a URL that cannot be fetched, and will occur
+            # again when the attempt is made.
             fitting.append(attempt)
         else:
             if left_out:
@@ -235,7 +236,7 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
-    """Return the encoded attempt, and the context that sends the request."""
+    """Return the encoded attempt and the context manager that sends its request."""
     prepared = await context.head_start.take(attempt)
     if prepared is not None:
         return prepared[0], prepared[0].open(prepared[1])
@@ -284,12 +285,12 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         )
 
 
-# Estimated size of an event without text, such as a usage report.
+# Estimated size of an event that contains no text, such as a usage report.
 _EVENT_BYTES: Final = 1024
 
 
 class _Peek:
-    """Buffer of an attempt's events, up to the read that contains the first content."""
+    """A buffer for an attempt's events, up to and including the read with the first content."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
@@ -313,7 +314,9 @@ class _Peek:
 
 
 def _commits(event: Grouped) -> bool:
-    """Return True for content; providers often fail right after the start of a text part."""
+    """Return True for content. The start of a text part does not commit, because providers often
+    fail right after it.
+    """
     match event:
         case PartDelta() | PartDeltas() | PartEnd() | Output() | Partial() | Ended():
             return True

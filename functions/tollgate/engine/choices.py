@@ -1,6 +1,6 @@
-"""Requests for the choices (`n`) of one attempt, and the stream of their events.
+"""The requests for the choices (`n`) of one attempt, and the stream of their events.
 
-A codec decodes one choice. If a provider sends several choices in one stream, the frames are
+A codec decodes a single choice. If a provider sends several choices in one stream, the frames are
 demultiplexed first. If a provider does not support `n`, each choice is requested separately.
 """
 
@@ -53,40 +53,42 @@ from tollgate.providers.ports.base import (
 from tollgate.providers.ports.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
-# Imported at first use: only a provider's error needs this function.
+# Imported at first use, because only provider errors need this function.
 _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
     "tollgate.providers.shared.refusals:redact_body"
 )
 
-# Limit on queued reads when one attempt sends several requests. While the queue is full, nothing is
-# read from providers, so that a slow caller cannot exhaust memory.
+# Limit on queued reads when one attempt sends several requests. While the queue is full, nothing
+# more is read from providers, so a slow caller cannot exhaust memory.
 _WAITING_MAX: Final = 16
-# Upper estimate of a frame's size without its content; most providers need 200 to 400 bytes.
+# Upper estimate of the size of a frame without its content; most providers need 200 to 400 bytes.
 _FRAME_BYTES: Final = 1024
 _DATA: Final = attrgetter("data")
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
 class Encoded(Protocol):
-    """Encoded requests of one attempt, for any kind of work."""
+    """The encoded requests of one attempt, for any kind of work."""
 
     @property
     def streams(self) -> int:
-        """Number of streams, each with separate usage."""
+        """Number of streams; each reports its own usage."""
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Caller's parameters that the provider does not support, or not with these values."""
+        """The caller's parameters that the provider does not support, or does not support with
+        these values.
+        """
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """Names of options that are changed or dropped before the provider gets them."""
+        """Names of options that are changed or dropped before the request reaches the provider."""
 
     def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the requests and yield one stream with the events of all choices, as they arrive.
 
-        Events from the same read stay together. Both entering the context and reading may raise
-        UpstreamError. Leaving the context closes every connection.
+        Events from the same read stay together. Entering the context and reading from it may both
+        raise UpstreamError. Leaving the context closes every connection.
         """
 
 
@@ -101,11 +103,11 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     choices: int
     """Total number of choices in all requests."""
     is_capped: bool
-    """True if the model's lower output limit replaces the caller's."""
+    """True if the caller's output limit is replaced by the model's lower one."""
 
     @property
     def streams(self) -> int:
-        """Number of streams, each with separate usage."""
+        """Number of streams; each reports its own usage."""
         return len(self.wires)
 
     @property
@@ -115,24 +117,30 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Caller's parameters that the provider does not support, or not with these values."""
+        """The caller's parameters that the provider does not support, or does not support with
+        these values.
+        """
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """Names of options that are changed or dropped before the provider gets them."""
+        """Names of options that are changed or dropped before the request reaches the provider."""
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
     async def make_ready(self) -> ReadyRequest:
-        """Return the only request, connected but not sent; raise UpstreamError on failure."""
+        """Connect the only request without sending it, and return it; raise UpstreamError on
+        failure.
+        """
         [wire] = self.wires
         return await self.transport.make_ready(wire, self.attempt.timeouts)
 
     def open(
         self, ready: Awaitable[ReadyRequest] | None = None
     ) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests as `Encoded.open` does; `ready` is a request from `make_ready`."""
+        """Send the requests as described in `Encoded.open`; `ready` is a request from
+        `make_ready`.
+        """
         return _stream(self, self.wires[0], ready) if self.streams == 1 else _fan_out(self)
 
 
@@ -170,7 +178,7 @@ def _split_conversations(request: GenerationRequest) -> Iterable[GenerationReque
 
 
 def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
-    """Yield one request per choice, with different seeds so that the answers differ."""
+    """Yield one request per choice, each with a different seed so that the answers differ."""
     for choice in range(request.choices):
         sampling = request.sampling
         if sampling.seed is not None:
@@ -250,7 +258,7 @@ async def decode_frames(
                 if withheld := _find_withheld(read_frames, events):
                     take(withheld)
             except Exception:
-                # Yield the events before the broken frame, because the provider sent them.
+                # Yield the events before the broken frame, because the provider did send them.
                 yield events
                 raise
             yield events
@@ -264,14 +272,14 @@ async def decode_frames(
 
 
 def _find_withheld(frames: Sequence[Frame], events: Sequence[ChosenGroup]) -> int:
-    """Return the number of bytes of a read that the decoder buffers for later events.
+    """Return the number of bytes of a read that the decoder has buffered for later events.
 
-    The decoder buffers, for instance, signatures and arguments that are delivered whole.
+    The decoder buffers signatures, for instance, and tool arguments that are delivered as a whole.
     """
     unseen = sum(map(len, map(_DATA, frames))) - _FRAME_BYTES * len(frames)
     if unseen <= 0:
         return 0
-    # Doubled, because audio in base64 is larger than the bytes in its event.
+    # Doubled, because base64-encoded audio is larger than the bytes in its event.
     return max(0, unseen - 2 * sum(_content_size(event) for _, event in events))
 
 
@@ -286,7 +294,9 @@ def _content_size(event: Grouped) -> int:
 
 
 class _Decoders:
-    """Decoders of one stream's choices; events before a failure stay in the caller's list."""
+    """The decoders for the choices of one stream; events before a failure stay in the caller's
+    list.
+    """
 
     def __init__(self, demultiplexer: Demultiplexer | None, decoders: list[Decoder]) -> None:
         self._demultiplexer = demultiplexer
@@ -296,7 +306,7 @@ class _Decoders:
         self._of_reads = first if isinstance(first, ReadDecoder) else None
 
     def feed(self, frames: Sequence[Frame], events: list[ChosenGroup]) -> None:
-        """Append the events from one read's frames."""
+        """Decode the frames of one read, and append their events."""
         if self._demultiplexer is None:
             decoded: Iterable[Grouped]
             if self._of_reads is not None and len(frames) > 1:
@@ -315,7 +325,7 @@ class _Decoders:
 
     def _check(self, choice: int, decoded: Iterable[Grouped], events: list[ChosenGroup]) -> None:
         accept = self._grammars[choice].accept
-        # The previous event if it was a delta, and the group of deltas that contains it.
+        # The previous event if it was a delta, and the group that this delta is in.
         before: PartDelta | None = None
         group: PartDeltas | None = None
         for event in decoded:
@@ -337,7 +347,7 @@ class _Decoders:
 async def _fan_out(
     encoded: EncodedAttempt,
 ) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
-    """Open one stream per request, and yield events in the order of arrival."""
+    """Open one stream per request, and yield the events in the order in which they arrive."""
     queue: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
         asyncio.create_task(_pump(encoded, place, queue)) for place in range(len(encoded.wires))

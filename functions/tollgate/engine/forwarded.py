@@ -1,4 +1,4 @@
-"""The names of unknown fields that a request sent to its provider, or got back."""
+"""The names of unknown fields that were sent to a provider or came back from it."""
 
 from collections.abc import Collection
 from typing import Final
@@ -8,7 +8,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import Call
 from tollgate.routing.planning.plan import Attempt
 
-# A record has at most this many names, and characters of each.
+# Maximum number of names in a record, and maximum length of a name in characters.
 _NAMES_MAX: Final = 32
 _NAME_LENGTH_MAX: Final = 64
 
@@ -20,7 +20,9 @@ class ForwardedNames:
         self._of_answer: dict[str, None] = {}
 
     def note(self, event: UnknownFields) -> None:
-        """Note the names of a provider's unknown fields, after the type of their frame."""
+        """Note the names of a provider's unknown fields, each prefixed with the type of
+        its frame.
+        """
         names = [""] if event.is_frame else [f".{name}" for name in event.fields]
         for name in names:
             if len(self._of_answer) < _NAMES_MAX:

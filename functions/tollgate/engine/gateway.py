@@ -1,4 +1,4 @@
-"""Services that serve a generation, and the caller's request."""
+"""The services that a generation needs, and the caller's request."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -29,7 +29,7 @@ class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
     def provider(self, slug: str) -> Provider:
-        """Return a provider; raise KeyError if the catalog has no provider with that slug."""
+        """Return a provider; raise KeyError if the catalog has none with that slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,9 @@ class StreamTiming(Struct, frozen=True, kw_only=True):
     keep_alive_s: float = 15.0
     """Seconds of silence after which a stream that has started sends another keep-alive."""
     non_streamed_total_s: float = 285.0
-    """Limit for a reply that is not streamed: API Gateway drops connections idle for 300 s."""
+    """Time limit for a non-streamed reply; API Gateway drops connections that are idle
+    for 300 s.
+    """
 
 
 class Journal(Protocol):
@@ -56,8 +58,8 @@ class Journal(Protocol):
         """Log that an endpoint enters its cooldown."""
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Log that a published catalog cannot be used, for the reason `what`; the catalog `serving`
-        is still used.
+        """Log that a published catalog cannot be used, for the reason `what`, so the catalog
+        `serving` stays in use.
         """
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:
@@ -107,7 +109,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """OCR service; None if none is configured."""
 
     def computations(self, call: "Call") -> Computations:
-        """Return how the computations of a call are run."""
+        """Return the runner for the computations of a call."""
         return Computations(self.side, call.principal.workspace_id, call.is_large)
 
 
@@ -116,10 +118,12 @@ class Call(Struct, frozen=True, kw_only=True):
 
     principal: Principal
     reach: OwnerScope = UNOWNED
-    """The stored objects that the request may name."""
+    """The stored objects that the request may refer to."""
     parsed: ParsedWork
     request_id: str
-    """First id to try for the hold; if a hold already has this id, another one is generated."""
+    """The id to try first for the hold; if another hold already has this id, a new one is
+    generated.
+    """
     deadline: Deadline
     """End of the invocation, minus the time reserved for settling."""
     ingress_format: str
@@ -135,6 +139,6 @@ class Call(Struct, frozen=True, kw_only=True):
     session: SessionLimit | None = None
     """Limit of the request's session; None if neither key nor request limits sessions."""
     fallbacks: bool = True
-    """False if only the first model of the chain may serve."""
+    """False if only the first model of the chain may serve the request."""
     is_large: bool = False
     """True if a pass over the whole request may take more than a few milliseconds."""

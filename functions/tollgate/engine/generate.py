@@ -1,4 +1,4 @@
-"""Serves one generation from plan to settlement; every exit after the hold settles."""
+"""Serves one generation from planning to settlement; every exit after the hold settles."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -18,6 +18,7 @@ from tollgate.core.errors import (
     OutcomeUnknown,
     UpstreamError,
 )
+from tollgate.core.limits import CostCeiling
 from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.admission import admit, budget_left_percent
@@ -31,6 +32,7 @@ from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
+from tollgate.routing.planning.cost_ceilings import refuse_fees
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.ports.base import Hold
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from tollgate.engine.guardrails.guards import GuardedGeneration
     from tollgate.engine.rounds.server_tools import OfferedTools
 
-# Imported at first use, because most processes never serve such requests.
+# Imported at first use, because most processes never serve requests that need these.
 _COMPACT_WINDOW: Final = DottedName[Callable[..., Awaitable[tuple[Call, EventSink]]]](
     "tollgate.engine.replies.compacted_window:compact_window"
 )
@@ -78,8 +80,8 @@ _Result = TypeVar("_Result")
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     """Serve one generation; once money is held, every exit settles unless the process dies.
 
-    Errors before the hold are raised; later errors are sent to the sink. The generation is settled
-    before the last byte is sent, because the platform may freeze the process right after that byte.
+    Errors before the hold are raised; later errors go to the sink. The generation is settled before
+    the last byte is sent, because the platform may freeze the process right after that byte.
     """
     if isinstance(call.parsed, ParsedCall) and call.parsed.window is not None:
         call, sink = await _COMPACT_WINDOW()(gateway, call, sink, generate)
@@ -95,7 +97,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         call = await _FETCH_AWAITED()(gateway, call)
         names_files, _ = await _find_content(gateway, call)
     if names_files:
-        # The files' contents may be large, and become part of the request.
+        # The files may be large, and their contents become part of the request.
         call = replace(await _FIND_FILES_OF()(gateway, call), is_large=True)
         _, has_documents = await _find_content(gateway, call)
     tools: InjectedTools | None = None
@@ -117,7 +119,8 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         plan = await _READ_DOCUMENTS()(gateway, call, plan, media, planning_request=planner_input)
     guards: tuple[BoundedGuard, ...] = ()
     if gateway.planner.catalog.guardrails:
-        guards, plan = await computations.run(partial(_guard, gateway, call, plan))
+        guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
+        guards, plan = await computations.run(guard)
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
@@ -163,11 +166,17 @@ async def _plan(
     return await gateway.computations(call).run(plan)
 
 
-def _guard(gateway: Gateway, call: Call, plan: Plan) -> tuple[tuple["BoundedGuard", ...], Plan]:
-    """Return the call's guardrails, and the plan with the maximum cost of their judgements."""
+def _guard(
+    gateway: Gateway, call: Call, plan: Plan, *, ceiling: CostCeiling | None
+) -> tuple[tuple["BoundedGuard", ...], Plan]:
+    """Return the call's guardrails, and the plan with the maximum cost of their judgements.
+
+    Raises AccessError if both together may cost more than the ceiling.
+    """
     guards = _FIND_GUARDS()(gateway, call, plan)
-    cost_max = plan.cost_max_nano_usd + sum(each.cost_max_nano_usd for each in guards)
-    return guards, replace(plan, cost_max_nano_usd=cost_max)
+    fees = sum(each.cost_max_nano_usd for each in guards)
+    refuse_fees(plan, fees, ceiling)
+    return guards, replace(plan, cost_max_nano_usd=plan.cost_max_nano_usd + fees)
 
 
 async def _answer(
@@ -287,7 +296,7 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money while the cooldowns and speeds of the plan's endpoints are read.
+    """Hold money while reading the cooldowns and speeds of the plan's endpoints.
 
     Returns the plan in its final order: fast endpoints first if the request asks for that, and
     endpoints in cooldown last.
@@ -311,7 +320,7 @@ async def _hold(
 async def _hold_and_order(
     gateway: Gateway, plan: Plan, holding: Coroutine[Any, Any, Hold]
 ) -> tuple[Hold, Plan]:
-    # A single endpoint is tried even in its cooldown, so its state need not be read.
+    # A single endpoint is tried even during its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
@@ -361,13 +370,13 @@ async def _run_uncancelled(
 ) -> tuple[_Result, asyncio.CancelledError | None]:
     """Finish the work even if this task is cancelled in the meantime.
 
-    Returns the result and the cancellation, if any, which the caller must raise as soon as
-    possible. If the work fails after a cancellation, the cancellation is raised.
+    Returns the result and the cancellation, if there was one, which the caller must raise as soon
+    as possible. If the work fails after a cancellation, the cancellation is raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        # Waiting for a future costs a third of `asyncio.wait`.
+        # Waiting for a future costs a third as much as `asyncio.wait`.
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         wake = partial(_end, ended)
         task.add_done_callback(wake)

@@ -1,5 +1,5 @@
-"""Prepares the first request (encodes, authorizes, connects) while money is being held, but sends
-nothing.
+"""Prepares the first request while money is being held: encodes it, authorizes it and connects, but
+sends nothing.
 """
 
 import asyncio
@@ -15,7 +15,8 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """The first attempt, prepared in advance if it sends one request. Call `aclose` at the end.
+    """The first attempt, prepared in advance if it sends a single request. Call `aclose` at the
+    end.
 
     `request` is None if URLs or files must be fetched first.
     """
@@ -42,7 +43,7 @@ class HeadStart:
             self._making is None
             and isinstance(request, GenerationRequest)
             and request.answers == 1
-            # Requests with server tools are encoded for each round.
+            # Requests with server tools are encoded separately for each round.
             and not request.server_tools
             and not request.preferences.require_parameters
         ):
@@ -54,7 +55,7 @@ class HeadStart:
     ) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
         """Return the prepared attempt and request, once; None if another attempt comes first.
 
-        A prepared request that is not used is released.
+        A prepared request that is not used is closed.
         """
         encoding, self._encoding = self._encoding, None
         if self._making is not None and encoding is not None and attempt is self._attempt:
@@ -72,7 +73,7 @@ class HeadStart:
         self._release()
 
     def _release(self) -> None:
-        """Release a prepared request, or stop preparing it."""
+        """Close a prepared request, or stop preparing it."""
         if self._making is None or self._making.cancelled():
             return
         if not self._making.done():

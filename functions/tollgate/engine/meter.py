@@ -45,14 +45,14 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
 
-# Imported at first use: only a provider's error needs this function.
+# Imported at first use, because only provider errors need this function.
 _SHOW_BODY: Final = DottedName[Callable[..., JsonValue]](
     "tollgate.engine.provider_errors:show_error_body"
 )
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# Limits on a provider's strings in a record. A record larger than a DynamoDB item could never be
-# settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# Maximum lengths of a provider's strings in a record. A record larger than a DynamoDB item could
+# never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
@@ -67,7 +67,7 @@ def _truncate(word: str | None) -> str | None:
 
 
 class Meter:
-    """The usage and costs of one generation; `record` can be called at any time."""
+    """The usage and costs of one generation. `record` can be called at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -102,7 +102,7 @@ class Meter:
         self._outcome: Outcome = "cancelled"
 
     def begin_attempt(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
-        """Record the start of an attempt and its adapted options; a later round changes nothing."""
+        """Record the start of an attempt and its adapted options; do nothing in later rounds."""
         if self.committed:
             return
         self._current = attempt
@@ -156,11 +156,11 @@ class Meter:
                 assert_never(event)
 
     def observe_unseen(self, event: Grouped, choice: int = 0) -> None:
-        """Record an event that the caller does not get, such as a call to a server tool."""
+        """Record an event that is not forwarded to the caller, such as a call to a server tool."""
         self._rounds[-1].observe(event, choice)
 
     def note_end(self, ended: Ended, choice: int = 0) -> None:
-        """Record the end of a choice for the caller; after the last one, the outcome is `ok`."""
+        """Record that a choice has ended for the caller; after the last, the outcome is `ok`."""
         self._ended[choice] = ended
         if len(self._ended) == self._choices:
             self._outcome = "ok"
@@ -181,7 +181,7 @@ class Meter:
         self._streams = account.streams
 
     def prompt_cost_nano_usd(self, prompt_growth_tokens: int) -> int:
-        """Estimate the cost of a prompt that is this much longer than the first round's."""
+        """Estimate the cost of a prompt that has grown by this much since the first round."""
         if self._serving is None:
             return 0
         tokens = self._plan.trace.estimated_input_tokens + prompt_growth_tokens
@@ -199,12 +199,12 @@ class Meter:
 
     @property
     def passes_limit(self) -> bool:
-        """True if the provider has delivered more than the caller's output limit allows."""
+        """True if the provider has delivered more output than the caller's limit allows."""
         return self._rounds[-1].passes_limit
 
     @property
     def output_tokens(self) -> int:
-        """Output tokens of all rounds, as far as they are known now."""
+        """Output tokens of all rounds, as far as they are known."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
@@ -213,7 +213,7 @@ class Meter:
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def withhold(self, words: str) -> str:
-        """Return a provider's message without the prompt; cached, as a comparison may take 2 s."""
+        """Return a message without the prompt; cached, because a comparison may take 2 s."""
         shown = self._withheld.get(words)
         if shown is None:
             shown = self._withheld[words] = _WITHHOLD()(words, self._call.parsed.request)
@@ -230,7 +230,7 @@ class Meter:
         self._outcome = "error"
 
     def cut(self, error: GatewayError) -> None:
-        """Record that the deadline ended the generation: the caller pays for the delivered part."""
+        """Record that the deadline ended the generation; the caller pays for what was delivered."""
         self._failure = error
         self._outcome = "cancelled"
 
@@ -243,7 +243,7 @@ class Meter:
         self._fees.append((len(self._rounds) - 1, fee))
 
     def cost_nano_usd(self) -> int:
-        """Return the cost of the generation, in nano-dollars, if it ended now."""
+        """Return the cost of the generation in nano-dollars if it ended now."""
         return total_nano_usd(self._bill(account.measure()[0] for account in self._rounds))
 
     @property
@@ -262,7 +262,7 @@ class Meter:
         return self._serving is not None
 
     def record(self) -> GenerationRecord:
-        """Return the record so far, with the outcome `cancelled` before the generation ends."""
+        """Return the record so far; until the generation ends, the outcome is `cancelled`."""
         measured = [account.measure() for account in self._rounds]
         usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
         several = len(self._rounds) > 1
@@ -317,7 +317,7 @@ class Meter:
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
-        """Return the adapted options, with those that the provider ignored."""
+        """Return the adapted options, together with those that the provider ignored."""
         ignored = {
             _SWITCH: self._withheld_calls() > 0,
             _LIMIT: any(account.passes_limit for account in self._rounds),
@@ -341,7 +341,9 @@ class Meter:
         return tuple(lines)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
-        """Return the record of the serving or current attempt; the operator pays if it failed."""
+        """Return the record of the serving or current attempt; if it failed, the operator pays for
+        it.
+        """
         attempt = self._serving or self._current
         if attempt is None:
             return ()
@@ -379,13 +381,13 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's message without the prompt's words, cut to the room in the record."""
+        """Return a provider's message without words of the prompt, cut to the maximum length."""
         used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return self.withhold(words)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
-        """Return the cost of reported usage at an attempt's price; 0 without a report."""
+        """Return the cost of the reported usage at an attempt's price; 0 if none was reported."""
         if usage == Usage():
             return 0
         return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))

@@ -1,4 +1,4 @@
-"""Providers' error bodies for callers, without secrets and without parts of the prompt."""
+"""Providers' error bodies for callers, with secrets and parts of the prompt removed."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,18 +10,20 @@ from tollgate.core.work.base import Work
 from tollgate.engine.withheld import withhold_prompt
 from tollgate.providers.shared.refusals import redact, redact_body
 
-# A longer body is probably an HTML page, or repeats the request; it is returned as one text.
+# A longer body is probably an HTML page, or repeats the request; it is returned as a single string.
 _BODY_BYTES_MAX: Final = 8_192
 _TEXTS_MAX: Final = 64
 _TEXT_LENGTH_MAX: Final = 1_000
-# Separator with which the texts of a body are joined, to remove the prompt from all at once.
+# Separator that joins the strings of a body, so that the prompt is removed from all of them at
+# once.
 _BETWEEN: Final = "\u241e"
 
 
 def show_error_body(body: bytes, request: Work) -> JsonValue:
-    """Return an error body as JSON with redacted texts, or as one redacted text.
+    """Return an error body as JSON with redacted strings, or as a single redacted string.
 
-    Each text is redacted with its field's name, because a name like `api_key` marks a secret.
+    Each string is redacted together with its field's name, because a name like `api_key` marks a
+    secret.
     """
     texts: list[str] = []
     value: JsonValue = None
@@ -39,7 +41,7 @@ def show_error_body(body: bytes, request: Work) -> JsonValue:
 
 
 def _redacted_texts(value: JsonValue, name: str) -> Iterator[str]:
-    """Yield the redacted names, texts and numbers in a value, in order."""
+    """Yield the redacted names, strings and numbers in a value, in order."""
     match value:
         case dict():
             for inner_name, inner in value.items():
@@ -53,12 +55,12 @@ def _redacted_texts(value: JsonValue, name: str) -> Iterator[str]:
         case _:
             label = f"{name}:" if name else ""
             text = redact(f"{label} {value}", _TEXT_LENGTH_MAX)
-            # If the label is gone, it was redacted together with the text.
+            # If the label is gone, it was redacted together with the string.
             yield text.removeprefix(label).strip() if text.startswith(label) else "[redacted]"
 
 
 def _filled(value: JsonValue, texts: Iterator[str]) -> JsonValue:
-    """Return a value with its names, texts and numbers replaced, in order."""
+    """Return a value with its names, strings and numbers replaced, in order."""
     match value:
         case dict():
             return {next(texts).strip(): _filled(inner, texts) for inner in value.values()}

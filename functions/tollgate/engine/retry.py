@@ -1,4 +1,4 @@
-"""Decides after a failed attempt: retry the endpoint, try the next one, or stop."""
+"""Decides what follows a failed attempt: retry the endpoint, try the next one, or stop."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.routing.chains import RetrySection
 
-# Another endpoint answers sooner than a busy endpoint recovers (decision 0011).
+# Another endpoint answers sooner than a busy one recovers (decision 0011).
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
@@ -30,10 +30,10 @@ RetryDecision = Again | Next | Stop
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """Facts on which the decision depends."""
+    """The facts on which the decision depends."""
 
     tries: int
-    """Tries at this endpoint so far, including the failed one."""
+    """Number of tries at this endpoint so far, including the failed one."""
     another_left: bool
     """True if the plan has another endpoint after this one."""
     remaining_s: float
@@ -45,7 +45,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 def decide(
     error: UpstreamError, situation: Situation, retry: RetrySection, jitter: float
 ) -> RetryDecision:
-    """Return the decision after a failure (transports do not retry); `jitter` is in [0, 1)."""
+    """Return the decision after a failure; transports never retry. `jitter` is in [0, 1)."""
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on
     if error.code in _BUSY and may_move:

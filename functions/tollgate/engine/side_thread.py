@@ -1,4 +1,4 @@
-"""Runs long computations of requests next to the event loop, fairly by workspace."""
+"""Runs long computations of requests outside the event loop, and fairly among workspaces."""
 
 import asyncio
 import concurrent.futures
@@ -8,18 +8,18 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-# Size of a body or of stored content from which its computations leave the event loop. A change of
-# threads costs 0.1 ms, and 64 KB take at most 5 ms.
+# Size of a body or of stored content from which its computations leave the event loop. Switching
+# threads costs 0.1 ms, and processing 64 KB takes at most 5 ms.
 LARGE_BYTES: Final = 64 * 1024
 
 _Result = TypeVar("_Result")
 
 
 class SideThread:
-    """One thread, because several would compete with the event loop for the interpreter.
+    """A single thread, because several would compete with the event loop for the interpreter.
 
-    Each workspace has at most one computation in the queue, so that the wait of another workspace
-    grows with the number of busy workspaces, and not with the number of one workspace's requests.
+    Each workspace has at most one computation in the queue, so a workspace's wait grows with the
+    number of busy workspaces and not with the number of another workspace's requests.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,13 @@ class SideThread:
     ) -> _Result:
         """Return the result of a computation, which must not use the event loop.
 
-        A computation that is not large is done at once, in the thread of the event loop.
-        A cancelled caller waits for the end of the computation, so that abandoned computations do
-        not fill the queue.
+        A computation that is not large runs at once, in the event loop's thread. A cancelled caller
+        waits for the computation to end, so that abandoned computations do not fill the queue.
         """
         if not is_large:
             return work()
         if self._thread is None:
-            # Created at the first use, which imports the module of executors.
+            # Created at first use, because this imports the executor module.
             self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="side")
         turn = self._turns.get(workspace_id)
         if turn is None:
@@ -51,8 +50,9 @@ class SideThread:
                 await asyncio.wait([computing])
                 raise
             finally:
-                # A failure's traceback refers to this frame, and this frame to the failure. This
-                # cycle would keep a large request in memory until the next garbage collection.
+                # The traceback of a failure refers to this frame, and this frame refers to the
+                # failure. Without `del`, this cycle would keep a large request in memory until the
+                # next garbage collection.
                 del computing, work
 
 
@@ -64,5 +64,5 @@ class Computations(Struct, frozen=True):
     is_large: bool
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
-        """Run a computation as `SideThread.run` does, and return its result."""
+        """Run a computation in the same way as `SideThread.run`, and return its result."""
         return await self.side.run(self.workspace_id, work, is_large=self.is_large)

@@ -1,4 +1,6 @@
-"""Limits silence in a stream with one timer: a timeout per read costs a tenth of the CPU."""
+"""Limits silence in a stream with a single timer, which takes a tenth of the CPU time of a timeout
+per read.
+"""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,7 +10,7 @@ _Result = TypeVar("_Result")
 
 
 class SilenceLimit:
-    """Time limit for each wait of one task; must be closed."""
+    """A time limit for each wait of one task; must be closed."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -29,7 +31,7 @@ class SilenceLimit:
         try:
             return await work
         except asyncio.CancelledError:
-            # True only if nothing but the timer has cancelled the task.
+            # True only if nothing except the timer has cancelled the task.
             if self._expired and task.uncancel() <= cancelled_before:
                 raise TimeoutError from None
             raise
@@ -41,7 +43,7 @@ class SilenceLimit:
         self._timer.cancel()
 
     def _check(self) -> None:
-        """Cancel an overdue wait, or else set the timer again."""
+        """Cancel an overdue wait, or restart the timer."""
         now_s = self._loop.time()
         if self._waiting is None:
             self._timer = self._loop.call_at(now_s + self._limit_s, self._check)

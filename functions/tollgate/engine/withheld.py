@@ -1,9 +1,9 @@
 """Removes parts of the prompt from a provider's message.
 
-A provider may quote the request in an error, but records and callers' logs of errors are read by
-others than the caller and must not contain a prompt. Removed are sequences of three words from the
-request, quotations of its words, and single words that have a digit or are from a message with one
-or two words.
+A provider may quote the request in an error. Records, and callers' logs of errors, are read by
+people other than the caller and must not contain a prompt. The function removes sequences of three
+words from the request, quotations of its words, and single words that contain a digit or come from
+a message with one or two words.
 """
 
 import re
@@ -22,10 +22,10 @@ _PIECE_LENGTH: Final = 64 * 1024
 _OVERLAP_LENGTH: Final = 4 * 1024
 # Shorter numbers are common in any sentence.
 _NUMBER_LENGTH_MIN: Final = 4
-# Each non-ASCII character counts as a word, because some scripts have no spaces.
+# Each non-ASCII character counts as a word, because some scripts have no spaces between words.
 _WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
-# Fields that hold none of the caller's text, or whose values are too large to be quoted.
+# Fields that contain none of the caller's text, or whose values are too large to be quoted.
 _NO_PROSE: Final = frozenset({"base64", "field", "id", "name", "model", "place", "preferences"})
 
 
@@ -53,7 +53,7 @@ def withhold_prompt(words: str, request: Work) -> str:
 
 
 class _Overlap:
-    """Words and sequences of words that a provider's message shares with a request."""
+    """The words and word sequences that a provider's message shares with a request."""
 
     def __init__(self, refusal_words: Sequence[str]) -> None:
         self._refusal_words = refusal_words
@@ -67,7 +67,7 @@ class _Overlap:
         self.common: set[str] = set()
 
     def compare(self, text: str, *, is_message: bool = False) -> None:
-        """Record the common words and sequences in one text of the request.
+        """Record the words and sequences that also occur in one text of the request.
 
         A long text is compared in overlapping pieces, so that other threads can run in between.
         """
@@ -84,7 +84,7 @@ class _Overlap:
             self._alone.update(word for word in words if len(word) > 1)
 
     def hides(self, place: int) -> bool:
-        """Return True if the word at this index is removed."""
+        """Return True if the word at this index must be removed."""
         word = self._refusal_words[place]
         has_digit = len(word) >= _NUMBER_LENGTH_MIN and any(map(str.isdigit, word))
         if word in self._alone or (has_digit and word in self.common):
@@ -101,8 +101,7 @@ def _texts(value: object) -> Iterator[str]:
         case str():
             yield value
         case Struct():
-            # `__struct_fields__` is used because `fields()` resolves types, which fails in some
-            # processes.
+            # `fields()` is avoided because it resolves types, which fails in some processes.
             for name in value.__struct_fields__:
                 if name not in _NO_PROSE:
                     yield from _texts(getattr(value, name))

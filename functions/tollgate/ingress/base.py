@@ -37,7 +37,7 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
 
 
 class AwaitedMedia(Struct, frozen=True, kw_only=True):
-    """Media behind a URL or file id that must be fetched before the cost can be estimated."""
+    """Media given by URL or file id that must be fetched before the cost can be estimated."""
 
     source: MediaUrl | FileReference
     field: str
@@ -47,10 +47,10 @@ class AwaitedMedia(Struct, frozen=True, kw_only=True):
 
 
 class Seal(Protocol):
-    """Encrypts content that only one workspace can read back."""
+    """Encrypts content that only the same workspace can read back."""
 
     def close(self, content: bytes, generation_id: str) -> str:
-        """Return encrypted content; all calls for one generation must have the same content."""
+        """Return encrypted content; all calls for one generation must pass the same content."""
 
     def open(self, sealed: str) -> bytes | None:
         """Decrypt sealed content; return None if another workspace sealed it or it was changed."""
@@ -79,7 +79,7 @@ class RecordWindow(Protocol):
         """The packer of the record."""
 
     def ask(self) -> GenerationRequest:
-        """Return the request for the record."""
+        """Return the request that asks the model for the record."""
 
     def resume(self, record: str) -> GenerationRequest:
         """Return the request for the answer, with the record in place of the compacted items."""
@@ -94,23 +94,25 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     """The media type of a reply that is neither JSON nor an event stream, such as `audio/mpeg`."""
     awaits: AwaitedMedia | None = None
     described: bytes = b""
-    """A form as JSON, with size and hash in place of each file; empty if the body is JSON."""
+    """A form as JSON, with the size and hash of each file in its place; empty if the
+    body is JSON.
+    """
     episode_id: str | None = None
-    """The episode id from the request; None makes the renderer create an id."""
+    """The episode id from the request; if None, the renderer creates one."""
     ignored: tuple[str, ...] = ()
     """The names of request fields that have no effect."""
     tells_routing: bool = False
     """True if the reply must show how the request was routed (`Routed`)."""
     shows_provider: bool = False
-    """True if an error must contain the provider's own error body."""
+    """True if an error must include the provider's own error body."""
     stored_input: tuple[JsonObject, ...] | None = None
     """The input to store with the answer, including earlier turns; None if nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Metadata that a client sends about itself; providers do not get the metadata."""
+    """Metadata that a client sends about itself, which is not passed on to providers."""
 
     @property
     def unsent(self) -> tuple[str, ...]:
-        """The names of the fields without effect if no provider gets the request."""
+        """The names of the fields that have no effect if no provider gets the request."""
         return self.ignored
 
 
@@ -119,7 +121,7 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
 
     request: GenerationRequest
     compacts: RecordPacker | None = None
-    """Packs the answer, if the answer is the record of a conversation."""
+    """Packs the answer if it is the record of a conversation."""
     window: RecordWindow | None = None
     """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on: UsageOn | None = None
@@ -127,9 +129,9 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The request fields that the reply repeats, in the form in which they appear in the reply."""
+    """The request fields that the reply repeats, as they appear in the reply."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
-    """The declared names of tools in namespaces; the keys are the flat names that are sent to
+    """The declared names of tools in namespaces, keyed by the flat names that are sent to
     providers.
     """
 
@@ -151,13 +153,13 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     provider_name: str | None = None
     """The provider's display name; None if it has none."""
     fallback_from: str | None = None
-    """The model that was tried first; None if that model answered."""
+    """The model that was tried first; None if that is the model that answered."""
     fallback_depth: int = 0
     """The number of endpoints that failed before one answered."""
     adapted: tuple[str, ...] = ()
     """The request parameters that the provider does not support."""
     ending: Lifecycle | None = None
-    """The announced retirement of the model at this provider; None if none is announced."""
+    """The announced retirement of the model at this provider; None if there is none."""
     bend: str | None = None
     """The rule that the request followed because little of a budget is left; None for others."""
     read_files: tuple[KnownFile, ...] = ()
@@ -226,9 +228,9 @@ class Ingress(Protocol):
     def limit_headers(
         self, requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
     ) -> dict[str, str]:
-        """Return this format's headers for the limits of a key and the remaining amounts.
+        """Return this format's headers for a key's limits and the remaining amounts.
 
-        Limits state the seconds until their reset, counted from the time in `request_id`.
+        The headers give the seconds until each limit resets, counted from the time in `request_id`.
         """
 
     def error(

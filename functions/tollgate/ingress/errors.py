@@ -48,7 +48,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
     ErrorCode.INTERNAL_ERROR: 500,
-    # A provider's 401 means that the operator's credential is wrong; the caller's key is valid.
+    # A provider's 401 means that the operator's credentials are wrong; the caller's key is valid.
     ErrorCode.PROVIDER_AUTH: 502,
     ErrorCode.PROVIDER_UNAVAILABLE: 502,
     ErrorCode.ANSWER_TOO_LARGE: 502,
@@ -67,16 +67,15 @@ _TYPES: Final[Mapping[int, str]] = {
 }
 
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
-# Statuses after which a retry of the same request would fail again.
+# Statuses after which the same request would only fail again.
 _PERMANENT: Final = frozenset({401, 402, 403})
-# SDKs may retry if the wait is at most this long; for a longer wait, a header tells them not to
-# retry.
+# SDKs may retry if the wait is at most this long; for longer waits, a header tells them not to.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's field names, keyed by the names in chat completions, because errors from planning and
-# attempts use the names in chat completions.
+# A format's field names, keyed by those of chat completions, because errors from planning and
+# attempts use the latter.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -87,7 +86,7 @@ _UPLOAD_HINT: Final = (
 
 
 def _retry_after_s(error: GatewayError) -> int | None:
-    """Return the value of `Retry-After`, at least 1; None if the error gets no such header."""
+    """Return the value of `Retry-After`, at least 1; None if the error does not get this header."""
     if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
     if error.retry_after_s is None:
@@ -96,13 +95,13 @@ def _retry_after_s(error: GatewayError) -> int | None:
 
 
 def public_code(code: ErrorCode) -> str:
-    """Return the error code that callers see; both idempotency errors have the same code."""
+    """Return the error code that callers see; the two idempotency errors share one code."""
     is_mismatch = code is ErrorCode.IDEMPOTENCY_MISMATCH
     return (ErrorCode.IDEMPOTENCY_CONFLICT if is_mismatch else code).value
 
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
-    """Return the field at fault and the message, with the field renamed as in `names`."""
+    """Return the field at fault and the message, with the field renamed according to `names`."""
     own_name = names.get(error.param or "")
     if error.param is None or own_name is None:
         return error.param, error.message
@@ -135,16 +134,16 @@ def openai_error(
 
 
 def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the field with the provider's error, or no field unless the caller requested it."""
+    """Return the field with the provider's error; no field unless the caller asked for it."""
     if not isinstance(error, UpstreamError) or error.provider_body is None:
         return {}
     return {"provider_error": {"status": error.status, "body": error.provider_body}}
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
-    """Return the field `limit` for an error object; empty if no limit caused the error.
+    """Return the `limit` field of an error object; empty if no limit caused the error.
 
-    Limits of money are in USD; other limits count requests or tokens.
+    Money limits are in USD; other limits count requests or tokens.
     """
     if limit is None:
         return {}
@@ -222,7 +221,7 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing in the form that all formats use; a successful attempt has status 200."""
+    """Return the routing in the form used by all formats; a successful attempt has status 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

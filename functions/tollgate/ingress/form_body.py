@@ -1,4 +1,4 @@
-"""A parser for multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
+"""Parses multipart/form-data as sent by browsers, curl and OpenAI's SDKs.
 
 https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs write lists and objects with brackets
 (`name[]`, `name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
@@ -27,7 +27,7 @@ NAME_LENGTH_MAX: Final = 256
 TEXT_BYTES_MAX: Final = 256 * 1024
 # The maximum in RFC 2046, 5.1.1.
 _BOUNDARY_LENGTH_MAX: Final = 70
-# The deepest nesting that a field in a form may have.
+# The deepest nesting that a form field may have.
 _KEYS_MAX: Final = 3
 
 _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
@@ -47,17 +47,19 @@ class FileLabel(Struct, frozen=True, kw_only=True):
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The parts of a form by field name, in the order of the body."""
+    """The parts of a form, keyed by field name, in the order of the body."""
 
     texts: Mapping[str, tuple[str, ...]]
-    """The text values by field name as sent, including brackets."""
+    """The text values, keyed by field name as sent, including brackets."""
     files: Mapping[str, tuple[bytes, ...]]
-    """The file contents by field name; a trailing `[]` is removed from the name."""
+    """The file contents, keyed by field name; a trailing `[]` is removed from the name."""
     labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
-    """The labels of the files by field name, in the order of `files`."""
+    """File labels, keyed by field name and in the same order as `files`."""
 
     def file(self, name: str) -> bytes | None:
-        """Return the field's file or None; raise RequestError if it is text or several files."""
+        """Return the field's file, or None; raise RequestError if the field is text or several
+        files.
+        """
         if name in self.texts:
             raise field_refusal(name, "must be a file")
         contents = self.files.get(name, ())
@@ -70,7 +72,7 @@ class Form(Struct, frozen=True, kw_only=True):
         return tuple(name for name in self.files if name not in read_fields)
 
     def described(self) -> bytes:
-        """Return the form as JSON that is independent of the boundary and the field order."""
+        """Return the form as JSON that does not depend on the boundary or the order of fields."""
         files: dict[str, list[JsonValue]] = {
             name: [
                 {"bytes": len(content), "sha256": sha256(content).hexdigest()}
@@ -85,7 +87,7 @@ class Form(Struct, frozen=True, kw_only=True):
     def values(
         self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()
     ) -> dict[str, JsonValue]:
-        """Return the text fields as an object; empty texts are omitted.
+        """Return the text fields as an object; empty values are omitted.
 
         A field in `lists` may be repeated without brackets. A field in `objects` may contain JSON.
         """

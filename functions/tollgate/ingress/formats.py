@@ -1,8 +1,8 @@
-"""The table of client formats, with one row for each format.
+"""The table of client formats, with one row per format.
 
 A new format needs a folder, a row here, and its path and method in infra/template.yaml. Routes
-(`web/chat_app.py`) and the API description (`web/openapi.py`) are derived from the rows. Rows name
-classes and models by dotted names, so a format is imported on its first request.
+(`web/chat_app.py`) and the API description (`web/openapi.py`) are derived from the rows. Rows refer
+to classes and models by dotted name, so a format is imported at its first request.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +30,8 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     form: DottedName[type[BaseModel]] | None = None
     """The fields of a request sent as a form; None if the format does not accept forms."""
     media_types: DottedName[Mapping[str, str]] | None = None
-    """The media types of replies that are neither JSON nor events, by the format that a request
-    asks for.
+    """The media types of replies that are neither JSON nor events, keyed by the format that a
+    request asks for.
     """
     event: DottedName[type[BaseModel]] | None = None
     """The JSON data of a server-sent event; None if the format does not stream."""
@@ -79,7 +79,7 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     example: Mapping[str, JsonValue]
     """An example request, for a model that `make run` serves."""
     id_header: str | None = None
-    """The name of a header that repeats `x-request-id` for this format's clients."""
+    """The name of a header that repeats `x-request-id` for clients of this format."""
     alias: PathAlias | None = None
     """A second path with the same behavior as `path`."""
     counting: TokenCounting | None = None
@@ -386,7 +386,7 @@ FORMATS: Final = (
 
 
 class Ingresses(dict[str, Ingress]):
-    """A dict of client formats by name; each format is created on first use."""
+    """A dict of client formats, keyed by name; each format is created at first use."""
 
     def __init__(self, ids: IdSource) -> None:
         super().__init__()

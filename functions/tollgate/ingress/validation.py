@@ -1,4 +1,4 @@
-"""Decoding and validation of request bodies, with errors that name the field."""
+"""Decodes and validates request bodies, with errors that name the field."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
@@ -11,7 +11,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 
 NESTING_MAX: Final = 200
-# An embeddings request of 300,000 token ids fits; the decoder takes 0.1 µs for a value.
+# An embeddings request with 300,000 token ids fits; the decoder takes 0.1 µs per value.
 VALUES_MAX: Final = 400_000
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -40,7 +40,7 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
         ) from error
-    # NESTING_MAX is checked here, because each decoder has a different limit.
+    # NESTING_MAX is checked here, because the decoders all have different limits.
     if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
         raise _too_deep()
     if not isinstance(value, dict):
@@ -51,7 +51,8 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
 def has_more_marks(body: bytes, most: int) -> bool:
     """Return whether a body has more than `most` commas and opening brackets.
 
-    A body of JSON has at most one value more than such marks. Marks in strings are counted, too.
+    A JSON body has at most one more value than it has such characters. Those inside strings are
+    counted too.
     """
     marks = 0
     for start in range(0, len(body), _PIECE_BYTES):

@@ -1,4 +1,4 @@
-"""Reads the text of PDF pages, and renders pages as pictures, with PDFium."""
+"""Reads the text of PDF pages, and renders pages as images, with PDFium."""
 
 import base64
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ from tollgate.core.documents.reading import (
 from tollgate.reading.opened import OpenedDocument, clean_text
 from tollgate.reading.png import encode_png
 
-# Maximum length of a picture's longer side in pixels; models scale larger pictures down.
+# Maximum length of an image's longer side in pixels; models scale larger images down.
 # https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22)
 PICTURE_SIDE_MAX: Final = 1_568
-# Maximum enlargement (216 dots per inch), so that a tiny page does not become a huge picture.
+# Maximum enlargement (216 dots per inch), so that a tiny page does not become a huge image.
 _SCALE_MAX: Final = 3.0
 # A page with fewer characters, such as a page number or a stamp, counts as a scan.
 _CHARACTERS_OF_TEXT_MIN: Final = 8
@@ -69,7 +69,7 @@ def _is_pictured(page: Any, text: str, task: ReadingTask) -> bool:
         case "all":
             return True
         case "textless":
-            # A page without objects is blank, so no picture is needed.
+            # A page without objects is blank, so no image is needed.
             characters = len("".join(text.split()))
             return characters < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
 

@@ -23,10 +23,10 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Maximum size of all pictures together, in Base64 characters, so that they fit into a request to a
+# Maximum size of all images together, in Base64 characters, so that they fit into a request to a
 # provider.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
-# Size of a page's JSON without its text and picture.
+# Size of a page's JSON without its text and image.
 _PAGE_MARK_BYTES: Final = 128
 # A reader is imported with the first document of its type.
 _Opener = Callable[[bytes, ReadingTask], OpenedDocument]

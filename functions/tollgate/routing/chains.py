@@ -29,7 +29,7 @@ from tollgate.routing.scalars import (
 
 _CERTAIN: Final = 100
 
-# Server tools whose domains a route can limit.
+# Server tools whose domains a route may restrict.
 ToolOfWeb = Literal["web_search", "web_fetch"]
 
 NextOn = Literal[
@@ -42,22 +42,24 @@ NextOn = Literal[
     "content_filter",
 ]
 NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = get_args(NextOn)
-# Other errors are not retried, since the endpoint would fail in the same way again.
+# Other errors are not retried, because the endpoint would only fail in the same way again.
 RetriedError = Literal["provider_rate_limit", "provider_overloaded", "provider_unavailable"]
 Retries = Annotated[int, Field(ge=0, le=2)]
 
 
 class RetrySection(Strict):
-    """Retries of an endpoint before the next one is tried."""
+    """Retries of an endpoint before the next endpoint is tried."""
 
     retries_max: Retries = 2
     """Maximum number of retries per endpoint."""
     retries_max_by_error: Mapping[RetriedError, Retries] = Field(default={})
-    """Maximum number of retries by error code, instead of `retries_max`."""
+    """Maximum number of retries by error code, used instead of `retries_max`."""
     backoff_min_s: Seconds = 0.25
-    """Maximum pause before the first retry; doubled for each further retry."""
+    """Maximum pause before the first retry; doubled for each later retry."""
     backoff_max_s: Seconds = 4.0
-    """Maximum pause before any retry. If a provider asks for a longer pause, there is no retry."""
+    """Maximum pause before any retry. If a provider asks for a longer pause, the endpoint is not
+    retried.
+    """
 
     def retries_max_on(self, code: str) -> int:
         """Return the maximum number of retries per endpoint after this error."""
@@ -66,7 +68,7 @@ class RetrySection(Strict):
 
 
 class GuardrailSection(Strict):
-    """Guardrail in Amazon Bedrock, by id and version."""
+    """Guardrail in Amazon Bedrock, identified by id and version."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)]
     """Id or ARN."""
@@ -78,7 +80,7 @@ def _weighted(value: object) -> object:
     return {value: _CERTAIN} if isinstance(value, str) else value
 
 
-# One model, or several with weights: one is drawn and tried first, then the others.
+# One model, or several with weights: one is drawn and tried first, and then the others.
 Step = Annotated[
     Mapping[ModelSlug, Percent],
     Field(min_length=1, max_length=16),
@@ -108,13 +110,15 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     key_tier: Slug | None = None
     """Tier that the key must have."""
     metadata: Mapping[str, str] = Field(default={})
-    """Metadata that the request must have, by name."""
+    """Metadata that the request must have, keyed by name."""
     input_has: Modality | None = None
     """Modality that the request's input must contain."""
     prompt_tokens_over: Tokens | None = None
-    """Number of prompt tokens, estimated from the request's size, that the request must exceed."""
+    """The condition holds if the prompt has more tokens than this, as estimated from the request's
+    size.
+    """
     capability: Capability | None = None
-    """Capability that the request must require."""
+    """Capability that the request must need."""
     budget_left: BudgetShare | None = None
     """Share, such as `<20%`, of which less must be left of any limit in USD of the key, its tier,
     member or team. Counts the limits as of the last request with the key in the same process.
@@ -136,12 +140,12 @@ _NO_CONDITION: Final = ConditionSection.model_construct()
 
 
 class RuleSection(Strict):
-    """Chain of models, with the conditions under which it is tried."""
+    """A chain of models, and the conditions under which it is tried."""
 
     condition: ConditionSection | None = Field(default=None, alias="if")
-    """Conditions; without them the rule always applies."""
+    """Conditions; a rule without conditions always applies."""
     steps: Steps = Field(alias="try")
-    """Models in order; a map of weights is one step, whose first model is drawn by weight."""
+    """Models in order. A map of weights is a single step, whose first model is drawn by weight."""
 
 
 class PromiseSection(Strict):
@@ -156,17 +160,15 @@ class PromiseSection(Strict):
 
 
 class RouteDomainsSection(Strict):
-    """Domains for a server tool on a route; each list replaces the tool's own list."""
+    """Domains for a server tool on a route; each list replaces the tool's own."""
 
     allowed_domains: Domains | None = None
-    """Domains that may be searched or fetched; empty for all domains."""
+    """Domains that may be searched or fetched; empty allows all domains."""
     blocked_domains: Domains | None = None
-    """Domains that are neither searched nor fetched."""
+    """Domains that must not be searched or fetched."""
 
     def merge(self, rules: DomainRules) -> DomainRules:
-        """Return the rules, in which each list that this section states replaces the earlier
-        list.
-        """
+        """Return the rules with each list that this section has in place of the earlier list."""
         allowed, blocked = self.allowed_domains, self.blocked_domains
         return DomainRules(
             allowed=rules.allowed if allowed is None else allowed,
@@ -177,11 +179,11 @@ class RouteDomainsSection(Strict):
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """Chain of models, or rules with chains; the first rule that applies is used."""
+    """A chain of models, or rules with chains, of which the first that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(default=None, alias="try")
-    """Models in order; a map of weights is one step, whose first model is drawn by weight."""
+    """Models in order. A map of weights is a single step, whose first model is drawn by weight."""
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
     next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
     """Errors after which the next endpoint or model is tried."""
@@ -189,7 +191,7 @@ class RouteSection(
     """Keys that override those in `defaults.retry`."""
     promise: PromiseSection | None = None
     guardrail: GuardrailSection | None = None
-    """Guardrail for the route's endpoints that do not state their own."""
+    """Guardrail for the route's endpoints that do not have their own."""
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(default={})
     """Domains for server tools on this route, by tool."""
 
@@ -201,7 +203,7 @@ class RouteSection(
 
     @property
     def all_rules(self) -> tuple[RuleSection, ...]:
-        """The rules; a plain `try` is one rule without conditions."""
+        """The rules; a plain `try` counts as one rule without conditions."""
         if self.rules is not None:
             return self.rules
         return (RuleSection.model_construct(condition=None, steps=self.steps),)

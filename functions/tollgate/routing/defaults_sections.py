@@ -18,37 +18,37 @@ class AttemptTimeoutsSection(Strict):
     first_token_s: Seconds = 120.0
     """Time limit until the first content."""
     idle_s: Seconds = 120.0
-    """Time limit for each silence within a reply."""
+    """Time limit for each pause within a reply."""
 
     @property
     def attempt(self) -> Timeouts:
-        """Limits in the type that transports use."""
+        """Return the limits in the type that transports use."""
         return Timeouts(
             connect_s=self.connect_s, first_token_s=self.first_token_s, idle_s=self.idle_s
         )
 
 
 class TimeoutsSection(AttemptTimeoutsSection):
-    """Time limits for one attempt, and for a whole reply that is not streamed."""
+    """Time limits for one attempt, and for a non-streamed reply as a whole."""
 
     # API Gateway drops a connection after 300 s of silence: docs/decisions/0020.
     non_streamed_total_s: Seconds = 285.0
-    """Time limit for all attempts at a reply that is not streamed."""
+    """Time limit for all attempts at a non-streamed reply."""
 
 
 class CooldownSection(Strict):
-    """Cooldown of failing endpoints, which are then tried last."""
+    """The cooldown of failing endpoints, during which they are tried last."""
 
     after_failures: Annotated[int, Field(ge=1, le=100)] = 3
     """Number of failures within `within_s` that start a cooldown."""
     within_s: Interval = 60.0
-    """Period in which failures are counted, in seconds."""
+    """Time window in which failures are counted, in seconds."""
     rest_s: Seconds = 30.0
-    """Length of a cooldown in seconds."""
+    """Length of a cooldown, in seconds."""
 
     @property
     def policy(self) -> CooldownPolicy:
-        """Policy in the type that stores use."""
+        """Return the policy in the type that stores use."""
         return CooldownPolicy(
             after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
         )
@@ -61,10 +61,10 @@ class DefaultsSection(Strict):
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
     hold_output_tokens: Tokens = 4096
-    """Output tokens for which money is held if a request has no limit. The reply may be longer."""
+    """Output tokens for which money is held if a request sets no limit. The reply may be longer."""
     rounds_max: Annotated[int, Field(ge=1, le=20)] = 6
-    """Maximum number of model replies in one request with server tools."""
+    """Maximum number of model replies in a request with server tools."""
     early_commit_after_s: Seconds = 10.0
-    """Seconds after which a stream sends status 200 before its first content; 0 for never."""
+    """Seconds after which a stream sends status 200 before its first content; 0 means never."""
     keep_alive_s: Interval = 15.0
-    """Interval between keep-alive comments in a silent stream that has sent status 200."""
+    """Interval between keep-alive comments in a silent stream that has already sent status 200."""

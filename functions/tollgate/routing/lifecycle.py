@@ -1,4 +1,4 @@
-"""Days in routing.yaml on which models and endpoints end."""
+"""The days in routing.yaml on which models and endpoints end."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
@@ -8,15 +8,15 @@ from typing import Final, Literal
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict, midnight_s
 
-# Time before an end, in which replies and `tollgate check` announce the end.
+# The time before an end during which replies and `tollgate check` announce it.
 NOTICE: Final = timedelta(days=90)
 
 
 class EndSection(Strict):
-    """Days on which a model or an endpoint ends; an endpoint may end before its model."""
+    """Days on which a model or an endpoint ends; an endpoint may end before its model does."""
 
     deprecated: Day | None = None
-    """Day from which the provider advises against use."""
+    """Day from which the provider advises against using it."""
     retires: Day | None = None
     """UTC day from which no more requests are sent."""
 
@@ -31,20 +31,20 @@ class SuccessionSection(EndSection):
     """First and last days of a model, and its successor."""
 
     released: Day | None = None
-    """Release day in the replies of `/models`; defaults to the earliest `checked`."""
+    """Release day as shown by `/models`; defaults to the earliest `checked`."""
     successor: ModelSlug | None = None
-    """Model to use instead, named in errors and headers."""
+    """Model to use instead, which errors and headers name."""
     after_retirement: Literal["refuse", "successor"] | None = None
     """Treatment of requests from `retires` on: refused (the default), or sent to `successor`."""
 
     def is_refused_at(self, now_s: float) -> bool:
-        """Return True if the model has retired without a successor that replaces it."""
+        """Return True if the model has retired and no successor replaces it."""
         return self.after_retirement != "successor" and _first(self.retires) <= now_s
 
 
 def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
-    """Return the lifecycle of an endpoint; each day is the endpoint's own or its model's, whichever
-    is earlier.
+    """Return the lifecycle of an endpoint; each day is the earlier of the endpoint's own and its
+    model's.
     """
     notice = _first(model.announced, endpoint.announced)
     if notice == inf:
@@ -58,8 +58,8 @@ def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
 
 
 def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[float, str]]:
-    """Return the time of the switch and the successor for each model that is replaced, by the
-    model's slug.
+    """Return the time of the switch and the successor of each model that is replaced, keyed by
+    slug.
     """
     return {
         slug: (midnight_s(model.retires), model.successor)
@@ -69,7 +69,7 @@ def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[f
 
 
 def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> Iterator[str]:
-    """Yield the models that replace a model one after another as each retires."""
+    """Yield the models that replace a model, one after another, as each retires."""
     seen = {slug}
     while (model := find(slug)) is not None and model.after_retirement == "successor":
         if model.successor is None or model.successor in seen:

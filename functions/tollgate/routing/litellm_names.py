@@ -1,4 +1,4 @@
-"""Prefixes that LiteLLM puts before the names of models, by provider.
+"""The prefixes that LiteLLM puts before model names, by provider.
 
 As in litellm 1.109.1, `model_prices_and_context_window_backup.json` (seen 2026-11-27).
 """
@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS
 
-# LiteLLM's names of a provider by host; the first is also the prefix of the host's models.
+# LiteLLM's names for a provider, keyed by host; the first one is also the prefix of the host's
+# models.
 _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "ai-gateway.vercel.sh": ("vercel_ai_gateway",),
     "api.anthropic.com": ("anthropic",),
@@ -49,12 +50,12 @@ _BY_HOST: Final[Mapping[str, tuple[str, ...]]] = {
     "oai.endpoints.kepler.ai.cloud.ovh.net": ("ovhcloud",),
 }
 _BEDROCK: Final = ("bedrock", "bedrock_converse")
-# By the first label of a host that has a region after it.
+# The same, keyed by the first label of a host that has a region after it.
 _BY_SERVICE: Final[Mapping[str, tuple[str, ...]]] = {
     "bedrock-mantle": ("bedrock_mantle",),
     "bedrock-runtime": _BEDROCK,
 }
-# Prefixes of clouds and resellers of many models, most of which no row here names.
+# Prefixes of clouds and resellers with many models, most of which are not in any row here.
 RESELLERS: Final = frozenset(
     {
         "aiand",
@@ -114,12 +115,12 @@ RESELLERS: Final = frozenset(
         "zerogpu",
     }
 )
-# Every prefix that LiteLLM puts before a name.
+# Every prefix that LiteLLM puts before a model name.
 PREFIXES: Final = RESELLERS.union(*_BY_HOST.values())
 
 
 def litellm_names(base_url: str | None, transport: str) -> tuple[str, ...]:
-    """Return LiteLLM's names of a provider; empty for a provider that LiteLLM does not know."""
+    """Return LiteLLM's names for a provider; empty if LiteLLM does not know the provider."""
     if transport in BEDROCK_TRANSPORTS:
         return _BEDROCK
     host = urlsplit(base_url or "").hostname or ""

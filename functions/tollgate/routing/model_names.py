@@ -1,7 +1,8 @@
 """Rules that derive further names of a model, for `check` and for requests.
 
-Vendors, Amazon Bedrock, Vertex AI, OpenRouter and LiteLLM give a model ids that differ in prefixes
-and suffixes about where the model runs. `fold_name` removes these; equal keys name one model.
+Vendors, Amazon Bedrock, Vertex AI, OpenRouter and LiteLLM use ids for the same model that differ in
+prefixes and suffixes, which say where it runs. `fold_name` strips them, so two ids with the same
+folded name mean the same model.
 """
 
 import re
@@ -10,12 +11,13 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from tollgate.core.request import PRESET_PREFIX
 from tollgate.providers.shared.bedrock import GEOGRAPHIES
 
-# Prefixes with a special meaning in requests, so that an alias with a prefix would never be found.
-RESERVED_PREFIXES: Final = ("adapter:", "deployment:", "route:", "tensorzero::")
+# Prefixes with a special meaning in requests; an alias that starts with one could never be matched.
+RESERVED_PREFIXES: Final = ("adapter:", "deployment:", PRESET_PREFIX, "route:", "tensorzero::")
 
-# Vendors in Bedrock's model ids, each before a dot: Bedrock user guide, "Supported foundation
+# Vendors in Bedrock's model ids, each followed by a dot: Bedrock user guide, "Supported foundation
 # models" (2026-11-27).
 _VENDORS: Final = frozenset(
     {
@@ -26,9 +28,10 @@ _VENDORS: Final = frozenset(
 )
 # Suffixes of first versions in Bedrock's ids (`-v1:0`), and of hosted models in Vertex AI's ids.
 _SUFFIXES: Final = (":0", ":1", "-v1", "-maas")
-# Versions in Vertex AI's ids that mean the current version: cloud.google.com, "Model versions".
+# Versions in Vertex AI's ids that stand for the current version: cloud.google.com, "Model
+# versions".
 _CURRENT: Final = frozenset({"default", "latest"})
-# Authors by their organisation on Hugging Face, or by the name that a cloud uses for them.
+# Authors, keyed by their organisation on Hugging Face or by the name that a cloud uses for them.
 ORGANISATIONS: Final[Mapping[str, str]] = {
     "alibaba": "qwen",
     "deepseek-ai": "deepseek",
@@ -39,10 +42,9 @@ ORGANISATIONS: Final[Mapping[str, str]] = {
     "zai-org": "z-ai",
 }
 _FINE_TUNED: Final = "ft:"
-# Author of the models that `tollgate dev` finds on its machine.
+# The author of the models that `tollgate dev` finds on the local machine.
 LOCAL_AUTHOR: Final = "local"
-# Prefixes within the ids of one provider: regions, kinds of deployment, folders, and routes of
-# LiteLLM.
+# Prefixes within a provider's ids: regions, kinds of deployment, folders, and LiteLLM's routes.
 _QUALIFIER: Final = re.compile(
     rf"{'|'.join(sorted(GEOGRAPHIES))}|[a-z]{{2}}(-gov)?-[a-z]+-[0-9]|global-standard|converse|"
     "invoke|converse_like|claude_platform|accounts|models|@cf|@oi|ps"
@@ -59,7 +61,7 @@ class NamedEndpoint(Protocol):
 
     @property
     def upstream(self) -> str:
-        """Name of the model at the provider."""
+        """The provider's name for the model."""
         ...
 
 
@@ -68,12 +70,12 @@ class NamedModel(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """Further names that the file states."""
+        """Further names given in the file."""
         ...
 
     @property
     def replaces(self) -> Sequence[str]:
-        """Names of retired models that this model replaces."""
+        """Names of retired models that this model stands in for."""
         ...
 
     @property
@@ -83,15 +85,17 @@ class NamedModel(Protocol):
 
 
 class NameIndex(Struct, frozen=True):
-    """Slugs of models by the key of each name; a key with several slugs is ambiguous."""
+    """Slugs of models, keyed by each folded name; a name with several slugs is ambiguous."""
 
     slugs: Mapping[str, tuple[str, ...]]
     replaced: Mapping[str, str]
-    """Slug of the successor by the key of each retired model."""
+    """Slug of the successor, keyed by the folded name of each retired model."""
 
 
 def fold_name(name: str) -> str:
-    """Return the key that all spellings of an id share; ids of fine-tuned models stay unchanged."""
+    """Return the folded name that all spellings of an id share; ids of fine-tuned models stay
+    unchanged.
+    """
     if name.startswith(_FINE_TUNED):
         return name
     key = name.lower()
@@ -108,17 +112,18 @@ def fold_name(name: str) -> str:
 
 
 def is_qualifier(prefix: str) -> bool:
-    """Return True if a prefix only states where or how a provider runs a model."""
+    """Return True if a prefix only says where or how a provider runs a model."""
     return _QUALIFIER.fullmatch(prefix) is not None
 
 
 def index_names(models: Iterable[tuple[str, NamedModel]]) -> NameIndex:
-    """Return the models of each name.
+    """Return the models for each name.
 
     Names are derived from the slug, with and without its author, and from each endpoint's
-    `upstream`, with and without the folders before it. A name that a file states outranks these.
-    Among models of one author, a slug outranks the `upstream` of another model. Other authors'
-    models outrank those of the author `local`, which must not make a catalog's names ambiguous.
+    `upstream`, with and without the folders before it. A name given in the file takes precedence
+    over these. Among models of one author, a slug takes precedence over the `upstream` of another
+    model. Models of other authors take precedence over those of the author `local`, which must not
+    make a catalog's names ambiguous.
     """
     own: dict[str, set[str]] = {}
     derived: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Locations in which endpoints run, from the rows of their providers."""
+"""The locations in which endpoints run, taken from the rows of their providers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from tollgate.providers.shared.bedrock import GEOGRAPHIES
 
-# Countries of AWS regions, and of inference profiles' geographies within one country:
-# AWS Global Infrastructure, "AWS Regions" (2026-11-27).
+# Countries of AWS regions, and of the geographies of inference profiles within one country: AWS
+# Global Infrastructure, "AWS Regions" (2026-11-27).
 _COUNTRIES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("us", "us-gov", "us-east-1", "us-east-2", "us-west-1", "us-west-2"), "US"),
     **dict.fromkeys(("us-gov-east-1", "us-gov-west-1"), "US"),
@@ -42,7 +42,7 @@ _COUNTRIES: Final[Mapping[str, str]] = {
 
 
 class PlacedProvider(Protocol):
-    """The fields of a provider that state its location."""
+    """The fields of a provider that give its location."""
 
     @property
     def region(self) -> str | None:
@@ -56,19 +56,21 @@ class PlacedProvider(Protocol):
 
     @property
     def countries(self) -> Sequence[str]:
-        """Countries that the row states."""
+        """Countries named in the row."""
         ...
 
 
 class Place(Struct, frozen=True):
-    """Region and countries (ISO 3166 codes) of an endpoint; each is empty if it is unknown."""
+    """The region and the countries (ISO 3166 codes) of an endpoint; each is empty if unknown."""
 
     region: str
     countries: tuple[str, ...]
 
 
 def place_of(provider: PlacedProvider, upstream: str) -> Place:
-    """Return the location of an endpoint; an inference profile may run in its whole geography."""
+    """Return the location of an endpoint; an inference profile may run anywhere in its
+    geography.
+    """
     region = provider.region or provider.location or ""
     geography = upstream.partition(".")[0]
     if provider.region is not None and geography in GEOGRAPHIES:

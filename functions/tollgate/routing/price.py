@@ -1,4 +1,4 @@
-"""Compute bills: one line per class of tokens or fee, each rounded once."""
+"""Computes bills: one line per token class or fee, each rounded once."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
@@ -13,7 +13,7 @@ from tollgate.core.records.generation import BillLine, Fee
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture, sides
 
-# Items of a model's own bill lines; all other lines are for tools and pages.
+# Items on the bill lines of the model itself; all other lines are for tools and pages.
 MODEL_ITEMS: Final = frozenset(
     {
         "input",
@@ -36,7 +36,8 @@ MODEL_ITEMS: Final = frozenset(
         "unpriced_web_search",
     }
 )
-# Items that a provider charges for but that have no price in the catalog, so they are free.
+# Items that a provider charges for but that have no price in the catalog, so the caller gets them
+# for free.
 UNPRICED_ITEMS: Final = frozenset({"unpriced_web_search"})
 _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
@@ -44,13 +45,12 @@ _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _THOUSANDS_PER_RATE: Final = 1_000
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# Hours in a million seconds, to more digits than a rounded rate has.
+# Hours in a million seconds, with more digits than a rounded rate has.
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
 # Rates per second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
-# Each line in a bill may be rounded up by half a nano-dollar. There are at most ten lines for
-# tokens, and one line for each unit in `PIECES` that has a rate. Fees and searches are not counted
-# here.
+# Each line of a bill may be rounded up by half a nano-dollar. There are at most ten lines for
+# tokens, and one for each unit in `PIECES` that has a rate. Fees and searches are not counted here.
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
@@ -58,47 +58,46 @@ _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Rates in dollars, per million tokens unless a field states another unit.
+    """Rates in dollars, per million tokens unless a field says otherwise.
 
-    A class of tokens without a rate (None) is not free: its field names the rate used instead.
+    A token class without a rate (None) is not free: its field says which rate is used instead.
     """
 
     input: Decimal
     output: Decimal
     cache_read: Decimal | None = None
-    """Without this rate, `input` applies."""
+    """If this rate is not set, `input` applies."""
     cache_write: Decimal | None = None
-    """Without this rate, `input` applies."""
+    """If this rate is not set, `input` applies."""
     cache_write_1h: Decimal | None = None
-    """Without this rate, `input` applies."""
+    """If this rate is not set, `input` applies."""
     request: Decimal | None = None
-    """Rate per request; free if there is no rate."""
+    """Rate per request; requests are free if this is not set."""
     audio_input: Decimal | None = None
-    """Without this rate, `input` applies."""
+    """If this rate is not set, `input` applies."""
     audio_output: Decimal | None = None
-    """Without this rate, `output` applies."""
+    """If this rate is not set, `output` applies."""
     cache_read_audio: Decimal | None = None
-    """Without this rate, `cache_read` applies."""
+    """If this rate is not set, `cache_read` applies."""
     image_input: Decimal | None = None
-    """Without this rate, `input` applies."""
+    """If this rate is not set, `input` applies."""
     image_output: Decimal | None = None
-    """Without this rate, `output` applies."""
+    """If this rate is not set, `output` applies."""
     image: Decimal | None = None
-    """Rate per image generated or moderated; if there is no rate, only its tokens are billed."""
+    """Rate per image generated or moderated; if it is not set, only the image's tokens
+    are billed.
+    """
     audio_hour: Decimal | None = None
-    """Rate per hour of audio input, billed by the second; if there is no rate, its tokens are
-    billed.
-    """
+    """Rate per hour of audio input, billed by the second; if it is not set, tokens are billed."""
     characters: Decimal | None = None
-    """Rate per million characters spoken; if there is no rate, the tokens are billed."""
+    """Rate per million characters spoken; if it is not set, tokens are billed."""
     text_units: Decimal | None = None
-    """Rate per thousand units that a guardrail reads; free if there is no rate."""
+    """Rate per thousand units that a guardrail reads; free if it is not set."""
     web_search: Decimal | None = None
-    """Rate per search by the provider; if there is no rate, the bill has a line that costs nothing.
-    """
+    """Rate per search by the provider; if it is not set, the bill has a line with a cost of 0."""
 
     search: Decimal | None = None
-    """Rate per search unit of a reranker; free if there is no rate."""
+    """Rate per search unit of a reranker; free if it is not set."""
 
     @property
     def input_dearest(self) -> Decimal:
@@ -121,7 +120,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
     @property
     def usd_per_million_pieces(self) -> Mapping[str, tuple[str, Decimal]]:
-        """Item and rate for each unit in `PIECES` that has a rate."""
+        """Return the item and the rate of each unit in `PIECES` that has a rate."""
         rates: dict[str, tuple[str, Decimal]] = {}
         if self.image:
             rates["images"] = ("image", self.image * _PIECES_PER_RATE)
@@ -138,31 +137,34 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class PriceOverride(Struct, frozen=True, kw_only=True):
-    """Rates that replace the base rates while all conditions hold; None means no condition.
+    """Rates that replace the base rates while all conditions hold; a condition that is None always
+    holds.
 
     The end of a period is not included. Hours that span midnight belong to the day on which they
     begin.
     """
 
     rates: Mapping[str, Decimal]
-    """New rates by field name of `Price`."""
+    """New rates, keyed by field name of `Price`."""
     since_s: int | None = None
     """Unix time from which the rates apply."""
     until_s: int | None = None
     """Unix time from which the rates no longer apply."""
     prompt_tokens_over: int | None = None
     utc_minutes: tuple[int, int] | None = None
-    """First minute of the day, and the minute after the last one; may span midnight."""
+    """The first minute of the day and the minute after the last one; the range may span
+    midnight.
+    """
     utc_weekdays: frozenset[int] | None = None
     """Days of the week; Monday is 0."""
     image_size: str | None = None
-    """Width and height as the request states them."""
+    """Width and height as given in the request."""
     image_over: tuple[int, int] | None = None
-    """Width and height; the condition holds if the image exceeds either."""
+    """Width and height; the condition holds if the image exceeds at least one of them."""
     image_quality: str | None = None
 
     def holds_at(self, when_s: float) -> bool:
-        """Return True if the conditions on time hold."""
+        """Return True if the time conditions hold."""
         if self.since_s is not None and when_s < self.since_s:
             return False
         if self.until_s is not None and when_s >= self.until_s:
@@ -178,11 +180,13 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
         return self.utc_weekdays is None or (day + _EPOCH_WEEKDAY) % 7 in self.utc_weekdays
 
     def holds_over(self, prompt_tokens: int) -> bool:
-        """Return True if the condition on the size of the prompt holds."""
+        """Return True if the condition on the prompt size holds."""
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
     def holds_for(self, picture: Picture | None) -> bool:
-        """Return True if the conditions on images hold; without a stated size, none holds."""
+        """Return True if the image conditions hold. If the request gives no size, none of them
+        holds.
+        """
         if self.image_size is None and self.image_over is None and self.image_quality is None:
             return True
         if picture is None:
@@ -199,7 +203,7 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
 
 
 class PriceSchedule(Struct, frozen=True, kw_only=True):
-    """Price that may depend on time, prompt size, and image size and quality."""
+    """A price that may depend on the time, the prompt size, and the image size and quality."""
 
     base: Price
     overrides: tuple[PriceOverride, ...] = ()
@@ -288,12 +292,12 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
 
 
 def bill_fees(fees: Iterable[Fee]) -> tuple[BillLine, ...]:
-    """Return a line for each fee; free tools have a line, too, so that a bill shows each run."""
+    """Return a line for each fee; even free tools have one, so that a bill shows each run."""
     return tuple(_fee_line(fee) for fee in fees if fee.quantity)
 
 
 def _searches(usage: Usage, price: Price) -> Fee:
-    """Return the fee for the provider's searches; if there is no rate, the line has another
+    """Return the fee for the provider's searches; if there is no rate, the line has a different
     item.
     """
     searches = usage.web_searches or 0
@@ -307,8 +311,8 @@ def cost_max_nano_usd(
 ) -> int:
     """Return the maximum cost of a choice, whichever classes its tokens belong to.
 
-    `units_max` is for work on inputs; a choice in a conversation has at most one image. Searches by
-    the provider are not included, because their number has no limit.
+    `units_max` is for input work; a choice in a conversation has at most one image. The provider's
+    own searches are not included, because their number has no limit.
     """
     pieces = price.usd_per_million_pieces
     exact = (
@@ -325,7 +329,7 @@ def cost_max_nano_usd(
 
 
 def _part(tokens: int | None, whole: int | None) -> int:
-    """Return a part's tokens, cut to `whole` because providers may report more."""
+    """Return the tokens of a part, cut to `whole` because providers may report more."""
     return min(tokens or 0, whole or 0)
 
 

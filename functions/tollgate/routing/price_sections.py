@@ -21,12 +21,12 @@ from tollgate.routing.scalars import (
 
 
 class PriceSection(Strict):
-    """Rates in dollars, and their source; a class of tokens without a rate is not free."""
+    """Rates in dollars, and their source. A token class without a rate is not free."""
 
     input: Dollars
     """Price per million prompt tokens."""
     output: Dollars = Decimal(0)
-    """Price per million reply tokens; required for kind chat."""
+    """Price per million output tokens; required for models of kind `chat`."""
     cache_read: Dollars | None = None
     """Per million cached tokens; defaults to `input`."""
     cache_write: Dollars | None = None
@@ -36,7 +36,7 @@ class PriceSection(Strict):
     audio_input: Dollars | None = None
     """Per million audio tokens in the prompt; defaults to `input`."""
     audio_output: Dollars | None = None
-    """Per million audio tokens in the reply; defaults to `output`."""
+    """Per million audio tokens in the output; defaults to `output`."""
     cache_read_audio: Dollars | None = None
     """Per million cached audio tokens; defaults to `cache_read`."""
     request: Dollars | None = None
@@ -44,29 +44,31 @@ class PriceSection(Strict):
     image_input: Dollars | None = None
     """Per million image tokens in the prompt; defaults to `input`."""
     image_output: Dollars | None = None
-    """Per million image tokens in the reply; defaults to `output`."""
+    """Per million image tokens in the output; defaults to `output`."""
     image: Dollars | None = None
-    """Price per generated or moderated image, in addition to its tokens. Overrides can depend on
-    size and quality."""
+    """Price per generated or moderated image, in addition to its tokens. Overrides may depend on
+    size and quality.
+    """
     audio_hour: Dollars | None = None
     """Per hour of audio input, billed by the second."""
     characters: Dollars | None = None
     """Per million characters of spoken text."""
     text_units: Dollars | None = None
-    """Price per thousand units of 1,000 characters that a guardrail reads: the sum of its policies'
-    prices."""
+    """Price per thousand units of 1,000 characters that a guardrail reads; the sum over its
+    policies.
+    """
     web_search: Dollars | None = None
-    """Price per web search that the provider runs."""
+    """Price per web search that the provider runs itself."""
     search: Dollars | None = None
-    """Per search unit, for kind rerank."""
+    """Per search unit, for models of kind `rerank`."""
     source: Sentence
-    """Web page or package with the price."""
+    """Web page or package in which the price is published."""
     checked: Day
     """Day on which the source was last read."""
 
     @property
     def price(self) -> Price:
-        """Rates in the type that bills use."""
+        """Return the rates in the type that bills use."""
         return Price(**{name: getattr(self, name) for name in Price.__struct_fields__})
 
 
@@ -75,7 +77,7 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
 
 
 def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    """Return unique days sorted from Monday, so that their order does not change the hash."""
+    """Return unique days, sorted from Monday, so that their order does not affect the hash."""
     return tuple(day for day in WEEKDAYS if day in days)
 
 
@@ -87,20 +89,23 @@ class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
     until: Day | None = None
     """First UTC day on which the override no longer applies."""
     prompt_tokens_over: Tokens | None = None
-    """Number of prompt tokens that must be exceeded, including cached tokens."""
+    """The override applies only to prompts with more than this many tokens, including
+    cached ones.
+    """
     utc_window: UtcWindow | None = None
     """Time of day in UTC, such as 16:30-00:30; the end is not included."""
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
     ) = None
-    """Days of the week in UTC; a window that spans midnight belongs to the day on which it begins.
+    """Days of the week in UTC. A window that spans midnight belongs to the day on which
+    it begins.
     """
     image_size: ImageSize | None = None
-    """Size that an image request must state, such as 1024x1024."""
+    """Size that an image request must ask for, such as 1024x1024."""
     image_over: ImageSize | None = None
-    """Size that must be exceeded in width or height."""
+    """The override applies only to images that are wider or higher than this."""
     image_quality: Slug | None = None
-    """Quality that an image request must state."""
+    """Quality that an image request must ask for."""
 
     @model_validator(mode="after")
     def _can_happen(self) -> Self:
@@ -148,14 +153,16 @@ _NO_RATES: Final = RatesSection.model_construct()
 
 
 class OverrideSection(Strict):
-    """Rates that apply under conditions; if several overrides hold, the last wins for each rate."""
+    """Rates that apply under conditions. If several overrides apply, the last one wins for each
+    rate.
+    """
 
     when: WhenSection
     price: RatesSection
 
     @property
     def override(self) -> PriceOverride:
-        """Override in the type that bills use."""
+        """Return the override in the type that bills use."""
         window, days = self.when.utc_window, self.when.utc_days
         return PriceOverride(
             since_s=midnight_s(self.when.since) if self.when.since else None,

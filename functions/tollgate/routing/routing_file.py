@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from tollgate.routing.guardrail_sections import Guards
 from tollgate.routing.plugin_sections import OcrSection, PluginsSection
+from tollgate.routing.preset_sections import Presets
 from tollgate.routing.scalars import Day, FileGlob, Strict
 from tollgate.routing.schema import MainFile
 from tollgate.routing.tool_sections import ServerToolsSection
@@ -42,6 +43,8 @@ class Routing(MainFile):
     guardrails: Guards = Field(default={})
     """Guardrails of the gateway by a slug of your choice, which judge conversations with any
     provider."""
+    presets: Presets = Field(default={})
+    """Presets by a slug of your choice, which callers request as `preset/` and the slug."""
 
     @property
     def ocr(self) -> OcrSection | None:

@@ -1,7 +1,7 @@
-"""Types of single values in routing.yaml, and the base class of its sections.
+"""The types of single values in routing.yaml, and the base class of its sections.
 
-Names of keys contain the unit. A starting function reads thousands of decimals and dates in the
-compiled form, so pydantic's core parses these without calling Python.
+The names of keys include the unit. A starting function reads thousands of decimals and dates from
+the compiled form, so pydantic's core parses these without calling Python.
 """
 
 from datetime import UTC, date, datetime, time
@@ -48,7 +48,9 @@ def _decimal(value: object) -> object:
 
 
 def _decimal_text(number: Decimal) -> str:
-    """Return a number without exponent and trailing zeros, so that its spelling does not matter."""
+    """Return a number without an exponent or trailing zeros, so that its spelling does
+    not matter.
+    """
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -70,7 +72,7 @@ def midnight_s(day: date) -> int:
 
 
 class _InJson(Struct, frozen=True, eq=False):
-    """Annotation that gives a type another schema for JSON (the compiled form)."""
+    """An annotation that gives a type a different schema for JSON (the compiled form)."""
 
     schema: CoreSchema
 
@@ -84,7 +86,7 @@ class _InJson(Struct, frozen=True, eq=False):
         }
 
 
-# Exact dollars per million tokens, unless the key's name or description states another unit.
+# Exact dollars per million tokens, unless the name or the description of the key has another unit.
 Dollars = Annotated[
     Decimal,
     BeforeValidator(_decimal),
@@ -101,7 +103,7 @@ Dollars = Annotated[
 ]
 # Lambda ends every invocation after 900 s.
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
-# Time limit for a tool run; the request's remaining time is also a limit.
+# Time limit for a tool run, which is also limited by the request's remaining time.
 RunSeconds = Annotated[float, Field(ge=1, le=300), BeforeValidator(_float)]
 # Period in which something is counted or repeated; cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
@@ -112,7 +114,7 @@ Day = Annotated[date, BeforeValidator(_date), _InJson({"type": "date"})]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]
-# Name of an alias or route, which callers write as `model`.
+# Name of an alias or route, which callers send as `model`.
 Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
@@ -120,8 +122,8 @@ Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$",
 Country = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 # Google project ids and location names, which become part of a URL path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# Base URL without credentials, query or trailing slash, since paths are appended. Only one spelling
-# of a host is valid: in ASCII, without a dot at its end.
+# Base URL without credentials, query or trailing slash, because paths are appended to it. Only one
+# spelling of a host is valid: in ASCII, without a dot at the end.
 _HOST: Final = r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])"
 BaseUrl = Annotated[
     str,
@@ -137,8 +139,8 @@ Private = Annotated[
         description="True if `base_url` is in your own network, where a key may be sent over http."
     ),
 ]
-# Time of day in UTC; the end is not included. The window spans midnight if the end is before the
-# start.
+# Time of day in UTC; the end is not included. If the end is before the start, the window spans
+# midnight.
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
 ]
@@ -150,13 +152,13 @@ FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class Strict(BaseModel):
-    """Base class of sections, which refuses unknown keys and converts no values."""
+    """The base class of sections, which refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class KeySection(Strict):
-    """Reference to a provider's key, not the key itself."""
+    """A reference to a provider's key, not the key itself."""
 
     secret: SecretName | None = None
     """Name of a secret in AWS Secrets Manager."""
@@ -165,7 +167,7 @@ class KeySection(Strict):
 
     @property
     def reference(self) -> SecretReference:
-        """Reference in the type that transports use."""
+        """Return the reference in the type that transports use."""
         return SecretReference(env=self.env, secret=self.secret)
 
 
@@ -173,16 +175,18 @@ _Section = TypeVar("_Section", bound=BaseModel)
 
 
 def _stated(section: BaseModel) -> dict[str, object]:
-    """Return only the keys that the file states; other keys come from the overridden section."""
+    """Return only the keys that the file sets; the others come from the section that is
+    overridden.
+    """
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Annotation for a section whose keys override those of another one: see `merge_section`.
+# Annotation for a section whose keys override those of another section: see `merge_section`.
 Stated = PlainSerializer(_stated)
 
 
 def merge_section(base: _Section, overrides: _Section | None) -> _Section:
-    """Return the base section, with the keys that the file states in `overrides` replaced."""
+    """Return the base section, with the keys that the file sets in `overrides` replaced."""
     if overrides is None:
         return base
     return base.model_copy(

@@ -1,4 +1,4 @@
-"""Section `server_tools` in routing.yaml: tools that the gateway runs for a model."""
+"""The section `server_tools` of routing.yaml: tools that the gateway runs for a model."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -26,7 +26,7 @@ SearchEngine = Literal["brave", "exa", "firecrawl", "searxng", "tavily"]
 
 
 class EngineHost(Struct, frozen=True, kw_only=True):
-    """Public address of a search engine (None if it is self-hosted), and whether the engine needs a
+    """The public URL of a search engine (None if it is self-hosted), and whether the engine needs a
     key.
     """
 
@@ -46,12 +46,12 @@ Uses = Annotated[int, Field(ge=1, le=32)]
 
 
 class ToolPriceSection(Strict):
-    """Price of a tool run, and its source."""
+    """The price of a tool run, and its source."""
 
     call: Dollars
     """Price in dollars per run that reached the engine."""
     source: Sentence
-    """Web page or package with the price."""
+    """Web page or package in which the price is published."""
     checked: Day
     """Day on which the source was last read."""
 
@@ -62,9 +62,9 @@ class _WebSection(Strict):
     uses_max: Uses = 5
     """Maximum number of runs in one request."""
     allowed_domains: Domains = ()
-    """Domains that may be searched or fetched; empty for all domains."""
+    """Domains that may be searched or fetched; empty allows all domains."""
     blocked_domains: Domains = ()
-    """Domains that are neither searched nor fetched."""
+    """Domains that must not be searched or fetched."""
     timeout_s: RunSeconds = 10.0
     """Time limit for one run, in seconds."""
     required: bool = False
@@ -77,24 +77,26 @@ class _WebSection(Strict):
 
 
 class WebSearchSection(_WebSection):
-    """Tool that searches the web through a search engine, through the model's provider, or both."""
+    """A tool that searches the web through a search engine, through the model's
+    provider, or both.
+    """
 
     engine: SearchEngine | None = None
     """Search engine, used if the provider does not search."""
     native: bool = False
-    """True if providers that can search do so, at their `price.web_search`."""
+    """True if providers that are able to search do so, at their `price.web_search`."""
     base_url: BaseUrl | None = None
-    """Address of the engine; defaults to its public address."""
+    """URL of the engine; defaults to its public URL."""
     private: Private = None
     key: KeySection | None = None
     price: ToolPriceSection | None = None
-    """Price of a search by the engine; required with an engine."""
+    """Price of a search by the engine; required if there is an engine."""
     results_max: Annotated[int, Field(ge=1, le=20)] = 5
     """Maximum number of results per search."""
 
     @property
     def address(self) -> str | None:
-        """Address of the engine; None if no address is known."""
+        """URL of the engine; None if it is unknown."""
         if self.base_url is not None or self.engine is None:
             return self.base_url
         return ENGINE_HOSTS[self.engine].base_url
@@ -106,29 +108,29 @@ class WebSearchSection(_WebSection):
 
 
 class WebFetchSection(_WebSection):
-    """Tool that reads a web page by its URL."""
+    """A tool that reads a web page, given its URL."""
 
     price: ToolPriceSection
     bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = 2_000_000
     """Maximum size of a page or document, in bytes."""
     text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = 30_000
-    """Maximum text that the model gets, in bytes."""
+    """Maximum size of the text that the model gets, in bytes."""
 
 
 class DatetimeSection(Strict):
-    """Tool that tells the time, free of charge."""
+    """A tool that tells the time, free of charge."""
 
     uses_max: Uses = 5
     """Maximum number of runs in one request."""
     timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = "UTC"
-    """IANA time zone, unless a call states one."""
+    """IANA time zone, used unless a call gives one."""
 
 
 class ImageSection(Strict):
-    """Tool that generates an image with a model of the catalog, at that model's price."""
+    """A tool that generates an image with a model of the catalog, at that model's price."""
 
     model: ModelSlug
-    """Slug of a model of kind image."""
+    """Slug of a model of kind `image`."""
     size: ImageSize | None = None
     """Size of each image."""
     quality: Slug | None = None

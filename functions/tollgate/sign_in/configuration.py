@@ -152,7 +152,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _matches(claims: Mapping[str, Any], name: str, globs: str | tuple[str, ...]) -> bool:
-    # Anybody can state an unverified email address.
+    # Anyone can claim an email address that has not been verified.
     if name == "email" and claims.get("email_verified") is not True:
         return False
     value = claims.get(name)

@@ -19,7 +19,7 @@ async def paint_picture(
     principal: Principal,
     timeout_s: float,
 ) -> RunReport:
-    """Return a report with a picture; raise RunFailure if no picture can be made."""
+    """Return a report with an image; raise RunFailure if no image can be made."""
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         raise RunFailure("invalid_input", "`prompt` must be a string that is not empty")
@@ -38,7 +38,7 @@ async def paint_picture(
 
 
 def picture_work(section: ImageSection, prompt: str) -> ImageRequest:
-    """Return the request for one picture; an empty prompt stands for the longest prompt that is
+    """Return the request for one image; an empty prompt stands for the longest prompt that is
     allowed.
     """
     return ImageRequest(

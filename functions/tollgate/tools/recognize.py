@@ -17,7 +17,7 @@ from tollgate.tools.engines.mistral_ocr import MISTRAL_OCR
 from tollgate.tools.engines.textract import TEXTRACT
 from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 
-# Maximum size of a reply per page: about 10 KB of text, with the positions of pictures and links.
+# Maximum size of a reply per page: about 10 KB of text, with the positions of images and links.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
 _REPLY_BYTES_MAX: Final = 32_000_000
 # Maximum size of a reply with the position of each word of a page, a few hundred bytes per word.

@@ -1,4 +1,4 @@
-"""Routes that authenticate the caller by the access table before they read a body."""
+"""Routes that authenticate the caller against the access table before reading a body."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final
@@ -28,14 +28,14 @@ _WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
 def admitted_router(
     services: Services, *, prefix: str, tag: str, body_bytes_max: int = BODY_BYTES_MAX
 ) -> APIRouter:
-    """Return a router whose routes serve only the callers that the access table lists.
+    """Return a router whose routes serve only the callers listed in the access table.
 
     Declaring a route that is not in the table raises KeyError. FastAPI parses a body before it
-    calls dependencies, so authentication in a dependency would come too late.
+    calls dependencies, so authenticating in a dependency would be too late.
     """
 
     class AdmittedRoute(APIRoute):
-        """A route that authenticates first, and then reads the body up to its limit."""
+        """A route that authenticates first, and only then reads the body, up to its limit."""
 
         @override
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -91,7 +91,7 @@ Caller = Annotated[Principal, Depends(_caller)]
 
 
 def _own_of(principal: Principal, access: Access) -> Own:
-    """Return the part of the workspace that a caller reaches on a route."""
+    """Return the part of the workspace that a caller can access on a route."""
     return Own(
         workspace_id=principal.workspace_id,
         reach=access.reach(principal),
@@ -104,7 +104,7 @@ async def _own(request: Request) -> Own:
     return own
 
 
-# The part of the workspace that the caller reaches on this route.
+# The part of the workspace that the caller can access on this route.
 OwnThings = Annotated[Own, Depends(_own)]
 
 
@@ -113,7 +113,9 @@ async def _actor(request: Request, principal: Caller) -> Actor:
 
 
 def refuse_lockout(networks: str | None, by: Actor) -> None:
-    """Raise RequestError if networks that concern the caller do not admit the caller's address."""
+    """Raise RequestError if networks that apply to the caller do not include the
+    caller's address.
+    """
     check_networks(networks)
     if networks is not None and not is_within(by.origin, parse_networks(networks)):
         raise invalid_request(
@@ -128,8 +130,8 @@ OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first returns a body that was read already, and then the messages
-    after the body.
+    """Return a `receive` that first returns a body that has already been read, then the messages
+    after it.
     """
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

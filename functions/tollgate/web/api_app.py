@@ -35,7 +35,7 @@ from tollgate.web.http.unknown_callers import unknown_callers
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
-# A function whose build wrote the OpenAPI document never needs the generator.
+# If the build wrote the OpenAPI document, a function never needs the generator.
 _GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
     "tollgate.web.openapi:openapi"
 )
@@ -50,7 +50,7 @@ def api_app(
 ) -> FastAPI:
     """Return the app that serves every route except the metered ones.
 
-    `openapi` is the OpenAPI document that the build wrote; without it, the app generates the
+    `openapi` is the OpenAPI document written by the build; without it, the app generates the
     document at the first request. With `by_topic`, the routes of a topic are declared at the
     topic's first request, which suits a process that starts for a single request.
     """
@@ -99,7 +99,8 @@ def _render_errors(app: FastAPI) -> None:
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
         if _is_of_anthropic(request):
-            # Imported here because most processes never serve a client of Anthropic's format.
+            # Imported here, because most processes never serve a client that uses Anthropic's
+            # format.
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply
@@ -155,7 +156,7 @@ def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
 
 
 def _invalid_request(first: ErrorDetails) -> RequestError:
-    """Return the error of the first invalid field; its `loc` begins with `body` or `query`."""
+    """Return the error for the first invalid field; its `loc` begins with `body` or `query`."""
     if first["type"] == "json_invalid":
         return invalid_request("The body is not valid JSON.")
     place = first["loc"][1:]

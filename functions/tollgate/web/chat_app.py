@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,12 +14,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from tollgate.core.clock import DEADLINE_EXTENSION, Deadline
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, InternalError, invalid_request
 from tollgate.core.idempotency import Claim
 from tollgate.core.request import GenerationRequest
 from tollgate.core.tracing import PLATFORM_IDS_EXTENSION, PlatformIds
 from tollgate.core.work.base import Work
 from tollgate.engine.admission import budget_left_percent
+from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
 from tollgate.engine.replies.content_log import ContentLog, ContentSink
@@ -36,8 +38,8 @@ from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import FORMATS, IngressFormat
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.base import SealKeys
-from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.generation.entrance import (
     Entered,
     Entrance,
@@ -53,6 +55,11 @@ from tollgate.web.http.request_id import RequestIds, client_request_id, request_
 from tollgate.web.http.source_address import source_address
 from tollgate.web.http.unknown_callers import unknown_callers
 
+# Imported at first use, because most processes never serve such requests.
+_APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
+    "tollgate.engine.presets:apply_preset"
+)
+
 
 def chat_app(
     services: RequestServices,
@@ -66,7 +73,7 @@ def chat_app(
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
-    `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
+    `answers` stores replies for Idempotency-Key; without it, the header is refused. `contents`
     stores the content of keys that opt in, and `responses` stores the responses that later requests
     may refer to. `seals` has the keys that seal compacted conversations.
     """
@@ -87,7 +94,8 @@ def chat_app(
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A router without an application is enough, because each endpoint handles all of its failures.
+    # A router without an application is enough, because each endpoint handles all of its own
+    # failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -102,7 +110,7 @@ def chat_app(
 
 
 class _ByPath:
-    """Passes a request on to the endpoint of its path; no path has variables."""
+    """Passes a request on to the endpoint for its path; no path has variables."""
 
     def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
         self._endpoints = endpoints
@@ -113,7 +121,7 @@ class _ByPath:
 
 
 async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown path, with an error in the envelope of the api routes."""
+    """Refuse an unknown path with an error in the envelope of the API routes."""
     rendered = openai_reply(no_route(scope["method"], scope["path"]), request_id_of(scope))
     response = Response(rendered.body, rendered.status, dict(rendered.headers))
     await response(scope, receive, send)
@@ -197,6 +205,9 @@ class MeteredEndpoint(FormatEndpoint):
         if parsed is None:
             parse = partial(self._ingress.parse, body, headers)
             parsed = await entrance.compute(entered, parse)
+        if isinstance(parsed, ParsedCall) and parsed.request.preset is not None:
+            apply = partial(_APPLY_PRESET(), gateway.planner.catalog, parsed)
+            parsed = await entrance.compute(entered, apply)
         body = parsed.described or body
         parsed = replace(
             parsed,
@@ -226,7 +237,8 @@ class MeteredEndpoint(FormatEndpoint):
             entered, partial(claim_of, headers, call, path=scope["path"], body=body)
         )
         if claim is not None and parsed.episode_id is None:
-            # The episode id is stored with the answer, since a replay belongs to the same episode.
+            # The episode id is stored with the answer, because a replay belongs to the same
+            # episode.
             named = replace(parsed, episode_id=self._services.ids.new_uuid7())
             call = replace(call, parsed=named)
         return _Admitted(gateway=gateway, call=call, claim=claim, body=body)
@@ -293,7 +305,7 @@ class MeteredEndpoint(FormatEndpoint):
 def _stated_labels(
     gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
 ) -> Mapping[str, str]:
-    """Return the labels that the caller states about itself; none if the catalog reads none."""
+    """Return the labels that the caller sent about itself; none if the catalog reads none."""
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS
@@ -313,14 +325,14 @@ def _platform_ids(scope: Scope) -> PlatformIds:
 
 
 def _is_large(work: Work) -> bool:
-    """Return True for a request that is large including its stored turns."""
+    """Return True for a request that is large when its stored turns are included."""
     return isinstance(work, GenerationRequest) and work.size_bytes > LARGE_BYTES
 
 
 async def _routed(admitted: _Admitted) -> Routed | None:
     """Return the routing of a request that was refused before any attempt.
 
-    Returns None unless the caller requested the routing with x-tollgate-metadata.
+    Returns None unless the caller asked for the routing with x-tollgate-metadata.
     """
     call, gateway = admitted.call, admitted.gateway
     if not call.parsed.tells_routing:

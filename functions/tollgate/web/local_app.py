@@ -1,4 +1,4 @@
-"""The app of a single server, which also takes the place of API Gateway (and of S3 if there is no
+"""The app of a single server, which also stands in for API Gateway (and for S3 if there is no
 bucket).
 """
 
@@ -21,18 +21,18 @@ from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
 from tollgate.web.http.request_id import RequestIds
 from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
-# Compression reduces lists of models and records to an eighth, in 5 ms for each MB. Metered replies
-# are not compressed: a chat reply would shrink by only 1.5 KB, and embeddings take 16 ms a MB.
+# Compression reduces lists of models and records to an eighth, and takes 5 ms per MB. Metered
+# replies are not compressed: a chat reply would shrink by only 1.5 KB, and embeddings take 16 ms
+# per MB.
 _COMPRESSED_FROM_BYTES: Final = 2_000
 _COMPRESS_LEVEL: Final = 1
 _INCOMPRESSIBLE: Final = ("application/octet-stream", "application/pdf")
 
 
 class LocalApp:
-    """Sends requests for streaming paths to the chat app, and all others to the api app.
+    """Sends requests for streaming paths to the chat app, and all others to the API app.
 
-    `uploads` receives contents at signed addresses if there is no bucket. `login` is the sign-in
-    app.
+    `uploads` receives content at signed URLs if there is no bucket. `login` is the sign-in app.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def local_uploads_app(uploads: SignedContents, limits: WebLimits, ids: IdSource) -> ASGIApp:
-    """Return the app that receives file contents at signed addresses, for servers without a bucket.
+    """Return the app that receives file content at signed URLs, for servers without a bucket.
 
-    The app takes the place of S3, so its route is not part of the API.
+    The app stands in for S3, so its route is not part of the API.
     """
 
     async def receive(request: Request) -> Response:

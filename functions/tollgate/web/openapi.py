@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's document of the api routes, with the metered routes added."""
+"""The OpenAPI document: FastAPI's document of the API routes, plus the metered routes."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -37,10 +37,10 @@ _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _TEXT: Final = {"schema": {"type": "string"}}
 _REF: Final = "#/components/schemas/{model}"
-# FastAPI documents this status for invalid input; the gateway replies with its own envelope.
+# FastAPI documents this status for invalid input, but the gateway replies with its own envelope.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
-# RFC 7644, 3.12, with the error envelope of other routes added.
+# RFC 7644, 3.12, plus the error envelope of other routes.
 _SCIM_ERROR: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["schemas", "status", "detail"],
@@ -213,9 +213,10 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _format_schemas() -> dict[str, Any]:
-    """Return the schemas of all formats, and of the envelope of the api routes, by name.
+    """Return the schemas of all formats, and of the envelope of the API routes, by name.
 
-    The schemas are built in one call, so that models with the same name get different schema names.
+    The schemas are built in a single call, so that models with the same name get different schema
+    names.
     """
     wanted: list[tuple[type[BaseModel], Any]] = [
         (ErrorEnvelope, "serialization"),

@@ -1,4 +1,4 @@
-"""Example bodies for the OpenAPI document, by name of their schema."""
+"""Example bodies for the OpenAPI document, keyed by the name of their schema."""
 
 from collections.abc import Mapping
 from typing import Any, Final

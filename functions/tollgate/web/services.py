@@ -1,4 +1,4 @@
-"""The stores for the api routes, and the authorization of callers."""
+"""The stores behind the API routes, and the authorization of callers."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
@@ -49,14 +49,14 @@ from tollgate.web.own import Own
 
 
 class Catalogs(Protocol):
-    """Source of the catalog that serves a key."""
+    """Provides the catalog that serves a key."""
 
     async def for_key(self, key_id: str | None) -> Catalog:
         """Return the catalog that serves a key, or the live catalog if there is no key."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The stores and catalogs that the api routes use."""
+    """The stores and catalogs that the API routes use."""
 
     keys: KeyStore
     teams: TeamStore
@@ -85,7 +85,7 @@ class Services(Struct, frozen=True, kw_only=True):
     batch_queue: BatchQueue | None = None
     """The queue that wakes workers; None if the workers of this host look for batches."""
     named_files: FileReader | None
-    """A reader of the uploaded files that requests name."""
+    """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None
     """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
     folder.
@@ -102,7 +102,7 @@ class Services(Struct, frozen=True, kw_only=True):
     side: SideThread = field(default_factory=SideThread)
     """The thread for long computations."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
-    """Creates the tools that a catalog configures, for explanations of their bounds."""
+    """Creates the tools configured in a catalog, to explain their bounds."""
     find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None
     """Finds where a provider's missing key could be set, in processes that call providers."""
 
@@ -113,7 +113,7 @@ class Services(Struct, frozen=True, kw_only=True):
     async def find_key_id(self, key: str | None, own: Own) -> str | None:
         """Return the id of the key that a query names by name or id; None if `key` is None.
 
-        Raises RequestError if the caller reaches no such key, or if several keys have the name.
+        Raises RequestError if the caller can access no such key, or if several keys have the name.
         """
         if key is None:
             return None
@@ -125,7 +125,9 @@ class Services(Struct, frozen=True, kw_only=True):
         return find_key_id(names, key, param="key")
 
     async def _own_names(self, own: Own) -> AsyncIterator[KeyName]:
-        """Yield the names of a member's keys, so that an error message suggests no other keys."""
+        """Yield the names of a member's keys, so that an error message does not suggest
+        other keys.
+        """
         after: str | None = None
         while True:
             page = await self.keys.list(own.workspace_id, after=after)
@@ -149,9 +151,9 @@ class Services(Struct, frozen=True, kw_only=True):
         return balance.available_nano_usd + balance.held_nano_usd > 0
 
     async def for_workspace(self, new: NewFile) -> NewFile:
-        """Return a file to store, with what its workspace decides: its cap, and its expiry.
+        """Return a file to store, with its workspace's settings: the cap and the expiry.
 
-        The expiry is the workspace's default, unless the file states another.
+        The expiry is the workspace's default, unless the file sets its own.
         """
         new = replace(new, is_funded=await self.is_funded(new.workspace_id))
         if new.expires_after_s is not None:
@@ -165,7 +167,7 @@ class Services(Struct, frozen=True, kw_only=True):
     ) -> None:
         """Record that a person or a management key reads content, before the content is sent.
 
-        Programs read the content of their own requests by inference keys, which is not recorded.
+        Programs read the content of their own requests with inference keys, which is not recorded.
         """
         if principal.role != "inference":
             await self.access_log.note_read(kind, target, by=by)

@@ -1,6 +1,6 @@
-"""Field types shared by the bodies of the api routes.
+"""Field types shared by the bodies of the API routes.
 
-Fields that OpenRouter has keep OpenRouter's names.
+Fields that exist at OpenRouter have the same names as there.
 """
 
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerialize
 # A JSON number: the shortest float that reads back as the same amount, exact to the nano-dollar for
 # amounts under a million dollars. Sums are computed from exact values, never from these floats.
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-# A datetime with a time zone; the bounds keep the year valid in every other time zone.
+# A datetime with a time zone; the bounds keep the year valid in every other time zone as well.
 Moment = Annotated[
     AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC))
 ]

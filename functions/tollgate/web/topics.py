@@ -1,7 +1,7 @@
-"""Route modules by the first step of their paths, each imported at its first request.
+"""Route modules, keyed by the first segment of their paths; each is imported at its first request.
 
-A process on Lambda starts for one request, and building the models and routes of all topics would
-take longer than the rest of its start.
+A process on Lambda starts for a single request, and building the models and routes of all topics
+would take longer than the rest of its start.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ PAGES: Final = ""
 
 
 class Topic(Struct, frozen=True):
-    """Routes that are declared together, and the first steps of their paths below /v1."""
+    """Routes that are declared together, and the first segments of their paths under /v1."""
 
     routers: tuple[DottedName[Callable[..., APIRouter]], ...]
     steps: frozenset[str]
     has_large_bodies: bool = False
-    """True if a body may be as large as on metered routes: `body_bytes_max`."""
+    """True if a body may be as large as on metered routes (`body_bytes_max`)."""
 
 
-# The OpenAPI document has the routes in this order.
+# The OpenAPI document lists the routes in this order.
 TOPICS: Final = (
     Topic((DottedName("tollgate.web.keys.key_routes:key_routes"),), frozenset({"key", "keys"})),
     Topic(
@@ -114,7 +114,7 @@ TOPICS: Final = (
 
 
 def step_of(path: str) -> str:
-    """Return the first step of a path below /v1, or PAGES for any other path."""
+    """Return the first segment of a path under /v1, or PAGES for any other path."""
     _, _, below = path.partition("/v1/")
     return below.partition("/")[0] if path.startswith("/v1/") else PAGES
 
@@ -128,7 +128,9 @@ class TopicRoutes:
         self._pending = list(TOPICS)
 
     def include(self, app: FastAPI, step: str | None = None) -> None:
-        """Include the topics of a step that the app lacks; without a step, include all topics."""
+        """Include the topics of a segment that are not in the app yet; without a segment, include
+        all topics.
+        """
         for topic in list(self._pending):
             if step is None or step in topic.steps:
                 self._pending.remove(topic)

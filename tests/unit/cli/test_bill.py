@@ -23,6 +23,7 @@ def record(**changes: Any) -> dict[str, Any]:
         "latency_ms": 41300,
         "catalog_sha": "41be77a0c0ffee",
         "refunded": 0,
+        "labels": {"member": "ana@acme.example", "team": "search"},
         "notes": [
             "requested smart, rule 2",
             f"{SURPRISE}: output $0.20212 (usually $0.03887)",
@@ -43,6 +44,7 @@ def test_a_bill_says_what_each_line_cost_and_fits_100_columns() -> None:
     assert "\n".join(told) == (
         "$0.31002  anthropic/claude-sonnet-5.5 via anthropic\n"
         "  key team-search  2026-11-21T14:02:11Z  TTFT 1.9 s, 41.3 s  catalog 41be77a\n"
+        "  member ana@acme.example, team search\n"
         "  fresh input      13,400 × $2.00/M   0.026800000\n"
         "  cache read       61,000 × $0.10/M   0.006100000\n"
         "  cache write 5m   22,000 × $2.50/M   0.055000000\n"
@@ -58,7 +60,7 @@ def test_a_bill_says_what_each_line_cost_and_fits_100_columns() -> None:
 
 def test_a_bill_of_nothing_says_what_went_wrong() -> None:
     broken = record(total_cost="0", model=None, cost_lines=[], notes=["error: provider_timeout"])
-    assert explain_bill(broken)[0] == "$0  nobody"
+    assert explain_bill(broken)[0] == "$0  not served"
     assert explain_bill(broken)[-1] == "  error: provider_timeout"
 
 
@@ -71,7 +73,7 @@ def test_a_bill_ends_with_the_ids_of_the_platforms_where_there_are_any() -> None
 
 def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
     lines = [line("cache_read", 13_400, "0.075", "0.001005"), line("request", 1, "3", "0.000003")]
-    head, _, *rows = explain_bill(record(total_cost="0.001008", cost_lines=lines))
+    head, _, _, *rows = explain_bill(record(total_cost="0.001008", cost_lines=lines))
     assert head.startswith("$0.001008  ")
     assert rows[0] == "  cache read  13,400 × $0.075/M   0.001005000"
     assert "1 × $0.003/1k   0.000003000" in rows[1]
@@ -84,7 +86,7 @@ def test_c73_a_bill_of_rounds_numbers_its_lines() -> None:
         line("web_search", 1, "8000", "0.008") | {"round": 1},
         line("cache_read", 1_000_000, "1", "1") | {"round": 2},
     ]
-    assert explain_bill(record(cost_lines=lines, notes=None))[2:] == [
+    assert explain_bill(record(cost_lines=lines, notes=None, labels={}))[2:] == [
         "  1 fresh input        100 × $2.00/M   0.000200000",
         "  1 web_search           1 × $8.00/1k   0.008000000".replace("   1 ×", "  1 ×"),
         "  2 cache read   1,000,000 × $1.00/M   1.000000000",

@@ -215,6 +215,13 @@ def test_what_cannot_be_explained_says_why(
     assert (result.exit_code, said in result.stderr) == (status, True), result.stderr
 
 
+def test_a_gateway_that_only_the_environment_names_is_named() -> None:
+    gateway = {"TOLLGATE_URL": "http://localhost:1", "TOLLGATE_KEY": "k"}
+    result = CliRunner(env=gateway).invoke(main, ["explain", "smart"])
+    said = "As http://localhost:1 routes it; --file reads a file instead.\n"
+    assert (result.exit_code, result.stderr.startswith(said)) == (1, True)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{"])
 def test_a_request_that_is_no_json_object_is_a_mistake_in_the_command(content: str) -> None:
     command = ["explain", "smart", "--file", str(FILE), "--request", "-"]

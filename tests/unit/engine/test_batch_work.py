@@ -4,6 +4,7 @@ Keeps C83.
 """
 
 import asyncio
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -206,6 +207,8 @@ async def test_c83_lines_that_do_not_run_in_time_expire() -> None:
             1,
         ),
         (file_of([line("n0", body="x" * (LINE_BYTES_MAX + 1))]), "line_too_long", 1),
+        (b'{"custom_id": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "invalid_json_line", 1),
+        (file_of(lines(1))[:-2] + b', "x": ' + b"[" * 100_000, "invalid_json_line", 1),
     ],
 )
 async def test_c83_a_bad_file_is_refused_before_anything_is_spent(
@@ -259,3 +262,27 @@ async def test_c83_too_many_lines_are_refused() -> None:
     assert [fault.code for fault in checked.faults] == ["too_many_lines"]
     large = await FileCheck(parser, batch.id).run(read, FILE_BYTES_MAX + 1)
     assert [fault.code for fault in large.faults] == ["file_too_large"]
+
+
+async def test_c83_c95_a_line_without_a_session_is_refused_where_sessions_are_limited() -> None:
+    works = await batch_of(await house(key=limited(requests=2)), lines(1))
+    batch = await works.run()
+    assert (batch.status, batch.faults[0].param) == ("failed", "body.session_id")
+
+
+async def test_c83_c95_the_lines_of_a_session_stay_within_its_limits() -> None:
+    bodies = [{**each["body"], "session_id": "run-1"} for each in lines(5)]
+    content = [line(f"n{at}", body=body) for at, body in enumerate(bodies)]
+    for key, count in ((limited(requests=2), 2), (limited(budget="0.2"), None)):
+        home = await house(key=key)
+        works = await batch_of(home, content)
+        batch = await works.run()
+        assert batch.tally.completed + batch.tally.failed == 5
+        assert batch.tally.completed == count or (count is None and batch.tally.failed)
+        [refused, *_] = works.lines(batch.error_file_id)
+        assert refused["response"]["body"]["error"]["limit"]["level"] == "session"
+
+
+def limited(*, budget: str | None = None, requests: int | None = None) -> NewKey:
+    amount = None if budget is None else Decimal(budget)
+    return NewKey(workspace_id="acme", label="k", session_budget=amount, session_requests=requests)

@@ -33,6 +33,7 @@ def find_refusals(file: AccessFile, live: LiveAccess, plan: AccessPlan) -> Itera
             yield f"The {kind.noun} {name} was removed, and its id is never used again."
     yield from _misused_secrets(file, plan)
     yield from _changed_roles(file, live)
+    yield from _keys_of_members(file, live)
     yield from _lost_administrators(live, plan)
     for change in plan.changes:
         if change.kind is WORKSPACE and not live.operates:
@@ -76,6 +77,17 @@ def _changed_roles(file: AccessFile, live: LiveAccess) -> Iterator[str]:
         found = live.of(KEYS).get(name)
         if found is not None and "role" in entry.stated and found["role"] != entry.role:
             yield f"The key {name} has the role {found['role']}, and a key's role never changes."
+
+
+def _keys_of_members(file: AccessFile, live: LiveAccess) -> Iterator[str]:
+    # Members create keys without the file. One with a name of the file would get its limits.
+    for name, entry in (file.keys or {}).items():
+        found = live.of(KEYS).get(name)
+        if found is not None and found["member_id"] and "member_id" not in entry.stated:
+            yield (
+                f"The key {name} is a key of the member {found['member_id']}: state its member_id, "
+                "or use another name."
+            )
 
 
 def _lost_administrators(live: LiveAccess, plan: AccessPlan) -> Iterator[str]:

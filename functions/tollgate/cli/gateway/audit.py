@@ -44,7 +44,12 @@ def audit() -> None:
 def list_entries(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List entries, latest first; `ls` may be left out."""
     query = with_moments(selection)
-    found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
+    # The gateway lists an access at the beginning of its hour.
+    found = sorted(
+        api.pages("/audit", {**query, "limit": _PAGE}, "cursor"),
+        key=lambda entry: entry["created_at"],
+        reverse=True,
+    )
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 
 

@@ -29,7 +29,9 @@ def explain_bill(record: Any) -> list[str]:
         f"{name} request {record[field]}" for field, name in _PLATFORMS.items() if record.get(field)
     ]
     notes = [*(record["notes"] or ()), *ids]
-    return [*_headline(record), *lines, *(text for note in notes for text in _wrap(note))]
+    payers = _wrap(", ".join(f"{name} {label}" for name, label in record["labels"].items()))
+    said = (text for note in notes for text in _wrap(note))
+    return [*_headline(record), *payers, *lines, *said]
 
 
 def _wrap(note: str) -> list[str]:
@@ -45,7 +47,7 @@ def _name_line(line: Any) -> str:
 
 def _headline(record: Any) -> Iterator[str]:
     """Yield the amount and who served, then the key, the time and the catalog."""
-    served = f"{record['model']} via {record['provider_name']}" if record["model"] else "nobody"
+    served = f"{record['model']} via {record['provider_name']}" if record["model"] else "not served"
     first = record["first_token_ms"]
     times = [] if first is None else [f"TTFT {_seconds(first)}"]
     yield f"{dollars(record['total_cost'])}  {served}"

@@ -42,7 +42,8 @@ _NEXT_STEPS: Final = {
     "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
     "ask an admin of the workspace.",
-    404: "`tollgate keys ls` and `tollgate generations ls` list existing ids.",
+    404: "`tollgate keys ls` and `tollgate generations ls` list existing ids; TOLLGATE_URL ends in "
+    "/api/v1.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
     503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",
 }

@@ -134,7 +134,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         "labels",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Label to group spending by, such as team, member or environment.",
+        help="Label to group spending by: team, member or environment.",
     )
     @wraps(command)
     def called(
@@ -147,7 +147,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         pairs = {
             "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
-            "labels": dict(split_pair(text, "--label") for text in labels),
+            "labels": dict(split_pair(text, "--label", _LABELS) for text in labels),
         }
         chosen = {name: arguments.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
         # An option that is not given is None or empty; zero is a value, which the API validates.

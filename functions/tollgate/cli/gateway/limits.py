@@ -138,11 +138,15 @@ def draw_levels(key: Any, style: OutputStyle) -> None:
     click.echo(f"tightest: {tightest['kind']} of {whose}, {_amount(tightest['remaining'])} left")
 
 
-def split_pair(text: str, option: str) -> tuple[str, str]:
-    """Return the name and value in `name=value`; raise UsageError for any other text."""
+def split_pair(text: str, option: str, names: tuple[str, ...] = ()) -> tuple[str, str]:
+    """Return the name and value in `name=value`; raise UsageError for any other text, and for a
+    name that is not one of `names`.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise click.UsageError(f"{option}: write {text!r} as name=value.")
+    if names and name not in names:
+        raise click.UsageError(f"{option}: {name!r} is not one of {', '.join(names)}.")
     return name, value
 
 

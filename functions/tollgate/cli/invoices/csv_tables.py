@@ -42,7 +42,7 @@ class CsvTable(Struct, frozen=True, kw_only=True):
     """True if only items with `token` in their name are about models."""
 
     def is_in(self, columns: frozenset[str]) -> bool:
-        """Return whether a file with these columns is such a table."""
+        """Return whether a file with these columns has this table's format."""
         needed = {self.day, self.usd, self.currency, *self.usage}
         return needed <= columns and not columns.isdisjoint(self.names)
 

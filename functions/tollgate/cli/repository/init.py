@@ -58,15 +58,17 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
             pins = fetch_release(version(DISTRIBUTION), Path(wheels)).pins
         lock = (part("environments") / "run.txt").read_text(encoding="utf-8")
         requirements = render_requirements(pins, lock)
-        with TemporaryDirectory() as made:
+        with TemporaryDirectory() as temporary:
+            # A folder within it, because a temporary folder itself is closed to other users.
+            made = Path(temporary) / "repository"
             kept = make_repository(
-                Path(made),
+                made,
                 folder.resolve().name,
                 source=source,
                 requirements=requirements,
                 fork=fork,
             )
-            compile_valid(Path(made) / "routing.yaml")
+            compile_valid(made / "routing.yaml")
             shutil.copytree(made, folder, dirs_exist_ok=True)
     except (NoRelease, CannotConvert) as refused:
         raise click.ClickException(f"{refused}; nothing is written") from refused

@@ -86,8 +86,11 @@ def upgrade(
             refuse_upgrade(release)
             click.echo(f"Upgrade {DISTRIBUTIONS[0]} {current} → {release.version}")
             click.echo(attested)
-            for changes in list_changes_of(release, file):
+            named = list(list_changes_of(release, file))
+            for changes in named:
                 click.echo(f"\n{changes.title}\n  " + "\n  ".join(changes.lines))
+            if not named:
+                click.echo("The template, the API, permissions and keys of the file stay the same.")
             plan = plan_catalog(release, file, recorded_traffic(traffic, source, named=False))
             if plan is not None:
                 click.echo(f"\ncatalog of {release.version}; {_TO_PRICES}\n{plan}")
@@ -95,7 +98,9 @@ def upgrade(
             written = render_requirements(release.pins, lock.read_text(encoding="utf-8"))
     except (NoRelease, NotRequirements) as refused:
         raise click.ClickException(f"{refused}. Nothing was changed.") from refused
-    if not dry_run:
+    if dry_run:
+        click.echo("\nNothing was written.")
+    else:
         _REQUIREMENTS.write_text(written, encoding="utf-8")
         click.echo(f"\n{_REQUIREMENTS} pins {release.version}: install it, review and commit.")
 

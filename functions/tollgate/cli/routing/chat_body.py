@@ -32,7 +32,7 @@ _EMPTY: Final[dict[str, JsonValue]] = {"role": "user", "content": ""}
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A request that options describe; a field that is None changes nothing in the body."""
+    """A request built from command-line options; a field that is None leaves the body unchanged."""
 
     model: str | None = None
     prompt_tokens: int | None = None

@@ -102,6 +102,8 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     format_name: str = options["format_name"]
     body = _body(ctx, described, options["given"], format_name)
     if _asks_gateway(ctx, options["url"]):
+        if ctx.get_parameter_source("url") is ParameterSource.ENVIRONMENT:
+            click.echo(f"As {options['url']} routes it; --file reads a file instead.", err=True)
         api = open_gateway(options["url"], options["secret"])
         left: int | None = options["budget_left"]
         query = {
@@ -216,6 +218,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             status=EndpointStatus(),
             tools=tools,
             guards=guards_of(planner, work, principal, survey, now_s=now_s),
+            work=work,
         )
     except GatewayError as refusal:
         hint = (

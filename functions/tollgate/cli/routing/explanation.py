@@ -14,7 +14,7 @@ _GAP: Final = "  "
 
 def render_explanation(answer: Any) -> list[str]:
     """Render a reply of `POST /v1/route/explain` as lines."""
-    lines = [_headline(answer), _sizes(answer), ""]
+    lines = [_headline(answer), _sizes(answer), *_preset(answer.get("preset")), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
     for name in answer["unmet"]:
@@ -45,6 +45,16 @@ def _headline(answer: Any) -> str:
     skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""
     return f"{name}{rule}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
+
+
+def _preset(preset: Any) -> Iterator[str]:
+    """Yield the request's values with its preset, and the system prompt line by line."""
+    if preset is None:
+        return
+    values = {name: preset[name] for name in ("max_tokens", "reasoning")} | preset["parameters"]
+    stated = [f"{name} {value}" for name, value in values.items() if value is not None]
+    yield f"preset {preset['name']}: {', '.join(stated) or 'no parameters'}"
+    yield from (f"  | {line}" for line in (preset["system"] or "").splitlines())
 
 
 def _rounds(rounds: Any) -> str:

@@ -134,8 +134,10 @@ def _fact(fact: Fact) -> str:
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
     """Return the share of requests that, with the base, made their first attempt at the subject
-    (or, for a tool, used it).
+    (or, for a tool or preset, used it).
     """
+    if replay is not None and change.what == "preset" and change.kind != "added":
+        return f"{format_percent(replay.presets[change.subject], replay.requests)} of traffic"
     if (
         replay is None
         or change.kind == "added"

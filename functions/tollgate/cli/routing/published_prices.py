@@ -57,7 +57,7 @@ BILLED_AS: Final = {
     "image_input": "input",
     "image_output": "output",
 }
-# Rates of results that may be billed without any tokens.
+# Rates for outputs that are billed per unit, possibly with no tokens at all.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
 # Published hours have a fixed offset from UTC, so any date can be used to convert them.
 _ANY_DAY: Final = date(2000, 1, 1)
@@ -186,7 +186,9 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 
 
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
-    """Return the billed rates for classes without a rate; 0 for a class without a fallback."""
+    """Return the rate of the fallback class for each token class without its own rate, or 0 if it
+    has none.
+    """
     return {
         name: rates[_billed_like(name, rates)] if name in BILLED_AS else Decimal(0)
         for name in unstated

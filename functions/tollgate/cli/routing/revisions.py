@@ -15,7 +15,12 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.routing.file.catalog_parts import file_glob
+from tollgate.routing.file.catalog_parts import (
+    CATALOG_FILE,
+    IN_DEVELOPMENT,
+    IN_PRODUCTION,
+    file_glob,
+)
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.document import read_document
 from tollgate.routing.file.includes import FILES_MAX
@@ -113,11 +118,15 @@ def find_merge_base(first: str, second: str) -> str:
 
 def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
     """Yield each file in a commit that an `include` may match; `inspect` later matches exactly."""
-    globs = read_document(root / path, path).value(("include",))
+    document = read_document(root / path, path)
+    production, development = document.value(IN_PRODUCTION), document.value(IN_DEVELOPMENT)
+    globs = [file_glob(str(each)) for each in production] if isinstance(production, tuple) else []
+    # A part for development needs the release, too, although it is left out here.
+    parts = [file_glob(str(each)) for each in development] if isinstance(development, tuple) else []
+    globs += [glob for glob in parts if glob == CATALOG_FILE][:1]
     folder = posixpath.dirname(path)
     found: set[str] = set()
-    for entry in globs if isinstance(globs, tuple) else ():
-        glob = file_glob(str(entry))
+    for glob in globs:
         pattern = posixpath.normpath(posixpath.join(folder, glob))
         # `..` is allowed only at the beginning. After `**`, which may match any number of folders,
         # `..` could lead anywhere.

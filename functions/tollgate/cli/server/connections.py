@@ -94,8 +94,8 @@ class GuardedListener(socket.socket):
 
     def _end(self, connection: _Connection) -> None:
         self._stop_waiting(connection)
-        # uvicorn then reads the end of the stream, and closes the connection after its last answer.
-        # If the client has reset the connection, the shutdown fails.
+        # uvicorn then sees EOF and closes the connection after the response in progress. shutdown()
+        # raises OSError if the client has already reset the connection.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 

@@ -51,6 +51,8 @@ _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
 _EXPORTS_MAX: Final = 9
+# Providers that share a variable, in its line.
+_SLUGS_MAX: Final = 3
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
 
@@ -81,7 +83,7 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     if routing == ROUTING_FILE and not routing.exists():
         routing = part("routing")
         click.echo(
-            f"No {ROUTING_FILE} is in this folder; the one of Tollgate's repository is used."
+            f"No {ROUTING_FILE} is in this folder; the one in this version of Tollgate is used."
         )
     source = RoutingSource(routing, LocalModels(port, utc_today()).added_to)
     try:
@@ -266,14 +268,20 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         lines.append("  without a key   the others; export one, then start again:")
         # Each variable has its own line, even if a provider needs several variables.
         exports = [
-            (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
+            (f"{name}=...", _first(slugs)) for names, slugs in missing.items() for name in names
         ]
         shown, hidden = exports[:_EXPORTS_MAX], exports[_EXPORTS_MAX:]
         width = max(len(setting) for setting, _ in shown)
         lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
         if hidden:
-            lines.append(f"    and {len(hidden)} more, see the providers in the routing file")
+            lines.append(f"    and {len(hidden)} more; the error of a request names its variable")
     return "\n".join(lines)
+
+
+def _first(slugs: list[str]) -> str:
+    """Return the first providers, and the number of the others."""
+    shown, others = slugs[:_SLUGS_MAX], slugs[_SLUGS_MAX:]
+    return ", ".join(shown) + (f" and {len(others)} more" if others else "")
 
 
 # The text to copy comes last, so that a screen of 24 lines shows it. Anthropic's SDKs and Claude

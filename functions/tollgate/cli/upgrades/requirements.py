@@ -44,8 +44,12 @@ def read_version(text: str) -> str:
 
 
 def render_requirements(pins: Mapping[str, Pin], lock: str) -> str:
-    """Return the text of a requirements.txt with these distributions and a release's lock."""
+    """Return the text of a requirements.txt with these distributions and a release's lock, without
+    its comments.
+    """
     lines = [
         f"{name}=={pin.version} \\\n    --hash=sha256:{pin.sha256}\n" for name, pin in pins.items()
     ]
-    return _HEAD + "".join(lines) + lock
+    # The comments of a lock name files of the release that made it.
+    locked = (line for line in lock.splitlines(True) if not line.lstrip().startswith("#"))
+    return _HEAD + "".join((*lines, *locked))

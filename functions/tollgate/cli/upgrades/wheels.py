@@ -122,7 +122,10 @@ def _download(version: str | None, folder: Path) -> list[Path]:
     ended = _run([*command, *(f"{name}{exact}" for name in DISTRIBUTIONS)], _PIP_TIMEOUT_S)
     if ended.returncode:
         wanted = f"version {version}" if version else "a version"
-        raise NoRelease(f"{wanted} cannot be fetched: {_last_line(ended.stderr)}")
+        raise NoRelease(
+            f"{wanted} cannot be fetched: {_last_line(ended.stderr)} (for wheels in a folder, set "
+            "PIP_FIND_LINKS to the folder)"
+        )
     # The name of a wheel has underscores (PyPA's specification of binary distributions).
     names = [name.replace("-", "_") for name in DISTRIBUTIONS]
     return [wheel for name in names for wheel in folder.glob(f"{name}-*.whl")]

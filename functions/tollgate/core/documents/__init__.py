@@ -1,1 +1,3 @@
-"""Documents that the gateway reads for a model: options, tasks of a reader, and results."""
+"""Documents that the gateway reads for a model: the options, the reader's tasks, and
+the results.
+"""

@@ -1,7 +1,8 @@
-"""Documents that the gateway has read before. It sends their pages with an answer, and clients
-return them so that the documents need not be read again.
+"""Documents that the gateway has read before. It sends their pages along with an answer, and
+clients send these back so that the documents need not be read again.
 
-A page is a text that begins with its number; a page without text is followed by its picture.
+A page is a text part that begins with the page number. A page without text is followed by its
+image.
 """
 
 import re
@@ -17,7 +18,7 @@ _PAGE: Final = re.compile(r"Page (\d{1,6}):\n")
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
-    """The pages that were read from a document, with the hash of the document's bytes.
+    """The pages read from a document, with the hash of the document's bytes.
 
     The caller may have forged the pages, so they are used only for a file in the same request.
     """
@@ -34,7 +35,7 @@ class KnownFile(Struct, frozen=True, kw_only=True):
 
 
 def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
-    """Yield the number and text of each page, followed by its picture if it has no text."""
+    """Yield the number and text of each page, followed by its image if it has no text."""
     for page in pages:
         yield Text(text=f"Page {page.number}:\n{page.text}")
         if page.picture is not None and not page.text:
@@ -42,8 +43,8 @@ def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
 
 
 def parse_pages(parts: Iterable[Text | InlineMedia]) -> tuple[DocumentPage, ...]:
-    """Return the pages that `show_pages` turned into parts; a text without a number is the next
-    page.
+    """Return the pages that `show_pages` turned into parts; text without a number counts as the
+    next page.
     """
     pages: list[DocumentPage] = []
     for part in parts:

@@ -1,7 +1,7 @@
-"""Documents that the gateway reads for a model: options, tasks, and what a reader returns.
+"""Documents that the gateway reads for a model: the options, the reader's tasks, and its results.
 
-A reader runs outside the gateway's process, so that a document that crashes the reader or exhausts
-its memory fails only one request.
+A reader runs outside the gateway's process, so a document that crashes it or exhausts its memory
+affects only one request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ from msgspec import Struct
 
 from tollgate.core.content import InlineMedia
 
-# The size limit of a document to read.
+# Size limit of a document.
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-# The size limit of the text on all pages of one document.
+# Size limit of the text on all pages of one document.
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
-# The limit of the CPU time that all documents of one request take together.
+# Limit on the total CPU time for all documents of one request.
 CPU_SECONDS_MAX: Final = 20.0
 
-# A page is read as text alone, or as text and a picture of the page.
+# A page is read either as text alone, or as text together with an image of the page.
 DocumentEngine = Literal["text", "images"]
 
 
@@ -29,10 +29,10 @@ class DocumentOptions(Struct, frozen=True, kw_only=True):
     """A caller's options for reading documents; None leaves an option to routing.yaml."""
 
     engine: DocumentEngine | Literal["native", "ocr"] | None = None
-    """`native` leaves documents to models that read them; with other engines the gateway reads them
-    even for such a model.
+    """`native` leaves documents to models that can read them; with the other engines, the gateway
+    reads the documents even for such a model.
 
-    `ocr` transcribes every page by OCR, even if the file has text.
+    `ocr` transcribes every page by OCR, even if the file contains text.
     """
     pages_max: int | None = None
     """The number of pages to read, from the start of each document."""
@@ -46,23 +46,23 @@ class ReadingTask(Struct, frozen=True, kw_only=True):
     pages_max: int = 100
     """The maximum number of pages; more pages are an error unless `cuts` is set."""
     cuts: bool = False
-    """True drops the pages after `pages_max`."""
+    """True drops the pages after `pages_max`; otherwise, more pages are an error."""
     pictures: Literal["none", "textless", "all"] = "none"
-    """The pages that come with a picture: those without text, or all."""
+    """The pages that include an image: those without text, or all."""
     address: str | None = None
     """The URL of a web page, against which its links are resolved."""
 
 
 class ReadingShare(Struct, frozen=True, kw_only=True):
-    """The share of a reader that one reading may take."""
+    """The share of a reader that one reading may use."""
 
     workspace_id: str
-    """The workspace of the caller; workspaces share the reader's places evenly."""
+    """The workspace of the caller; workspaces share the reader's capacity evenly."""
     cpu_seconds_max: float = CPU_SECONDS_MAX
 
 
 class DocumentPage(Struct, frozen=True, kw_only=True):
-    """A page as it was read; a document without pages is returned as one page."""
+    """A page as it was read. A document that has no pages is returned as one page."""
 
     number: int
     """The number of the page, from 1."""
@@ -79,11 +79,11 @@ class ReadDocument(Struct, frozen=True, kw_only=True):
     """The number of pages in the document, which may be more than `pages` if the task cuts."""
     title: str = ""
     cpu_seconds: float = 0.0
-    """The CPU time that the reading took; 0 if the document was not read now."""
+    """The CPU time that the reading took; 0 if the document had been read before."""
 
     @property
     def size_bytes(self) -> int:
-        """The total size of all texts and pictures."""
+        """The total size of all texts and images."""
         return sum(
             len(page.text) + (len(page.picture.base64) if page.picture else 0)
             for page in self.pages
@@ -104,7 +104,7 @@ class DocumentFault(StrEnum):
     TOO_COMPLEX = "too_complex"
     """The document is compressed or nested beyond the limits."""
     TOO_MANY_PARTS = "too_many_parts"
-    """The document states more rows, columns, cells or paragraphs than are read."""
+    """The document declares more rows, columns, cells or paragraphs than are read."""
     TOO_SLOW = "too_slow"
     CRASHED = "crashed"
     """The document crashed the process that read it, or exhausted its memory."""
@@ -125,7 +125,7 @@ class ReaderUnavailable(Exception):
 
 
 class DocumentReader(Protocol):
-    """A reader of documents and of web pages, outside this process."""
+    """Reads documents and web pages outside this process."""
 
     async def read(
         self, content: bytes, media_type: str, task: ReadingTask, share: ReadingShare
@@ -137,7 +137,7 @@ class DocumentReader(Protocol):
 
 
 class RecognitionFailed(Exception):
-    """Raised if OCR of pages failed; the message contains neither the key nor the reply."""
+    """Raised if OCR failed; the message contains neither the key nor the reply."""
 
 
 class TextRecognizer(Protocol):
@@ -146,7 +146,7 @@ class TextRecognizer(Protocol):
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each given page of a document as Markdown, by page number.
+        """Return the text of each given page as Markdown, keyed by page number.
 
         Raises RecognitionFailed.
         """
@@ -163,7 +163,9 @@ class ReadingRequest(Struct, frozen=True, kw_only=True):
     first: int = 1
     """The number of the first page in the batch."""
     bytes_max: int
-    """The size limit of the batch in bytes; a batch has at least one page, however large."""
+    """The size limit of the batch in bytes; a batch has at least one page, however large the page
+    is.
+    """
     cpu_seconds_max: float = CPU_SECONDS_MAX
     """The limit of the CPU time for the batch."""
 

@@ -1,1 +1,1 @@
-"""Uploaded files, and the detection of media types from the bytes of a file."""
+"""Uploaded files, and the detection of media types from their bytes."""

@@ -1,4 +1,4 @@
-"""The media type of an uploaded file, detected from its first bytes; a stated type must agree."""
+"""Detects the media type of an uploaded file from its first bytes; a declared type must agree."""
 
 import mimetypes
 from typing import Final
@@ -7,7 +7,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.media_types import PDF, detect_media_type, kind_of
 from tollgate.core.files.stored import FilePurpose
 
-# The first bytes of a file, enough to detect its type.
+# Number of bytes at the start of a file that are enough to detect its type.
 HEAD_BYTES: Final = 64 * 1024
 # Types that say nothing about the content.
 _ANY: Final = "application/octet-stream"
@@ -25,7 +25,7 @@ _SAME: Final = {
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
     "application/x-pdf": PDF,
-    # Audio and video files of these types have the same container.
+    # Audio and video files of these types use the same container.
     "video/mp4": "audio/mp4",
     "video/ogg": "audio/ogg",
     "video/webm": "audio/webm",
@@ -52,7 +52,7 @@ _TEXTS: Final = frozenset(
         "application/yaml",
     }
 )
-# Extensions that the standard library's table lacks, or whose types depend on the machine.
+# Extensions that the standard library's table does not have, or whose types depend on the machine.
 _BY_EXTENSION: Final = {
     ".flac": "audio/flac",
     ".jsonl": "application/jsonl",
@@ -65,8 +65,8 @@ _BY_EXTENSION: Final = {
     ".yml": "application/yaml",
 }
 _TABLE: Final = mimetypes.MimeTypes()
-# A UTF-8 character has up to four bytes, so up to three bytes of an incomplete character may be at
-# the end of the head.
+# A UTF-8 character has up to four bytes, so the head may end with up to three bytes of an
+# incomplete one.
 _CUT_MAX: Final = 3
 
 
@@ -75,8 +75,9 @@ def read_media_type(
 ) -> str:
     """Return the media type of a file that begins with `head`.
 
-    Raises RequestError: mime_mismatch if the stated type, or else the file's extension, contradicts
-    the content; unsupported_file_type if the type is unknown or not allowed for this purpose.
+    Raises RequestError: mime_mismatch if the declared type or, without one, the file's extension
+    contradicts the content; unsupported_file_type if the type is unknown or not allowed for this
+    purpose.
     """
     claim = _claim(filename, stated)
     found = _detect(head, claim, is_whole=is_whole)
@@ -106,7 +107,7 @@ def read_media_type(
 
 
 def guess_media_type(filename: str) -> str:
-    """Return the media type for a name's extension; `application/octet-stream` if it is unknown."""
+    """Return the media type for a file name's extension; `application/octet-stream` if unknown."""
     return _claim(filename, None) or _ANY
 
 
@@ -127,7 +128,7 @@ def _claim(filename: str, stated: str | None) -> str | None:
 def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
     found = _sound(head) or detect_media_type(head, claim)
     if found is None and not is_whole:
-        # The head may end within a character of UTF-8.
+        # The head may end in the middle of a UTF-8 character.
         cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
         found = next((type_ for type_ in cuts if type_ is not None), None)
     if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
@@ -136,7 +137,7 @@ def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
 
 
 def _sound(head: bytes) -> str | None:
-    """Return the type of a recording that can be transcribed, but cannot be part of a conversation.
+    """Return the type of a recording that can be transcribed but cannot be part of a conversation.
 
     Sources: RFC 3533, RFC 9639 and ISO/IEC 14496-12.
     """
@@ -148,14 +149,14 @@ def _sound(head: bytes) -> str | None:
 
 
 def _differs(claim: str, found: str) -> bool:
-    """Return whether a claim contradicts the detected type; undetectable types never do."""
+    """Return whether a declared type contradicts the detected one; undetectable types never do."""
     if claim == found or (is_text_type(claim) and is_text_type(found)):
         return False
     return is_text_type(claim) or _is_recognised(claim)
 
 
 def _is_recognised(type_: str) -> bool:
-    """Return whether content of this type can be detected from its bytes."""
+    """Return whether this type can be detected from the bytes of the content."""
     return (
         type_.partition("/")[0] in ("audio", "image", "video") or type_ == PDF or "office" in type_
     )

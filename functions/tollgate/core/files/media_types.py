@@ -1,4 +1,4 @@
-"""Detection of media types from the first bytes, since stated types may be wrong.
+"""Detects media types from the first bytes, because declared types may be wrong.
 
 Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 for audio.
 """
@@ -16,7 +16,8 @@ DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.do
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# A container's signature does not identify its content, so a stated type that fits is trusted.
+# The signature of a container does not identify its content, so a declared type that fits is
+# trusted.
 _IN_CONTAINER: Final = {
     DOCX: _ZIP,
     XLSX: _ZIP,
@@ -31,11 +32,11 @@ _PDF_HEADER_WITHIN: Final = 1024
 
 
 class NotBase64(ValueError):
-    """Raised for text that is not base64."""
+    """Raised for a string that is not base64."""
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 text strictly (RFC 4648); raise NotBase64 for anything else."""
+    """Decode base64 strictly (RFC 4648); raise NotBase64 for anything else."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError as invalid:
@@ -43,10 +44,10 @@ def decode_base64(text: str) -> bytes:
 
 
 def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
-    """Return the media type of the content; None if the type is unknown.
+    """Return the media type of the content; None if it is unknown.
 
-    The claimed type decides only between types that look alike: texts, and documents in the same
-    container.
+    The declared type decides only between types that look alike: text formats, and documents in the
+    same container.
     """
     claim = (claimed or "").partition(";")[0].strip().lower()
     known = _by_signature(content)
@@ -60,12 +61,12 @@ def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
 
 
 def is_form(content_type: str) -> bool:
-    """Return whether the type of a body is multipart/form-data."""
+    """Return whether the media type of a body is multipart/form-data."""
     return content_type.partition(";")[0].strip().lower() == FORM
 
 
 def kind_of(type_: str) -> MediaKind:
-    """Return the kind of message part for content of a media type."""
+    """Return which kind of message part holds content of this media type."""
     match type_.partition("/")[0]:
         case "image":
             return "image"
@@ -99,7 +100,7 @@ def _by_signature(content: bytes) -> str | None:
 def _is_mpeg_layer_3(content: bytes) -> bool:
     """Return whether the content begins with a frame header of MPEG audio layer III.
 
-    The header is eleven bits of sync, then a version and a layer that are not reserved.
+    The header is eleven sync bits, followed by a version and a layer that are not reserved.
     """
     if len(content) < 2 or content[0] != 0xFF or content[1] & 0xE0 != 0xE0:
         return False

@@ -1,4 +1,4 @@
-"""Reads the size of a picture from the first bytes of its file.
+"""Reads the size of an image from the first bytes of its file.
 
 The sources are PNG's IHDR chunk (W3C, 2003), GIF89a, JPEG's frame headers (ITU T.81, B.2.2), and
 the three kinds of WebP chunks (RFC 9649).
@@ -11,19 +11,17 @@ from tollgate.core.files.media_types import detect_media_type
 
 PixelSize = tuple[int, int]
 
-# JPEG markers of frame headers: 0xC0 to 0xCF, except for DHT, JPG and DAC.
+# JPEG markers of frame headers: 0xC0 to 0xCF, except DHT, JPG and DAC.
 _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-# JPEG markers that no length follows: TEM and the restart markers.
+# JPEG markers that are not followed by a length: TEM and the restart markers.
 _BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 _SEGMENTS_MAX: Final = 4_096
-# A small file may state a size that exhausts the memory of a process that decodes it.
+# A small file may declare a size that exhausts the memory of a process that decodes it.
 PIXELS_MAX: Final = 50_000_000
 
 
 def find_picture_fault(content: bytes) -> str | None:
-    """Return the end of a sentence that says what is wrong with a picture; None for a valid
-    picture.
-    """
+    """Return the end of a sentence that says what is wrong with an image; None for a valid one."""
     size = pixel_size(content)
     if size is None:
         return "must be a PNG, JPEG, GIF or WebP picture"
@@ -31,13 +29,13 @@ def find_picture_fault(content: bytes) -> str | None:
 
 
 def picture_format(content: bytes) -> str | None:
-    """Return a picture's format (png, jpeg, gif or webp); None for anything else."""
+    """Return an image's format (png, jpeg, gif or webp); None for anything else."""
     kind, _, name = (detect_media_type(content) or "").partition("/")
     return name if kind == "image" and pixel_size(content) is not None else None
 
 
 def pixel_size(content: bytes) -> PixelSize | None:
-    """Return the width and height that a picture states; None if it states none."""
+    """Return the width and height that an image declares; None if it declares none."""
     read = _READERS.get(detect_media_type(content) or "")
     size = read(content) if read else None
     return size if size and min(size) > 0 else None
@@ -60,7 +58,7 @@ def _of_jpeg(content: bytes) -> PixelSize | None:
     for _ in range(_SEGMENTS_MAX):
         head = content[place : place + 9]
         if head[:2] == b"\xff\xff":
-            # Skip a fill byte; _SEGMENTS_MAX limits the time for a file that has nothing but fill
+            # Skip a fill byte; _SEGMENTS_MAX limits the time for a file that consists of fill
             # bytes.
             place += 1
             continue

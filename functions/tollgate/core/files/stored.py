@@ -16,13 +16,14 @@ FilePurpose = Literal[UploadPurpose, "batch_output"]
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
-# The path under which a host without a bucket accepts uploads to signed addresses.
+# The path under which a host without a bucket accepts uploads to signed URLs.
 LOCAL_UPLOADS: Final = "/v1/files/presigned/"
-# How long an upload address is valid.
+# The number of seconds for which an upload URL is valid.
 UPLOAD_S: Final = 3_600
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
-# Unicode categories of characters that are not shown: controls, formats, surrogates, separators.
+# Unicode categories of characters that are not displayed: controls, formats, surrogates,
+# separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -35,7 +36,9 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     key_id: str
     """The key that uploaded the file. The file counts toward this key's storage limit."""
     member_id: str | None = None
-    """The member that owns the file (`Principal.owner` at the upload); None if no member does."""
+    """The member that owns the file (`Principal.owner` at the time of the upload); None if there is
+    none.
+    """
     filename: str
     purpose: FilePurpose
     media_type: str
@@ -47,7 +50,9 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     awaited_until_s: int | None = None
     """The Unix second until which the content may arrive; None once it has arrived."""
     parts: Mapping[str, int] | None = None
-    """The size of each uploaded part by its id; None unless an upload in parts is in progress."""
+    """The size of each uploaded part, keyed by its id; None unless an upload in parts is in
+    progress.
+    """
 
     def is_expired(self, now_s: float) -> bool:
         """Return whether the file has expired, or its content did not arrive in time."""
@@ -56,11 +61,11 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
 
 class FoundFile(Struct, frozen=True, kw_only=True):
-    """A completely uploaded file that a request names; `place` is the key of its content."""
+    """A completely uploaded file that a request refers to; `place` is the key of its content."""
 
     place: str
     member_id: str | None = None
-    """The member that owns the file; None if no member does."""
+    """The member that owns the file; None if there is none."""
     filename: str
     media_type: str
     size_bytes: int
@@ -72,18 +77,18 @@ class NewFile(Struct, frozen=True, kw_only=True):
     workspace_id: str
     key_id: str
     member_id: str | None = None
-    """The member that owns the file; None if no member does."""
+    """The member that owns the file; None if there is none."""
     filename: str
     purpose: FilePurpose
     media_type: str
     expires_after_s: int | None = None
-    """Seconds after its creation at which the file expires; None to keep it until it is deleted."""
+    """Seconds from its creation until the file expires; None to keep it until it is deleted."""
     is_funded: bool = True
     """True if the workspace has credit."""
 
 
 class FileDownload(Struct, frozen=True, kw_only=True):
-    """The source of a file's content for a download; exactly one field is set."""
+    """The source from which to download a file; exactly one field is set."""
 
     url: str | None = None
     """A URL that needs no key and is valid for minutes."""
@@ -104,16 +109,16 @@ class PartialUpload(Struct, frozen=True, kw_only=True):
 
 
 class SignedUpload(Struct, frozen=True, kw_only=True):
-    """An address to which the content of a file is sent by PUT, with exactly these headers."""
+    """A URL to which the content of a file is sent by PUT, with exactly these headers."""
 
     url: str
     headers: Mapping[str, str]
     expires_s: int
-    """The Unix second at which the address expires."""
+    """The Unix second at which the URL expires."""
 
 
 class FileCap(Struct, frozen=True, kw_only=True):
-    """The maximum number of files and of bytes that a workspace or a key may store."""
+    """The maximum number of files and bytes that a workspace or a key may store."""
 
     files_max: int
     bytes_max: int
@@ -152,8 +157,8 @@ def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
 
 
 def clean_filename(name: str) -> str:
-    """Return the file name at the end of a client's path, without invisible characters and cut to
-    255 characters.
+    """Return the file name at the end of a client's path, cut to 255 characters and without
+    invisible ones.
     """
     base = name.replace("\\", "/").rpartition("/")[2]
     shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()

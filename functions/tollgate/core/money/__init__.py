@@ -1,1 +1,1 @@
-"""Amounts of money, and the statement of a month."""
+"""Amounts of money, and monthly statements."""

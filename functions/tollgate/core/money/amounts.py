@@ -1,4 +1,4 @@
-"""Amounts of money: integer nano-dollars, with exact decimals in input and output."""
+"""Amounts of money: integer nano-dollars internally, exact decimals in input and output."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
@@ -29,11 +29,11 @@ def usd_text(amount_nano_usd: int) -> str:
 
 
 def credits_text(amount_nano_usd: int, credits_per_usd: Decimal) -> str:
-    """Format nano-dollars as credits, in the notation of `usd_text`."""
+    """Format nano-dollars as credits, in the same notation as `usd_text`."""
     return plain_text(usd(amount_nano_usd) * credits_per_usd)
 
 
 def plain_text(amount: Decimal) -> str:
-    """Format a number without exponent and trailing zeros: `0.00031`."""
+    """Format a number without an exponent or trailing zeros: `0.00031`."""
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

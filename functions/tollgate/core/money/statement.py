@@ -1,4 +1,4 @@
-"""Statements: the money of a workspace in one UTC month, exact to the nano-dollar."""
+"""Statements: a workspace's money in one UTC month, exact to the nano-dollar."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Month(Struct, frozen=True, kw_only=True):
 
 
 class UsageGroup(Struct, frozen=True, kw_only=True):
-    """The dimensions of a statement line; None for a dimension that is unknown or summed over."""
+    """The dimensions of a statement line; a dimension that is unknown or summed over is None."""
 
     team: str | None = None
     member: str | None = None
@@ -34,14 +34,14 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, labels: Mapping[str, str], model: str | None, provider: str | None) -> "UsageGroup":
-        """Return the group of a generation, by the labels of its key and not of its caller."""
+        """Return a generation's group, using the labels of its key but not those of its caller."""
         return cls(
             team=labels.get("team"), member=labels.get("member"), model=model, provider=provider
         )
 
 
 class StatementLine(Struct, frozen=True, kw_only=True):
-    """The usage of one group in a month, and the refunds to the group in that month."""
+    """The usage of one group in a month, and the refunds that the group got in that month."""
 
     group: UsageGroup
     requests: int = 0
@@ -53,7 +53,7 @@ class StatementLine(Struct, frozen=True, kw_only=True):
 
     @property
     def net_nano_usd(self) -> int:
-        """The cost less the refunds; negative if usage of an earlier month was refunded."""
+        """The cost minus the refunds; negative if usage of an earlier month was refunded."""
         return self.cost_nano_usd - self.refunded_nano_usd
 
     def plus(self, other: "StatementLine", group: UsageGroup) -> "StatementLine":
@@ -70,9 +70,9 @@ class StatementLine(Struct, frozen=True, kw_only=True):
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """The money of a workspace in one month; `closing` is `opening` plus everything between.
+    """A workspace's money in one month; `closing` is `opening` plus everything in between.
 
-    A balance excludes the credit limit: a negative balance is a debt.
+    Balances exclude the credit limit, so a negative balance is a debt.
     """
 
     workspace_id: str
@@ -83,17 +83,17 @@ class Statement(Struct, frozen=True, kw_only=True):
     until_s: int
     """The first Unix second after the month."""
     final: bool
-    """True if nothing in the statement can change any more."""
+    """True if the statement can no longer change."""
     opening_nano_usd: int
     entries_nano_usd: Mapping[str, int]
-    """The signed sums of the month's entries by kind, without changes of the credit limit."""
+    """The signed sums of the month's entries by kind, without changes to the credit limit."""
     lines: tuple[StatementLine, ...]
     credit_limit_nano_usd: int = 0
-    """The credit limit at the end of the month, or now."""
+    """The credit limit at the end of the month, or now if the month has not ended."""
     live_days: tuple[str, ...] = ()
-    """Days before the end of the month whose usage is counted from their records."""
+    """Days of the month whose usage is counted from generation records."""
     partial_days: tuple[str, ...] = ()
-    """Live days on which some records were not counted."""
+    """Live days on which some records could not be counted."""
     missing_days: tuple[str, ...] = ()
     """Days whose usage is unknown."""
     summed: tuple[str, ...] = ()
@@ -108,12 +108,12 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     @property
     def closing_nano_usd(self) -> int:
-        """The balance at the end of the month, or now."""
+        """The balance at the end of the month, or now if the month has not ended."""
         return self.opening_nano_usd + sum(self.entries_nano_usd.values()) - self.usage_nano_usd
 
 
 def read_month(text: str, now_s: float) -> Month:
-    """Return the month that a text names; raise RequestError for an invalid or future month."""
+    """Return the month with this name; raise RequestError for an invalid or future month."""
     named = _MONTH.fullmatch(text)
     if named is None:
         raise invalid_request("Write a month as 2026-11.", "month")
@@ -126,7 +126,7 @@ def read_month(text: str, now_s: float) -> Month:
 
 
 def too_many_rows(month: Month) -> RequestError:
-    """Return the refusal for a month with too much activity for one statement."""
+    """Return the refusal for a month that has too much activity for one statement."""
     return invalid_request(
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "
         "`tollgate spend --since --until` adds up a few days at a time.",

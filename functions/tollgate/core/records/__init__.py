@@ -1,1 +1,1 @@
-"""Records of generations, their sums by day, and entries of the audit log."""
+"""Generation records, their daily sums, and audit log entries."""

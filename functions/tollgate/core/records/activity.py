@@ -144,7 +144,7 @@ class KnownDays(Struct, frozen=True, kw_only=True):
     missing_days: tuple[str, ...] = ()
     """Days whose records expired before sums were stored, so their figures are unknown."""
     last_record_s: int | None = None
-    """The Unix second of the latest record of the live days; None without any."""
+    """Unix second of the most recent record in the live days; None if they have no records."""
 
 
 class Activity(KnownDays, frozen=True, kw_only=True):

@@ -1,6 +1,4 @@
-"""Sums of activity, grouped by the requested dimensions: days, models, providers, keys and
-labels.
-"""
+"""Sums activity by the requested dimensions: days, models, providers, keys and labels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -8,7 +6,7 @@ from typing import Final
 from tollgate.core.records.activity import ActivityRow
 from tollgate.core.usage import Usage
 
-# The built-in dimensions; any other name is the name of a label.
+# The built-in dimensions; any other name is taken as the name of a label.
 _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "day": lambda row: row.day,
     "model": lambda row: row.model,
@@ -16,14 +14,15 @@ _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "key": lambda row: row.key_id,
 }
 GROUP_FIELDS: Final = frozenset(_FIELDS)
-# The values of a group in the order of its dimensions; "" for no model, provider or label.
+# The values of a group in the order of its dimensions; "" if there is no model, provider or label.
 GroupPlace = tuple[str, ...]
 
 
 class ActivityGroups:
-    """Sums rows that are equal in all requested dimensions, without storing the rows.
+    """Sums rows that agree in all requested dimensions, without storing the rows.
 
-    Rows must be added oldest day first, so that all groups of a key have its latest name.
+    Rows must be added with the oldest day first, so that every group of a key has the key's latest
+    name.
     """
 
     def __init__(self, by: Sequence[str]) -> None:
@@ -50,8 +49,8 @@ class ActivityGroups:
             self._key_labels[row.key_id] = row.key_label
 
     def rows(self, after: GroupPlace = ()) -> Iterator[tuple[GroupPlace, ActivityRow]]:
-        """Yield the groups after a place, in sorted order, each as a row with only the group's
-        fields.
+        """Yield the groups after a given one, sorted, each as a row with only the
+        group's fields.
         """
         for place in sorted(place for place in self._sums if place > after):
             yield place, self._row(place)

@@ -115,7 +115,7 @@ class AuditSeal(Struct, frozen=True, kw_only=True):
     hash: str
     """SHA-256 of the last entry in the chain; `previous` if the day has no entries."""
     previous: str
-    """The hash of the seal before; empty for the first seal."""
+    """The hash of the previous seal; empty for the first seal."""
     marks: str = ""
     """The first characters of each entry's hash, which locate a difference."""
 

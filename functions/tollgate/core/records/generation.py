@@ -1,7 +1,7 @@
 """The record of one generation: its request, routing, attempts, usage and cost.
 
-A field with its default value is not stored, since DynamoDB bills writes by the kilobyte and a
-record fits into one. Reads fill in the default, which must therefore never change.
+Fields with their default value are not stored, because DynamoDB bills writes by the kilobyte and a
+record fits into one. The default is filled in on reading, so it must never change.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
-# `bounded`: the provider reported more usage than is possible, so the upper bound is billed.
+# `bounded`: the provider reported more usage than is possible, so only the upper bound is billed.
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
 # From the mildest to the strictest; `failed` if there was no verdict.
@@ -33,7 +33,7 @@ class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usd_per_million: Decimal
     cost_nano_usd: int
     round: int | None = None
-    """The round of the line, from 1; None if the generation has one round."""
+    """The round that the line belongs to, from 1; None if the generation has only one round."""
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
@@ -42,7 +42,7 @@ def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
 
 
 class Fee(Struct, frozen=True, kw_only=True):
-    """A charge per piece: for runs of a server tool, or pages of a document."""
+    """A charge per piece, such as per run of a server tool or per page of a document."""
 
     item: str
     quantity: int
@@ -62,22 +62,22 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     operator_cost_nano_usd: int = 0
     """The operator's cost, including tool runs, if the provider failed after reporting usage."""
     provider_words: str = ""
-    """The provider's message about a failure, without secrets and parts of the prompt."""
+    """The provider's message about a failure, with secrets and parts of the prompt removed."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of one of the gateway's tools; contains neither the query nor the result."""
+    """One run of one of the gateway's tools, without the query or the result."""
 
     tool: str
     engine: str
-    """The name of the engine in routing.yaml; empty for a run that reached no engine."""
+    """The name of the engine in routing.yaml; empty if the run did not reach an engine."""
     round: int
     """The round in which the model requested the run, from 1."""
     query_hash: str
     """The start of the SHA-256 of the run's arguments."""
     duration_ms: int
     began_ms: int = 0
-    """The start of the run, in milliseconds after the beginning of the first round."""
+    """The start of the run, in milliseconds after the start of the first round."""
     error: str | None = None
     """The error code that the model got; None for a run that succeeded."""
     cost_nano_usd: int = 0
@@ -105,11 +105,11 @@ class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     rounds_max: int
     result_tokens: int
-    """The tokens of the results of all runs, which every later prompt may contain."""
+    """The number of tokens in the results of all runs, which every later prompt may contain."""
     fees_nano_usd: int
-    """The fees of all runs together."""
+    """The total fees of all runs."""
     provider_searches_max: int = 0
-    """The maximum number of searches that a provider runs itself, at its endpoint's price."""
+    """The maximum number of searches that the provider runs itself, at its endpoint's price."""
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
 
     estimate: int
     most: int
-    """The upper bound, from which costs are computed."""
+    """The upper bound, from which the maximum cost is computed."""
 
 
 class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,9 +126,9 @@ class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
     types: tuple[str, ...]
     """The media types of the documents."""
     tokens_min: int = 0
-    """A lower bound of the prompt's tokens, including the text that was read."""
+    """A lower bound on the prompt's tokens, including the text that was read."""
     pages: int = 0
-    """The pages of PDFs that are charged."""
+    """The number of PDF pages that are charged."""
     recognized: int = 0
     """The maximum number of PDF pages that OCR transcribes for a fee."""
     always: bool = False
@@ -148,9 +148,9 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimated_input_tokens: int
     output_tokens_max: int | None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """The caller's metadata, limited to the names in `metadata_read`."""
+    """The caller's metadata, restricted to the names in `metadata_read`."""
     metadata_read: tuple[str, ...] = ()
-    """The names of metadata that the route's rules read."""
+    """The names of the metadata that the route's rules read."""
     modalities: tuple[Modality, ...] = ("text",)
     needs: tuple[Need, ...] = ()
     input_tokens_min: int = 0
@@ -159,7 +159,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The number of answers to each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
     """The size of every prompt if there are several; the other fields then describe the largest
-    prompt.
+    one.
     """
     parameters: tuple[str, ...] = ()
     kind: WorkKind = "chat"
@@ -168,19 +168,21 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     context.
     """
     dimensions: int | None = None
-    """The requested length of vectors."""
+    """The requested number of vector dimensions."""
     units: Units | None = None
-    """The estimated units of work on inputs; None for chat."""
+    """The estimated units of input work; None for chat."""
     units_max: Units | None = None
-    """The upper bound of the units, from which costs are computed."""
+    """The upper bound on the units, from which the maximum cost is computed."""
     picture: Picture | None = None
-    """The size and quality of the requested pictures."""
+    """The size and quality of the requested images."""
     documents: ReadSize | None = None
     """The documents that the gateway reads; None if there are none."""
     reads_documents: bool = True
-    """False if the caller left documents to models that read them."""
+    """False if the caller wants only models that read documents themselves."""
     preferences: RoutingPreferences | None = None
-    """The caller's routing preferences; None if it stated none."""
+    """The caller's routing preferences; None if there are none."""
+    preset: str | None = None
+    """The preset that completed the request, as the record's catalog has it."""
     rounds: RoundsBound | None = None
     """The bounds of the rounds; None if the gateway runs no tools."""
     ceiling: CostCeiling | None = None
@@ -193,7 +195,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored record of one generation, which contains no text of the prompt or answer."""
+    """The stored record of one generation, which contains no text of the prompt or the answer."""
 
     id: str
     created_s: int
@@ -204,14 +206,14 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalog_sha: str
     trace: RoutingTrace
     model: str | None = None
-    """None, like `provider`, if no attempt served."""
+    """None if no attempt served, like `provider`."""
     provider: str | None = None
     upstream_model: str | None = None
     upstream_id: str | None = None
     finish: Finish | None = None
     raw_finish: str | None = None
     withheld_calls: int = 0
-    """The number of tool calls withheld because the caller wanted at most one in each choice."""
+    """The number of tool calls withheld because the caller asked for at most one per choice."""
     service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -229,7 +231,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
-    """The usage of each round if there are several; `usage` is their sum."""
+    """The usage of each round if there are several; `usage` is the total."""
     runs: tuple[RunRecord, ...] = ()
     """The runs of the gateway's tools, in the order in which they ended."""
     judgements: tuple[JudgementRecord, ...] = ()
@@ -246,13 +248,14 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     """The key's labels at the time of the request; empty if the sweeper wrote the record."""
     caller_labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that the caller stated about itself, in fields that routing.yaml names."""
+    """Labels that the caller sent about itself, in fields that routing.yaml names."""
     api_gateway_request_id: str | None = None
-    """None outside AWS, or if the sweeper wrote the record; the same holds for `lambda_request_id`.
+    """None outside AWS, or if the sweeper wrote the record; the same is true of
+    `lambda_request_id`.
     """
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
-    """The names of options that had no effect, or a changed effect, at the last endpoint."""
+    """The names of options that had no effect, or a different effect, at the last endpoint."""
     forwarded: tuple[str, ...] = ()
     """The names of unknown fields that were passed unchanged to or from the provider."""
 

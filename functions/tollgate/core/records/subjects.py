@@ -1,4 +1,6 @@
-"""Subjects of stored data (end users, members, workspaces), their legal holds and erasures."""
+"""The subjects of stored data (end users, members, workspaces), with their legal holds and
+erasures.
+"""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -13,12 +15,12 @@ from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.generation import GenerationRecord
 
 PrivacySubjectKind = Literal["user", "member", "workspace"]
-# Time after which a request has surely written everything. A function runs for at most 15 minutes,
-# and the sweeper settles the hold of a dead function 17 minutes later.
+# The time after which a request has certainly finished writing. A function runs for at most 15
+# minutes, and the sweeper settles the holds of a dead function 17 minutes later.
 WRITTEN_AFTER_S: Final = 3_600
-# The maximum number of legal holds, and of open erasures, of a workspace.
+# The maximum number of legal holds, and of open erasures, per workspace.
 STANDING_MAX: Final = 100
-# Time for which backups of the tables (point-in-time recovery) still contain erased items.
+# The time for which table backups (point-in-time recovery) still contain erased items.
 BACKUPS_S: Final = 35 * DAY_S
 
 
@@ -28,20 +30,22 @@ class PrivacySubject(Struct, frozen=True, kw_only=True):
     workspace_id: str
     kind: PrivacySubjectKind
     id: str
-    """The end user as in `user` of requests, or the id of the member or workspace."""
+    """An end user as named in the `user` field of requests, or the id of a member or workspace."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the id, which replaces an end user's id in a proof."""
+        """SHA-256 of the id, which stands for an end user's id in a proof."""
         return sha256(self.id.encode()).hexdigest()
 
     @property
     def place(self) -> str:
-        """The id of the subject's hold and of its erasure within the workspace."""
+        """The id of the subject's legal hold, and of its erasure, within the workspace."""
         return f"{self.kind}-{self.digest[:32]}"
 
     def has_member(self, member_id: str | None) -> bool:
-        """Return whether the subject includes what a member owns; None if no member owns it."""
+        """Return whether the subject includes what a member owns, or, for None, what no member
+        owns.
+        """
         return self.kind == "workspace" or (self.kind == "member" and self.id == member_id)
 
     def has_record(self, record: GenerationRecord) -> bool:
@@ -51,7 +55,7 @@ class PrivacySubject(Struct, frozen=True, kw_only=True):
         )
 
     def overlaps(self, other: "PrivacySubject") -> bool:
-        """Return whether two subjects of one workspace are equal, or one contains the other."""
+        """Return whether two subjects of a workspace are the same or one contains the other."""
         return "workspace" in (self.kind, other.kind) or self == other
 
 
@@ -66,20 +70,22 @@ class LegalHold(Struct, frozen=True, kw_only=True):
     by_operator: bool
     """True if only the operator may release the hold."""
     preserved_s: int | None = None
-    """Unix second of the last round that preserved expiring data; None before the first round."""
+    """Unix second of the last round that preserved data from expiring; None before the
+    first round.
+    """
     released_s: int | None = None
-    """Unix second of the release, after which a round restores the expiry."""
+    """Unix second of the release, after which a round restores the expiry dates."""
 
 
 class Erasure(Struct, frozen=True, kw_only=True):
-    """An erasure of a subject, which rounds carry out; a finished erasure is the proof."""
+    """The erasure of a subject, which is carried out in rounds; a finished erasure is the proof."""
 
     subject: PrivacySubject
     """The subject; once the erasure is finished, an end user's id is replaced by its digest."""
     requested_s: int
     requested_by: str
     erased: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of erased items by class."""
+    """Number of erased items, by class."""
     days: tuple[str, ...] = ()
     """UTC days of the records from which the person was removed."""
     waiting: tuple[str, ...] = ()
@@ -88,12 +94,14 @@ class Erasure(Struct, frozen=True, kw_only=True):
 
     @property
     def until_s(self) -> int:
-        """Unix second; requests that began before are erased. 60 s allow for caches and clocks."""
+        """Unix second; requests that began before it are erased. 60 s allow for caches and clock
+        differences.
+        """
         return self.requested_s + 60
 
     @property
     def backups_until_s(self) -> int | None:
-        """Unix second after which no backup has erased items; None for an open erasure."""
+        """Unix second after which no backup contains erased items; None for an open erasure."""
         return None if self.finished_s is None else self.finished_s + BACKUPS_S
 
     def end(self, now_s: int) -> "Erasure":
@@ -105,20 +113,20 @@ class Erasure(Struct, frozen=True, kw_only=True):
 
 
 def on_hold() -> AccessError:
-    """Return the error for the deletion of data on legal hold."""
+    """Return the error for an attempt to delete data that is on legal hold."""
     return permission_denied("This is on legal hold, so it cannot be deleted.")
 
 
 def refuse_held(subject: PrivacySubject, holds: tuple[LegalHold, ...]) -> None:
-    """Raise AccessError if a legal hold covers a subject, or a part of it."""
+    """Raise AccessError if a legal hold covers the subject or part of it."""
     if any(hold.subject.overlaps(subject) for hold in holds):
         raise on_hold()
 
 
 def check_room(count: int, what: str) -> None:
-    """Raise RequestError if a workspace has the maximum number of holds or open erasures.
+    """Raise RequestError if a workspace has reached the maximum number of holds or open erasures.
 
-    The number is limited because each round passes over all records once for each of them.
+    The number is limited because each round goes through all records once for each of them.
     """
     if count >= STANDING_MAX:
         raise invalid_request(f"A workspace may have at most {STANDING_MAX} {what}.")

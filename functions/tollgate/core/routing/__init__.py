@@ -1,1 +1,1 @@
-"""Published catalogs, ends of models, and cooldowns and speeds of endpoints."""
+"""Published catalogs, the retirement of models, and the cooldowns and speeds of endpoints."""

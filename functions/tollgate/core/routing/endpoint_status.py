@@ -1,4 +1,4 @@
-"""The status of endpoints: cooldowns after failures, measured speeds, and the end of a model."""
+"""The status of endpoints: cooldowns after failures, measured speeds, and retirement."""
 
 from math import inf
 from typing import Final, Literal, TypeAlias
@@ -34,14 +34,14 @@ class KeyNote(Struct, frozen=True):
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):
-    """The duration of one answer, or the sum for several answers."""
+    """The duration of one answer, or the sum of several."""
 
     answers: int = 1
     first_token_ms: int
     output_tokens: int = 0
-    """Tokens that the provider reported; 0 for an answer without a count."""
+    """Tokens reported by the provider; 0 for an answer without a count."""
     output_ms: int = 0
-    """The time from the request to the last token, only for answers with a token count."""
+    """The time from the request to the last token, counted only for answers with a token count."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
         """Return the sum of two times."""
@@ -54,7 +54,7 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
 
 
 class Speed(Struct, frozen=True, kw_only=True):
-    """The speed that callers may currently expect from an endpoint."""
+    """The speed that callers can currently expect of an endpoint."""
 
     latency_ms: int
     """Milliseconds from the request to the first token."""
@@ -63,10 +63,12 @@ class Speed(Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """The dates of a model's end at an endpoint, in Unix seconds; infinite if unknown."""
+    """The dates on which a model is retired at an endpoint, in Unix seconds; infinite
+    if unknown.
+    """
 
     notice_s: float = inf
-    """The time from which replies announce the end."""
+    """The time from which replies announce the retirement."""
     deprecated_s: float = inf
     retires_s: float = inf
     """The time from which the endpoint gets no requests."""

@@ -1,4 +1,4 @@
-"""The published catalogs: the live one, and a candidate that a share of the keys tries."""
+"""The published catalogs: the live one, and a candidate that serves a share of the keys."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -12,29 +12,29 @@ _SHARES: Final = 100
 
 
 class Publication(Struct, frozen=True, kw_only=True):
-    """The shas of the published catalogs, the live one and a candidate."""
+    """The SHA-256 hashes of the published catalogs: the live one and a candidate."""
 
     live: str
     revision: int
-    """The number of publications so far, this one included."""
+    """The number of publications so far, including this one."""
     moved_s: int
     """The Unix second of this publication."""
     by: str
     """The name of the publisher."""
     commit: str | None = None
-    """The commit that the catalog was built from, if it is known."""
+    """The commit that the catalog was built from, if known."""
     previous: str | None = None
     """The catalog that was live before `live`."""
     candidate: str | None = None
     percent: int = 0
-    """The share of keys that the candidate serves."""
+    """The percentage of keys that the candidate serves."""
 
     def sha_for(self, key_id: str | None) -> str:
         """Return the sha of the catalog that serves a key; callers without a key get the live
         catalog.
 
-        A key that gets the candidate still gets it when the percentage grows. Each candidate is
-        tried by a different set of keys.
+        A key that gets the candidate keeps it when the percentage grows. Each candidate is served
+        to a different set of keys.
         """
         if self.candidate is None or key_id is None:
             return self.live
@@ -52,7 +52,7 @@ class Signature(Struct, frozen=True, kw_only=True):
 
 
 def publish_to_all(before: Publication | None, sha: str, signature: Signature) -> Publication:
-    """Return the publication that serves all keys from one catalog, which ends a canary."""
+    """Return a publication in which one catalog serves all keys, which ends a canary."""
     previous = None
     if before is not None:
         previous = before.previous if before.live == sha else before.live
@@ -62,7 +62,7 @@ def publish_to_all(before: Publication | None, sha: str, signature: Signature) -
 def publish_canary(
     before: Publication, sha: str, percent: int, signature: Signature
 ) -> Publication:
-    """Return the publication that serves `percent` of the keys by a candidate; 0 ends a canary."""
+    """Return a publication in which a candidate serves `percent` of the keys; 0 ends a canary."""
     candidate = sha if percent else None
     return _signed(
         before,
@@ -99,10 +99,12 @@ class PublishedCatalogs(Protocol):
     """Reads published catalogs; raises LedgerError(service_unavailable) if the store is down."""
 
     async def publication(self) -> Publication | None:
-        """Return the latest publication, at most five seconds old; None if there is none."""
+        """Return the latest publication, at most five seconds old; None if nothing is published."""
 
     async def catalog(self, sha: str) -> bytes:
-        """Return the compiled catalog of a sha; raise LedgerError if it is missing or corrupt."""
+        """Return the compiled catalog with this sha; raise LedgerError if it is missing
+        or corrupt.
+        """
 
 
 class Publications(PublishedCatalogs, Protocol):
@@ -112,11 +114,11 @@ class Publications(PublishedCatalogs, Protocol):
         """Store a compiled catalog under its sha, and return the sha."""
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make a publication the latest one; its revision must be the previous revision plus 1.
+        """Make a publication the latest one; its revision must follow that of the previous one.
 
         `entry` is written to the audit log in the same step.
 
-        Raises RequestError(idempotency_conflict) if another publication came first.
+        Raises RequestError(idempotency_conflict) if another publication was written first.
         """
 
     async def history(self) -> Sequence[Publication]:

@@ -1,3 +1,3 @@
-"""Work on inputs, with a module for each kind: embeddings, images, moderation, decisions, ranking
-and sound.
+"""Input work, with one module per kind: embeddings, images, moderation, decisions, ranking and
+audio.
 """

@@ -1,4 +1,4 @@
-"""Work on inputs: requests that are answered by a single result, unlike a conversation.
+"""Input work: requests that return a single result rather than a conversation.
 
 Each kind of work is a subclass of `InputWork` with its own inputs and options.
 """
@@ -18,11 +18,11 @@ from tollgate.core.work.pictures import Picture
 
 
 class InputWork(Struct, frozen=True, kw_only=True):
-    """A request for work on inputs, with the properties that the engine and the planner read."""
+    """A request for input work, with the properties that the engine and the planner read."""
 
     kind: ClassVar[WorkKind]
     answers: ClassVar[int] = 1
-    """Always 1: work has one answer, and the engine reads only its usage."""
+    """Always 1: work has a single answer, of which the engine reads only the usage."""
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     stream: bool = False
-    """True if the caller wants the result streamed, where the provider can stream it."""
+    """True if the caller wants the result streamed, if the provider is able to."""
 
     @property
     @abstractmethod
@@ -59,16 +59,16 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def units(self) -> Units:
-        """The likely units of the work, from which its price is estimated."""
+        """The likely units of the work, from which its cost is estimated."""
         return Units()
 
     @property
     def units_max(self) -> Units:
-        """The upper bound of the units, for which money is held; larger reports are not trusted."""
+        """The upper bound on the units, for which money is held; larger reports are not trusted."""
         return self.units
 
     def likely_output_tokens(self, output_bytes: int) -> int:
-        """Estimate the output tokens of a truncated result from the bytes that were delivered."""
+        """Estimate the output tokens of a truncated result from the number of bytes delivered."""
         return self.units.output_tokens
 
     def by_medium(self, likely: Usage) -> Usage:
@@ -77,12 +77,12 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def output_tokens_max(self) -> int | None:
-        """The upper bound of the output tokens."""
+        """The upper bound on the output tokens."""
         return self.units_max.output_tokens
 
     @property
     def picture(self) -> Picture | None:
-        """The size and quality of the requested pictures; None for work without pictures."""
+        """The size and quality of the requested images; None for work that makes no images."""
         return None
 
     @property
@@ -102,11 +102,13 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def addresses(self) -> frozenset[str]:
-        """The URLs among the inputs, which the gateway fetches for providers that do not."""
+        """The URLs among the inputs, which the gateway fetches for providers that cannot fetch
+        URLs.
+        """
         return frozenset()
 
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        """Return the work with the contents of media in place of their URLs and file ids."""
+        """Return the work with media content in place of URLs and file ids."""
         return self
 
     @property
@@ -116,7 +118,9 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def dimensions(self) -> int | None:
-        """The requested length of each vector; None for the model's default, or without vectors."""
+        """The requested number of dimensions; None for the model's default, or if no vectors are
+        requested.
+        """
         return None
 
 
@@ -124,7 +128,7 @@ Work = GenerationRequest | InputWork
 
 
 class WorkResult(Struct, frozen=True, kw_only=True):
-    """The result of work on inputs, as one provider reported it."""
+    """The result of input work, as reported by one provider."""
 
     pieces: tuple[bytes, ...]
     """Pieces of JSON, one for each part of the result, in the order of the inputs."""

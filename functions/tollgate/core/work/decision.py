@@ -1,4 +1,4 @@
-"""A request to decide typed questions about a text, a conversation or pictures."""
+"""A request to decide typed questions about a text, a conversation or images."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final, Self
@@ -21,23 +21,24 @@ from tollgate.core.work.pictures import (
     picture_urls,
 )
 
-# Upper estimate of the bytes that a server adds around the questions, which are not published.
+# Upper estimate of the bytes that a server adds around the questions; the real number is not
+# published.
 _SERVER_BYTES: Final = 256
-# Fields whose values are names of the format, not the caller's text.
+# Fields whose values are names that the format defines, not text from the caller.
 _NO_TEXT: Final = frozenset({"call_id", "detail", "id", "mode", "phase", "role", "status", "type"})
 
 
 class DecisionRequest(InputWork, frozen=True, kw_only=True):
-    """Evidence, and questions about it that one request answers together.
+    """Evidence, and questions about it that are answered together by one request.
 
-    Evidence and questions are the caller's own JSON, except that the URL of each picture is null.
-    `pictures` contains the pictures in their order in the JSON.
+    Evidence and questions are the caller's own JSON, except that the URL of each image is null.
+    `pictures` contains the images in the order of the JSON.
     """
 
     kind: ClassVar[WorkKind] = "decision"
 
     evidence: JsonValue
-    """A text, or a list of messages and calls with their outputs."""
+    """A string, or a list of messages and calls with their outputs."""
     questions: tuple[dict[str, JsonValue], ...]
     pictures: tuple[Image, ...] = ()
     options: JsonObject = field(default_factory=dict)

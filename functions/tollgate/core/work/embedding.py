@@ -13,7 +13,7 @@ VectorEncoding = Literal["float", "base64"]
 
 
 class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
-    """Inputs to embed: all texts, or all lists of token ids."""
+    """Inputs to embed: all of them strings, or all of them lists of token ids."""
 
     kind: ClassVar[WorkKind] = "embedding"
 
@@ -21,7 +21,7 @@ class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
     token_lists: tuple[tuple[int, ...], ...] = ()
     encoding: VectorEncoding = "float"
     dimensions: int | None = None
-    """The requested length of each vector; None for the model's default."""
+    """The requested number of dimensions; None for the model's default."""
     input_type: InputType | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""A request for pictures, from a text alone or from other pictures, and the resulting pictures."""
+"""A request for images, made from text alone or from other images, and the resulting images."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal, Self
@@ -30,7 +30,7 @@ Delivery = Literal["b64_json", "url"]
 Style = Literal["vivid", "natural"]
 Fidelity = Literal["low", "high"]
 
-# The tokens of one generated picture. The highest known count is 13,400, for 3840x2160 at high
+# The tokens of one generated image. The highest known count is 13,400, for 3840x2160 at high
 # quality from gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about
 # higher qualities, so twice as many tokens are held for `xhigh`, and four times as many for `max`.
 _TOKENS_MADE_MAX: Final = 16_384
@@ -41,18 +41,18 @@ _PARTIAL_TOKENS: Final = 100
 
 
 class ImageRequest(InputWork, frozen=True, kw_only=True):
-    """A description of pictures, and the pictures to edit."""
+    """A description of the images to make, and the images to edit."""
 
     kind: ClassVar[WorkKind] = "image"
 
     prompt: str
     images: tuple[Image, ...] = ()
-    """The pictures to edit; empty to make pictures from the text alone."""
+    """The images to edit; empty to make images from the text alone."""
     mask: Image | None = None
-    """A picture whose transparent areas mark where to change the first of `images`."""
+    """An image whose transparent areas mark where to change the first of `images`."""
     count: int = 1
     size: str | None = None
-    """`WIDTHxHEIGHT`. Here and in each option below, None stands for the model's default."""
+    """`WIDTHxHEIGHT`. As with every option below, None uses the model's default."""
     quality: str | None = None
     background: Background | None = None
     moderation: Moderation | None = None
@@ -60,9 +60,9 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     output_compression: int | None = None
     style: Style | None = None
     fidelity: Fidelity | None = None
-    """The fidelity to faces and features in `images`."""
+    """The fidelity with which faces and features in `images` are preserved."""
     delivery: Delivery | None = None
-    """The picture itself, or a URL at the provider; None for the provider's default."""
+    """The image itself, or a URL hosted by the provider; None for the provider's default."""
     partial_images: int = 0
     """The maximum number of previews in a stream."""
 
@@ -74,12 +74,12 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def bytes_per_input(self) -> tuple[int, ...]:
-        # OpenAI bills each picture like a separate request with the same prompt (2026-11-22).
+        # OpenAI bills each image like a separate request with the same prompt (2026-11-22).
         return (len(self.prompt.encode()),) * self.count
 
     @property
     def pictures_read(self) -> tuple[Image, ...]:
-        """The pictures that the model reads; the mask is the last one."""
+        """The images that the model reads; the mask comes last."""
         return self.images if self.mask is None else (*self.images, self.mask)
 
     @property
@@ -143,24 +143,24 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
                 return replace(self, images=images, mask=mask)
 
     def split(self, count_max: int) -> tuple[Self, ...]:
-        """Split the request into requests of at most `count_max` pictures."""
+        """Split the request into requests for at most `count_max` images each."""
         whole, rest = divmod(self.count, count_max)
         counts = (count_max,) * whole + ((rest,) if rest else ())
         return (self,) if len(counts) == 1 else tuple(replace(self, count=n) for n in counts)
 
 
 class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture in the result, or a preview; its JSON is one piece of the result."""
+    """An image in the result, or a preview; its JSON is one piece of the result."""
 
     b64_json: str | None = None
     url: str | None = None
-    """An http(s) address in place of `b64_json`."""
+    """An http(s) URL instead of `b64_json`."""
     revised_prompt: str | None = None
-    """The prompt as the provider rewrote it."""
+    """The prompt as rewritten by the provider."""
     size: str | None = None
-    """`WIDTHxHEIGHT`, read from the picture itself."""
+    """`WIDTHxHEIGHT`, read from the image itself."""
     output_format: str | None = None
     quality: str | None = None
     background: str | None = None
     preview: int | None = None
-    """The number of a preview, counted from 0; None for a picture in the result."""
+    """The number of a preview, from 0; None for an image in the result."""

@@ -1,16 +1,17 @@
-"""The only table of the kinds of work, with the facts that other packages read."""
+"""The table of the kinds of work, with the facts about them that other packages read."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct
 
-# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
+# A generation is of kind `chat`, whatever its client format; the other kinds are subclasses of
+# `InputWork`.
 WorkKind = Literal[
     "chat", "embedding", "rerank", "moderation", "decision", "image", "speech", "transcription"
 ]
 
-# The keys that prices of all kinds may have: two rates, their source, and the date of a check.
+# The price keys that every kind may have: two rates, their source, and the date of the last check.
 _COMMON: Final = frozenset({"input", "request", "source", "checked"})
 
 
@@ -18,26 +19,25 @@ class KindOfWork(Struct, frozen=True, kw_only=True):
     """The facts about one kind of work."""
 
     route: str
-    """The path below `/v1` at which callers request the kind."""
+    """The path under `/v1` at which callers request this kind of work."""
     field_of_input: str
-    """The field of a request that holds the input."""
+    """The request field that holds the input."""
     field_of_media: str = ""
-    """The field that holds images or sound; empty if `field_of_input` holds all inputs."""
+    """The field that holds images or audio; empty if `field_of_input` holds all inputs."""
     makes: str
     """OpenRouter's name for the output."""
     parameters: frozenset[str] = frozenset()
-    """The optional parameters in lists of models; chat's parameters follow from the endpoint."""
+    """The optional parameters shown in model lists; for chat, they follow from the endpoint."""
     rates: frozenset[str] = frozenset()
-    """The keys that a price of the kind may have; empty for chat, whose prices may have all."""
+    """The price keys that the kind may have; empty for chat, which may have all of them."""
     rates_of_results: tuple[str, ...] = ()
-    """Rates for the output; a price states at least one of them, and a free output has a rate of 0.
-    """
+    """Rates for the output. A price sets at least one of them; for free output, the rate is 0."""
     is_judged_by_guardrail: bool = False
-    """True if Bedrock serves the kind with a guardrail instead of a model."""
+    """True if on Bedrock, a guardrail rather than a model does this kind of work."""
 
     @property
     def field_with_media(self) -> str:
-        """The field that is named in the refusal of an image or a recording."""
+        """The field to name when an image or a recording is refused."""
         return self.field_of_media or self.field_of_input
 
 

@@ -1,4 +1,4 @@
-"""A request to judge whether texts and pictures are harmful."""
+"""A request to judge whether texts and images are harmful."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Self
@@ -18,8 +18,7 @@ from tollgate.core.work.pictures import (
     picture_urls,
 )
 
-# A unit that is only partly used is charged in full: https://aws.amazon.com/bedrock/pricing
-# (2026-11-22).
+# A partly used unit is charged in full: https://aws.amazon.com/bedrock/pricing (2026-11-22).
 CHARACTERS_PER_TEXT_UNIT: Final = 1_000
 
 Subject = tuple[Text | Image, ...]
@@ -31,11 +30,11 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
     kind: ClassVar[WorkKind] = "moderation"
 
     subjects: tuple[Subject, ...]
-    """The parts of each input; an input's parts are judged together."""
+    """The parts of each input; the parts of one input are judged together."""
 
     @property
     def pictures(self) -> tuple[Image, ...]:
-        """The pictures of all inputs, in their order."""
+        """The images of all inputs, in order."""
         return tuple(part for part in self._parts if isinstance(part, Image))
 
     @property
@@ -93,7 +92,8 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
         return Units(
             media_tokens=len(self.pictures) * READ_TOKENS_MAX,
             images=len(self.pictures),
-            # An upper bound: characters are counted as bytes, and each part begins a new unit.
+            # This is an upper bound, because characters are counted as bytes and each part begins a
+            # new unit.
             text_units=sum(_text_units(len(text.encode())) for text in self.own_texts),
         )
 

@@ -1,15 +1,16 @@
-"""Recordings of speech: bytes, format and length."""
+"""Recordings of speech: their bytes, format and length."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct
 
-# The formats and the size that OpenAI accepts. Other providers have the same size limit.
+# The formats and the size that OpenAI accepts. The size limit of other providers is the same.
 # https://platform.openai.com/docs/guides/speech-to-text (2026-11-22)
 RecordingFormat = Literal["wav", "mp3", "mp4", "ogg", "flac", "webm"]
 RECORDING_BYTES_MAX: Final = 25 * 1024 * 1024
-# No real recording of that size is longer; a header that states a greater length must be false.
+# No real recording of that size is longer, so a header that declares a greater length must be
+# wrong.
 RECORDING_SECONDS_MAX: Final = 100 * 3_600
 RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "wav": "audio/wav",
@@ -33,16 +34,16 @@ _BITS_PER_SECOND_MIN: Final[Mapping[RecordingFormat, int]] = {
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """A recording whose format was detected; lengths are in whole seconds, rounded up."""
+    """A recording whose format has been detected. Lengths are in whole seconds, rounded up."""
 
     content: bytes
     format: RecordingFormat
     seconds: int
-    """The length stated in the header, or estimated from the size."""
+    """The length declared in the header, or estimated from the size."""
     seconds_max: int
-    """The upper bound of the length, from the number of samples or bytes."""
+    """The upper bound on the length, from the number of samples or bytes."""
 
 
 def longest_s(size_bytes: int, format_: RecordingFormat) -> int:
-    """Return the maximum length in seconds of a recording of this size."""
+    """Return the maximum length, in seconds, of a recording of this size."""
     return -(-size_bytes * 8 // _BITS_PER_SECOND_MIN[format_])

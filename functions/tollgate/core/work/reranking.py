@@ -8,12 +8,12 @@ from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 
-# Cohere bills one search for a query with up to 100 documents; a document of more than 500 tokens,
+# Cohere bills one search for a query with up to 100 documents. A document of more than 500 tokens,
 # including the query, counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work
 # (2026-11-22)
 _DOCUMENTS_PER_SEARCH: Final = 100
 _TOKENS_PER_DOCUMENT: Final = 500
-# The minimum number of tokens for a document next to the query; a longer query is truncated.
+# The minimum number of tokens left for a document next to the query; a longer query is truncated.
 _DOCUMENT_TOKENS_MIN: Final = 50
 
 
@@ -27,7 +27,7 @@ class RerankRequest(InputWork, frozen=True, kw_only=True):
     results_max: int | None = None
     """The number of documents to return; None for all."""
     shows_documents: bool = False
-    """True if the reply repeats the text of each document."""
+    """True if the reply includes the text of each document."""
 
     @property
     @override

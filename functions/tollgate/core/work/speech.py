@@ -1,4 +1,4 @@
-"""A request to turn a text into speech."""
+"""A request to turn text into speech."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -11,11 +11,11 @@ from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 
-# 4,096 characters of English are 877 tokens and 268 s of speech at 20 audio tokens per second,
-# which is 1.3 tokens per byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
+# 4,096 characters of English are 877 tokens and become 268 s of speech at 20 audio tokens per
+# second, that is, 1.3 tokens per byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
 _SOUND_TOKENS_PER_BYTE: Final = 1.3
-# The upper bound is higher because a number in words is ten times as long as its digits, and
-# instructions may ask for slow speech.
+# The upper bound is higher, because a number read out as words is ten times as long as its digits,
+# and instructions may ask for slow speech.
 _SOUND_TOKENS_PER_BYTE_MAX: Final = 8
 _SOUND_TOKENS_MIN: Final = 256
 # Bytes per second: derived from the sample size for WAV and PCM, taken from the source above for
@@ -31,7 +31,7 @@ _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
 
 
 class SpeechRequest(InputWork, frozen=True, kw_only=True):
-    """A text, and the voice and format in which it is spoken."""
+    """A text, and the voice and format in which to speak it."""
 
     kind: ClassVar[WorkKind] = "speech"
 
@@ -42,7 +42,7 @@ class SpeechRequest(InputWork, frozen=True, kw_only=True):
     instructions: str | None = None
     sound: SoundFormat = "mp3"
     speed: float | None = None
-    """The factor of normal speed; None for the model's default."""
+    """The speed as a multiple of normal speed; None for the model's default."""
 
     @property
     @override

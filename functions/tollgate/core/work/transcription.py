@@ -1,4 +1,4 @@
-"""A request to transcribe a recording, and the transcript that answers it."""
+"""A request to transcribe a recording, and the resulting transcript."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
@@ -14,7 +14,7 @@ from tollgate.core.work.base import InputWork
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.recording import RECORDING_BYTES_MAX, Recording, longest_s
 
-# Models that are billed by tokens count 10 tokens per second of sound (OpenAI) or 32 (Gemini), and
+# Models that are billed by token count 10 tokens per second of audio (OpenAI) or 32 (Gemini), and
 # people speak about 4 tokens per second. https://ai.google.dev/gemini-api/docs/audio (2026-11-22)
 _INPUT_TOKENS_PER_SECOND: Final = 10
 _INPUT_TOKENS_PER_SECOND_MAX: Final = 32
@@ -26,20 +26,20 @@ TranscriptDetail = Literal["segments", "words", "speakers"]
 
 
 class TranscriptionRequest(InputWork, frozen=True, kw_only=True):
-    """A recording, and the form of the transcript."""
+    """A recording, and the requested form of the transcript."""
 
     kind: ClassVar[WorkKind] = "transcription"
     modalities: ClassVar[frozenset[Modality]] = frozenset({"audio"})
 
     recording: Recording | None
-    """None until the recording is fetched from the URL or file that the request names."""
+    """None until the recording has been fetched from the URL or file in the request."""
     translates: bool = False
-    """True if the transcript must be in English, whatever language is spoken."""
+    """True to translate into English, whatever language is spoken."""
     language: str | None = None
     prompt: str | None = None
     temperature: float | None = None
     details: frozenset[TranscriptDetail] = frozenset()
-    """The parts that the transcript must have besides its text."""
+    """The details that the transcript must include besides its text."""
     logprobs: bool = False
     chunking: str | Mapping[str, JsonValue] | None = None
 
@@ -98,7 +98,9 @@ class TokenLogprob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Segment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A section of a transcript, with its times in seconds and the provider's measurements."""
+    """A section of a transcript, with its times in seconds and the provider's
+    confidence figures.
+    """
 
     id: int | str | None = None
     seek: int | None = None
@@ -122,8 +124,8 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The transcript, which is the only piece of the result; None for fields that were not
-    reported.
+    """The transcript, which is the only piece of the result; fields that were not reported are
+    None.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Vectors as JSON: an array of numbers, or the base64 of little-endian 32-bit floats.
+"""Vectors as JSON: an array of numbers, or base64-encoded little-endian 32-bit floats.
 
 A vector is passed on as the provider sent it unless the caller wants the other encoding, because
 parsing 2,048 vectors of 3,072 numbers takes seconds.
@@ -28,13 +28,13 @@ class MalformedVector(ValueError):
 def vector_size(vector: bytes) -> int:
     """Return the number of values in a vector; raise MalformedVector for anything else.
 
-    `vector` must be valid JSON. An array is not parsed: its commas are counted, and it is rejected
-    if it contains a quotation mark, a further bracket, or a letter of null, true or false.
+    `vector` must be valid JSON. An array is not parsed. Instead, its commas are counted, and it is
+    rejected if it contains a quotation mark, a second bracket, or a letter of null, true or false.
     """
     if vector[:1] == b"[":
         if vector.find(b"[", 1) >= 0 or any(mark in vector for mark in _NO_NUMBERS):
             raise MalformedVector("not an array of numbers")
-        # A slice would copy the vector.
+        # Slicing would copy the vector.
         commas = vector.count(b",")
         if not commas and not vector.strip(b"[] \t\r\n"):
             raise MalformedVector("an empty array")
@@ -45,7 +45,8 @@ def vector_size(vector: bytes) -> int:
 def convert_vector(vector: bytes, encoding: VectorEncoding) -> bytes:
     """Return a vector in an encoding, unchanged if it already has that encoding.
 
-    Raises MalformedVector for a number that is too large for 32 bits or that JSON cannot represent.
+    Raises MalformedVector for a number that does not fit into 32 bits or that JSON cannot
+    represent.
     """
     is_array = vector[:1] == b"["
     if is_array == (encoding == "float"):

@@ -107,7 +107,7 @@ def parse_line(raw: RawLine, endpoint: str) -> BatchLine:
         line = _DECODER.decode(raw.content)
     except UnicodeDecodeError as not_text:
         raise _fault(raw, "invalid_json_line", "the line is not UTF-8 text") from not_text
-    except MsgspecError as invalid:
+    except (MsgspecError, RecursionError) as invalid:
         raise _fault(raw, "invalid_json_line", f"the line is no request: {invalid}") from invalid
     body = bytes(line.body).strip()
     if not 0 < len(line.custom_id) <= _CUSTOM_ID_MAX:

@@ -9,15 +9,22 @@ from msgspec import Struct, json
 
 from tollgate.core.batches import BATCH_LINES_MAX, FILE_BYTES_MAX, LineFault
 from tollgate.core.clock import Deadline
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, invalid_request
 from tollgate.core.ownership import OwnerScope
 from tollgate.core.principal import Principal
 from tollgate.engine.batches.lines import BatchLine, FaultyLine, RawLine, parse_line, read_lines
+from tollgate.engine.ceilings import find_limits
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.generate import planning_request
-from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedCall, ParsedWork
 from tollgate.ingress.formats import IngressFormat
+from tollgate.routing.planning.catalog import Catalog
 
+# Imported with the first preset.
+_APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
+    "tollgate.engine.presets:apply_preset"
+)
 FAULTS_MAX: Final = 100
 _PIECE_LINES: Final = 32
 _PIECE_BYTES: Final = 4 * 1024 * 1024
@@ -66,13 +73,19 @@ class LineParser(Struct, frozen=True, kw_only=True):
         parsed = self.ingress.parse(line.body, NO_HEADERS)
         if parsed.stream:
             raise invalid_request("stream: a line of a batch is not streamed.", "stream")
+        if isinstance(parsed, ParsedCall) and parsed.request.preset is not None:
+            return _APPLY_PRESET()(self.gateway.planner.catalog, parsed)
         return parsed
 
     def call(
         self, parsed: ParsedWork, request_id: str, *, deadline: Deadline, batch_id: str
     ) -> Call:
-        """Return the call for a parsed line; its record has the batch as a label."""
+        """Return the call for a parsed line; its record has the batch as a label.
+
+        Raises RequestError for a line without a session id where sessions are limited.
+        """
         principal = self.principal
+        limits = find_limits(NO_HEADERS, principal, parsed.request)
         return Call(
             principal=principal,
             reach=OwnerScope(owner=principal.owner),
@@ -81,6 +94,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
             ingress_format=self.format.name,
             deadline=deadline,
             labels={"batch": batch_id},
+            ceilings=limits.ceilings,
+            session=limits.session,
         )
 
 

@@ -1,1 +1,1 @@
-"""Documents in requests: extraction, OCR and conversion for each endpoint."""
+"""Documents in requests: text extraction, OCR, and the form that each endpoint gets."""

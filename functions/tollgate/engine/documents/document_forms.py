@@ -33,7 +33,7 @@ from tollgate.routing.planning.document_fees import page_fees
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN, PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
-# Limit on the extracted content of one document that is returned to the caller: more would not fit
+# Limit on the extracted content of one document that is returned to the caller. More would not fit
 # into the caller's next request.
 RETURNED_BYTES_MAX: Final = 2_000_000
 _UNNAMED: Final = "document"
@@ -42,7 +42,9 @@ _RECOGNIZED_TOKENS_TYPICAL: Final = 750
 
 
 class PageCounts(Struct, frozen=True, kw_only=True):
-    """Numbers of PDF pages that an endpoint gets, one for each form in which pages are sent."""
+    """Numbers of PDF pages that an endpoint gets, counted separately for each form in which pages
+    are sent.
+    """
 
     text: int = 0
     pictured: int = 0
@@ -51,8 +53,8 @@ class PageCounts(Struct, frozen=True, kw_only=True):
 
 
 class DocumentForms:
-    """Versions of one request, for endpoints that differ in the files they read and in whether they
-    take images.
+    """Versions of one request for endpoints that differ in the files they read and in whether they
+    accept images.
 
     With `always`, documents are replaced even for endpoints that read them. `recognition` supplies
     the text of scanned pages; OCR runs before the first attempt that needs it.
@@ -74,7 +76,9 @@ class DocumentForms:
         self._recognition = recognition
 
     async def recognize_for(self, target: Target) -> None:
-        """Run OCR, once, if an endpoint needs it; raise GatewayError if the service fails."""
+        """Run OCR if an endpoint needs it and it has not run yet; raise GatewayError if the service
+        fails.
+        """
         if self._recognition is not None and self._is_recognized(target):
             await self._recognition.run()
 
@@ -96,7 +100,7 @@ class DocumentForms:
         )
 
     def pages_for(self, target: Target) -> PageCounts:
-        """Count the PDF pages that an endpoint gets; a repeated document counts once."""
+        """Count the PDF pages that an endpoint gets; a document that occurs twice counts once."""
         pages, recognized = list[DocumentPage](), 0
         for source in self._replaced(target):
             known, scanned = self._known[source], self._scanned(target, source)
@@ -107,7 +111,7 @@ class DocumentForms:
         return PageCounts(text=len(pages) - pictured, pictured=pictured, recognized=recognized)
 
     def sizes_for(self, target: Target) -> tuple[PromptSize, ...]:
-        """Return the prompts' sizes at an endpoint, including text that OCR may add."""
+        """Return the prompt sizes at an endpoint, including text that OCR may add."""
         sizes = PromptSize.of_each(self.request_for(target))
         if self._recognition is None:
             return sizes
@@ -138,7 +142,9 @@ class DocumentForms:
         )
 
     def newly_read(self, target: Target) -> tuple[KnownFile, ...]:
-        """Return the newly read PDFs, which the caller may send back to avoid a second fee."""
+        """Return the PDFs read for this request, which the caller may send back to avoid a second
+        fee.
+        """
         return tuple(
             KnownFile(
                 sha256=known.sha256,
@@ -153,7 +159,7 @@ class DocumentForms:
         )
 
     def shows(self, target: Target) -> bool:
-        """Return True if an endpoint gets some content from each document."""
+        """Return True if an endpoint gets at least some content from every document."""
         if self._is_recognized(target):
             return self._recognition is not None and self._recognition.fits
         return takes_pictures(target) or all(
@@ -226,13 +232,13 @@ def _parts(
     *,
     sees: bool,
 ) -> Iterator[Text | Image | Audio | Document]:
-    """Yield the pages of a document that was read; yield any other part unchanged."""
+    """Yield the pages of a document that was read; yield every other part unchanged."""
     if not isinstance(part, Document) or part.source not in replaced:
         yield part
         return
     pages = list(_pages(part, replaced[part.source], sees=sees))
     yield from pages[:-1]
-    # The cache mark moves to the last part, so that the prompt is cached up to that part.
+    # The cache mark moves to the last part, so that the whole document is cached.
     yield replace(pages[-1], cache=part.cache)
 
 

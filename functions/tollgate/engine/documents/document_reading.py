@@ -1,5 +1,5 @@
-"""Reads documents for endpoints that cannot read them, before the hold, whose amount depends on the
-documents' size.
+"""Reads documents for endpoints that cannot read them. This happens before the hold, because the
+amount held depends on the documents' size.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from tollgate.routing.plugin_sections import PdfSection
 
 # Maximum number of documents in a request.
 DOCUMENTS_MAX: Final = 16
-# Part of the time left for a request that its documents may take; the model needs the rest.
+# Fraction of a request's remaining time that its documents may take; the model needs the rest.
 READING_PART: Final = 0.5
 _FIELD: Final = "messages"
 _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
@@ -68,7 +68,8 @@ async def read_documents(
     *,
     planning_request: PlanningRequest,
 ) -> Plan:
-    """Read a request's documents if an endpoint needs that, and return the plan for their content.
+    """Read a request's documents if an endpoint needs that, and return the plan for the resulting
+    content.
 
     Sets `media.forms` to the versions of the request. If every endpoint reads documents itself, the
     plan is unchanged. Raises RequestError for a document that cannot be read.
@@ -122,7 +123,8 @@ def reads_itself(target: Target, request: GenerationRequest) -> bool:
     """Return True if an endpoint gets the documents of a request unchanged."""
     if request.leaves_documents:
         return True
-    # The type of a URL's content is unknown before it is fetched; most documents are PDFs.
+    # The type of a URL's content is unknown before it is fetched, so PDF is assumed, as for most
+    # documents.
     media_types = {_stated_type(part.source) for part in _documents(request)}
     return not _is_demanded(request) and all(map(target.reads_file, media_types))
 
@@ -138,7 +140,7 @@ def _recognizes_all(options: DocumentOptions | None) -> bool:
 
 
 def _require_services(gateway: Gateway, options: DocumentOptions | None) -> None:
-    """Raise RequestError if the caller asks for a reader or for OCR that this gateway lacks."""
+    """Raise RequestError if the caller asks for a reader or for OCR and this gateway has none."""
     section = gateway.planner.catalog.pdf
     if options is None or options.engine in (None, "native"):
         return
@@ -192,7 +194,7 @@ def _task(
     sees = any("image" in target.input for target in targets)
     pictures: Literal["none", "textless", "all"] = "all" if engine == "images" else "textless"
     if engine == "ocr" or not sees:
-        # Some OCR services take pictures instead of a file, so pages are rendered for these.
+        # Some OCR services take images instead of a file, so the pages are rendered for them.
         draws = section.ocr is not None and section.ocr.service.reads_pictures
         drawn: Literal["textless", "all"] = "all" if engine == "ocr" else "textless"
         pictures = drawn if draws else "none"
@@ -212,7 +214,9 @@ async def _read_in_time(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
-    """Read all documents; raise RequestError if these take too long, which is not a provider's."""
+    """Read all documents; raise RequestError if reading takes too long, since no provider is at
+    fault.
+    """
     limit_s = call.deadline.remaining_s() * READING_PART
     limit = asyncio.timeout(limit_s)
     workspace_id = call.principal.workspace_id
@@ -240,7 +244,7 @@ async def _read_all(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
-    """Read each distinct document once. A URL with another kind of media is left out."""
+    """Read each distinct document once, skipping URLs of other kinds of media."""
     parts = {part.source: part for part in documents if part.source in loaded}
     budget = ReadingBudget(workspace_id, documents=len(parts))
 
@@ -266,11 +270,13 @@ async def _know(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> KnownDocument:
-    """Return a document with the pages that the caller sent back, or else read the document."""
+    """Return a document with the pages that the caller sent back, or read the document if there are
+    none.
+    """
     found = sha256(decode_base64(content.base64)).hexdigest()
     file = returned.get(found)
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
-        # The earlier request read fewer pages than this one needs.
+        # The earlier request read fewer pages than this one needs, so the document is read again.
         file = None
     read = file.read if file else await _read(reader, part, content, task=task, budget=budget)
     return KnownDocument(
@@ -349,7 +355,7 @@ def _measure(
     *,
     always: bool,
 ) -> PlanningRequest:
-    """Return the planner's input with the largest sizes over all endpoints."""
+    """Return the planner's input with the largest sizes at any endpoint."""
     measured = [forms.sizes_for(target) for target in targets]
     sizes = [size for each in measured for size in each]
     pages = [forms.pages_for(target) for target in targets]

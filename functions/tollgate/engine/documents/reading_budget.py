@@ -14,12 +14,12 @@ from tollgate.core.documents.reading import (
     UnreadableDocument,
 )
 
-# Maximum number of documents that one request reads at the same time.
+# Maximum number of documents that one request reads concurrently.
 _AT_A_TIME_MAX: Final = 2
 
 
 class TakenShare(Struct, kw_only=True):
-    """A share of the budget; the reading states how much of the share it used."""
+    """A share of the budget; the reading records how much of the share it used."""
 
     share: ReadingShare
     cpu_seconds: float
@@ -28,9 +28,9 @@ class TakenShare(Struct, kw_only=True):
 class ReadingBudget:
     """The CPU time that all documents of a request may take together.
 
-    A reading takes its share before it begins and returns the rest, so that the documents of a
-    request never take more than the budget. Light documents are read two at a time; once others
-    have used much of the budget, a document waits for the rest of the one that is being read.
+    A reading takes its share before it begins and returns what it did not use, so the documents of
+    a request never exceed the budget. Light documents are read two at a time. Once much of the
+    budget is used, a document waits until the one being read has returned its remainder.
     """
 
     def __init__(self, workspace_id: str, *, documents: int) -> None:
@@ -51,7 +51,7 @@ class ReadingBudget:
             self._rest -= seconds
             self._running += 1
         share = ReadingShare(workspace_id=self._workspace_id, cpu_seconds_max=seconds)
-        # A reading that fails has used its whole share.
+        # A failed reading counts as having used its whole share.
         taken = TakenShare(share=share, cpu_seconds=seconds)
         try:
             yield taken

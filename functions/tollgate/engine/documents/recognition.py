@@ -1,4 +1,4 @@
-"""Runs OCR on scanned pages once per request, after the hold because OCR costs money."""
+"""Runs OCR on scanned pages, once per request and after the hold, because OCR costs money."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from tollgate.core.files.media_types import PDF
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# This text replaces empty text, so that the page is not sent to OCR again when the caller returns
-# it.
+# This text stands for an empty result, so that the page is not sent to OCR again when the caller
+# returns it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 
 
 class KnownDocument(Struct, frozen=True, kw_only=True):
-    """Document in a request, with its extracted pages."""
+    """A document in a request, with its extracted pages."""
 
     content: InlineMedia
     read: ReadDocument
@@ -48,7 +48,9 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
         return frozenset(page.number for page in self.read.pages if not page.text)
 
     def without_text(self) -> Self:
-        """Return the document, without text if it is a new PDF, so that OCR runs on all pages."""
+        """Return the document; if it is a newly read PDF, without text, so that OCR runs on all
+        pages.
+        """
         if self.media_type != PDF or not self.is_new:
             return self
         pages = tuple(replace(page, text="") for page in self.read.pages)
@@ -56,7 +58,7 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def has_text(self) -> bool:
-        """True if any page has text, so that a model without image input gets some content."""
+        """True if any page has text, so that even a model without image input gets some content."""
         return any(page.text for page in self.read.pages)
 
 
@@ -66,7 +68,7 @@ def takes_pictures(target: Target) -> bool:
 
 
 class Recognition:
-    """OCR for pages without text; if `everywhere` is set, also for models that take images."""
+    """OCR for pages without text; if `everywhere` is set, also for models that accept images."""
 
     def __init__(
         self,
@@ -95,14 +97,15 @@ class Recognition:
         return self.pages_total <= self.section.pages_max
 
     def serves(self, target: Target) -> bool:
-        """Return True if an endpoint gets text from OCR for documents that the gateway reads."""
+        """Return True if an endpoint gets OCR text for documents that the gateway reads."""
         return self._everywhere or not takes_pictures(target)
 
     async def run(self) -> None:
         """Run OCR on all pages without text; a second call does nothing.
 
-        Raises GatewayError if the service fails, which ends the request. No endpoint is at fault,
-        so a retry or fallback would not help, and pages that OCR has finished must be paid for.
+        Raises GatewayError, which ends the request, if the service fails. A retry or fallback would
+        not help, because no endpoint is at fault, and the pages that OCR has already finished must
+        be paid for.
         """
         if self.found:
             return

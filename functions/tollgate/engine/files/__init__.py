@@ -1,1 +1,1 @@
-"""Media in requests that are URLs or uploaded files."""
+"""Media that a request names by URL or as uploaded files."""

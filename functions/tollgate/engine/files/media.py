@@ -1,4 +1,6 @@
-"""Replaces URLs and files in requests by their bytes, for providers that need these."""
+"""Replaces URLs and file references in requests by the content, for providers that need
+the bytes.
+"""
 
 import asyncio
 import base64
@@ -61,7 +63,7 @@ def replace_parts(
 ) -> GenerationRequest:
     """Return a request with `change` applied to the parts of user and tool messages.
 
-    Raises `refuse(…)` if a part of a tool result becomes audio.
+    Raises `refuse(…)` if a part of a tool result would become audio.
     """
 
     def change_result(part: ResultContent) -> ResultContent:
@@ -86,7 +88,7 @@ def replace_parts(
 
 
 async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
-    """Return a located file's content in base64; raise RequestError if the file was deleted."""
+    """Return the content of a known file as base64; raise RequestError if the file was deleted."""
     content = await load_content(files, reference)
     return InlineMedia(
         media_type=reference.media_type or "",
@@ -95,7 +97,7 @@ async def load_file(files: FileReader | None, reference: FileReference) -> Inlin
 
 
 async def load_content(files: FileReader | None, reference: FileReference) -> bytes:
-    """Return a located file's bytes; raise RequestError if the file was deleted."""
+    """Return the bytes of a known file; raise RequestError if the file was deleted."""
     content = None
     if files is not None and reference.place is not None:
         with refusing_excess(reference.field):
@@ -108,7 +110,7 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
 
 @contextmanager
 def refusing_excess(field: str) -> Iterator[None]:
-    """Replace BufferFull by RequestError if the content of the request itself is too large."""
+    """Convert BufferFull to RequestError if the content of the request itself is too large."""
     try:
         yield
     except BufferFull as full:
@@ -130,7 +132,7 @@ def unknown_file(reference: FileReference) -> RequestError:
 
 
 class RequestMedia:
-    """Media of one request; each URL or file is read once for all attempts."""
+    """The media of one request; each URL or file is read once for all attempts."""
 
     def __init__(
         self,
@@ -147,13 +149,13 @@ class RequestMedia:
         self._read: dict[str, InlineMedia] = {}
         self._buffered = Buffered(TOTAL_BYTES_MAX)
         self.forms: DocumentForms | None = None
-        """Versions of the request without documents; None if the gateway has read no document."""
+        """Versions of the request without documents; None if the gateway has read no documents."""
 
     async def inline(self, target: Target) -> Work:
-        """Return the request with bytes in place of files and of URLs that the provider cannot
+        """Return the request with content in place of files, and of URLs that the provider cannot
         fetch.
 
-        Raises RequestError for a refused URL, or content of the wrong type.
+        Raises RequestError for a refused URL, or for content of the wrong type.
         """
         request = self.request
         if isinstance(request, InputWork):
@@ -171,7 +173,7 @@ class RequestMedia:
         return await compute(partial(replace_parts, request, change, self._refused))
 
     def is_whole_for(self, target: Target) -> bool:
-        """Return True if a conversation needs no fetched URL and no file."""
+        """Return True if a conversation has no file and no URL that must be fetched."""
         request = self.request
         if isinstance(request, InputWork) or self.forms is not None:
             return False
@@ -179,7 +181,7 @@ class RequestMedia:
         return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
-        """Return documents by source, without URLs of other media; raise RequestError."""
+        """Return the documents by source, skipping URLs of other media; raise RequestError."""
         sources = {part.source for part in documents}
         files = [source for source in sources if isinstance(source, FileReference)]
         await self._read_files(files)
@@ -200,8 +202,7 @@ class RequestMedia:
         return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # Among the APIs for image edits, only the one with `reference_images` has a field for a
-        # URL.
+        # Of the image-editing APIs, only the one with `reference_images` has a field for a URL.
         has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
@@ -228,7 +229,7 @@ class RequestMedia:
         self._fetched |= {url: task.result() for url, task in tasks.items()}
 
     async def _read_files(self, references: Collection[FileReference]) -> None:
-        """Read the files that were not read before."""
+        """Read the files that have not been read yet."""
         if sum(each.size_bytes or 0 for each in references) > TOTAL_BYTES_MAX:
             raise self._refused(f"have files with more than {TOTAL_BYTES_MAX} bytes in total")
         for reference in references:
@@ -294,7 +295,7 @@ def _filename_in(url: str) -> str | None:
 def typed_by_content(
     part: Document, source: InlineMedia | FileReference
 ) -> Image | Audio | Document:
-    """Return a file as an image, audio or document part, depending on its media type."""
+    """Return a file as an image, audio or document part, according to its media type."""
     match source:
         case InlineMedia(media_type=type_) if type_ in SOUND_FORMATS:
             return Audio(source=source, format=SOUND_FORMATS[type_])

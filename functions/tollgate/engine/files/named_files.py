@@ -30,14 +30,14 @@ from tollgate.engine.files.media import (
 from tollgate.engine.gateway import Call, FileReader, Gateway
 from tollgate.engine.side_thread import Computations
 
-# Image formats that are text, which no model reads as an image.
+# Image formats that consist of text, which no model accepts as an image.
 _TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
 # Maximum number of different files in a request; each file costs one lookup.
 NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call after loading the media whose size determines the hold."""
+    """Return the call once the media whose size determines the hold are loaded."""
     parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:
@@ -60,7 +60,7 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
 
 
 async def find_files_of(gateway: Gateway, call: Call) -> Call:
-    """Return a call whose files are looked up, and loaded for work other than chat."""
+    """Return the call with its files looked up and, for work other than chat, loaded."""
     request, workspace_id = call.parsed.request, call.principal.workspace_id
     found: Work
     if isinstance(request, GenerationRequest):
@@ -81,7 +81,7 @@ async def find_named_files(
     *,
     computations: Computations,
 ) -> GenerationRequest:
-    """Return a request whose files have their type, size and storage key.
+    """Return the request with the type, size and storage key of its files.
 
     Audio files are loaded at once, because an audio part must contain its bytes. Raises
     RequestError for an unknown file or one of the wrong kind; `param` is the field that names it.
@@ -110,7 +110,7 @@ async def find_named_files(
     audio = {each.id: await load_file(files, each) for each in sounds}
     change = partial(_place, found=found, audio=audio)
     changed = await computations.run(partial(replace_parts, request, change, _refused))
-    # Audio files count as if the request body had contained their bytes.
+    # Audio files count as if the request body had contained them.
     more = sum(len(audio[each.id].base64) for each in named if each.id in audio)
     return replace(changed, size_bytes=request.size_bytes + more)
 
@@ -148,7 +148,9 @@ async def load_named_file(
     *,
     bytes_max: int,
 ) -> bytes:
-    """Return the content of a file; raise RequestError if the file is unknown or too large."""
+    """Return the content of a file; raise RequestError if the file does not exist or is
+    too large.
+    """
     if files is None:
         raise unknown_file(reference)
     found = await _find(files, workspace_id, reach, reference)
@@ -185,7 +187,7 @@ async def _find(
 def _place(
     part: UserContent, found: Mapping[str, FoundFile], audio: Mapping[str, InlineMedia]
 ) -> UserContent:
-    """Return a part with its file's details, converted to the part type of the content."""
+    """Return the part with its file's details, converted to the part type that fits the content."""
     match part:
         case Image(source=FileReference() as reference):
             file = found[reference.id]

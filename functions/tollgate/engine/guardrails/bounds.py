@@ -94,7 +94,11 @@ def _characters(work: Work, stage: JudgedStage) -> int:
 
 def _answer_characters(request: GenerationRequest, plan: Plan, held_tokens: int) -> int:
     """Return the most characters of all answers for which the plan holds money."""
-    limit = request.output_tokens_max
-    tokens = held_tokens if limit is None else limit
+    tokens = request.output_tokens_max
+    if tokens is None:
+        # Under a ceiling, the plan holds the cost of the longest answer.
+        has_ceiling = plan.ceiling_nano_usd is not None
+        longest = max(each.longest_output for each in plan.attempts)
+        tokens = longest if has_ceiling else held_tokens
     rounds = plan.trace.rounds.rounds_max if plan.trace.rounds else 1
     return request.answers * tokens * _CHARACTERS_PER_TOKEN_MAX * rounds

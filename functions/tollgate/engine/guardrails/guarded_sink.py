@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -182,7 +183,7 @@ class GuardedSink:
                 if released := await feed_all(held.filters, "", is_last=True):
                     yield PartDelta(index=index, text=released)
                 has_masked = any(each.has_masked for each in held.filters)
-                for citation in held.citations:
+                for citation in map(self._judge_citation, held.citations):
                     if has_masked or self._judging.masks:
                         citation = replace(citation, start=None, end=None)
                     yield PartNote(index=index, note=citation)
@@ -192,3 +193,12 @@ class GuardedSink:
             case None:
                 pass
         yield event
+
+    def _judge_citation(self, citation: Citation) -> Citation:
+        """Return a citation whose title and URL the patterns have judged; raise Blocked."""
+        screen = partial(self._judging.screen, "output", of_request=False)
+        return replace(
+            citation,
+            url=citation.url and screen(citation.url),
+            title=citation.title and screen(citation.title),
+        )

@@ -79,8 +79,10 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
 
 
 def unlimited(principal: Principal) -> Principal:
-    """Return a caller without the limits on models, which do not apply to models that judge."""
-    return replace(principal, models=None, levels=(), tier=None)
+    """Return a caller without the limits on models and the cost of one call, which do not apply to
+    models that judge.
+    """
+    return replace(principal, models=None, levels=(), tier=None, cost_max_nano_usd=None)
 
 
 def questions(row: GuardSection, pieces: Sequence[str], *, mark: str = _ANY_MARK) -> Iterator[Work]:

@@ -150,13 +150,14 @@ def release_to(text: str, matches: Collection[Match], window: int, *, base64: bo
     if limit <= 0:
         return 0
     end = plain.span(limit - 1, limit)[1]
-    for match in matches:
-        if match.begin < end and (match.end > end or match.end == len(text)):
-            end = match.begin
     if base64:
         run = next((each for each in _BASE64.finditer(plain.text) if each.end() > limit), None)
         if run is not None:
             end = min(end, plain.span(*run.span())[0])
+    # After the run, which may begin within a match: `example.com/…` in an address.
+    for match in matches:
+        if match.begin < end and (match.end > end or match.end == len(text)):
+            end = match.begin
     return end
 
 

@@ -1,1 +1,1 @@
-"""Replies of a generation: sinks, stored answers, and the content log."""
+"""Replies: sinks, stored answers, and the content log."""

@@ -1,4 +1,6 @@
-"""Compaction before an answer: two generations, each with its own hold, bill and record."""
+"""Compacts a conversation before answering. These are two generations, each with its own hold, bill
+and record.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -39,7 +41,7 @@ async def compact_window(
 ) -> tuple[Call, EventSink]:
     """Compact the conversation if it is too long; return the call and the sink for the answer.
 
-    If the record cannot be written, its error is raised, because the answer to the long
+    If the summary cannot be generated, the error is raised, because the answer to the long
     conversation would be cut off or refused.
     """
     parsed = call.parsed

@@ -1,4 +1,4 @@
-"""Sink that turns a model's record of a conversation into one sealed compaction item."""
+"""A sink that turns a model's record of a conversation into one sealed compaction item."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,9 +24,9 @@ from tollgate.stores.ports.base import Hold
 
 
 class CompactingSink:
-    """Sink that forwards a completed answer as one compaction item.
+    """Forwards a completed answer as one compaction item.
 
-    An answer without text is a failure, for which the caller does not pay.
+    An answer without text counts as a failure, which the caller does not pay for.
     """
 
     def __init__(self, sink: EventSink, packer: RecordPacker) -> None:
@@ -55,7 +55,7 @@ class CompactingSink:
                     forwarded.append((choice, event))
                 case Ended():
                     forwarded += ((choice, part_event) for part_event in self._item())
-                    # The item is complete, even if the output limit cut off the record.
+                    # The item is complete even if the output limit cut the record short.
                     forwarded.append((choice, replace(event, finish="stop")))
                 case _:
                     pass

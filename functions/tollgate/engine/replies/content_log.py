@@ -22,7 +22,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ContentLog(Protocol):
-    """Store of requests and answers as JSON; each entry has its own retention in days."""
+    """A store of requests and answers as JSON; each entry has its own retention in days."""
 
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
@@ -34,15 +34,15 @@ class ContentLog(Protocol):
     ) -> bytes | None:
         """Return the content of a generation; None if it was not stored or has expired.
 
-        `days` is the most likely retention of the entry, which is tried first.
+        `days` is the most likely retention of the entry and is tried first.
         """
 
 
 class ContentSink:
-    """Sink that forwards a generation and stores its content, however the generation ends.
+    """A sink that forwards a generation and stores its content, however the generation ends.
 
-    `body` is the caller's request body. If the content cannot be stored, a warning is logged: the
-    answer is already paid for.
+    `body` is the caller's request body. If the content cannot be stored, only a warning is logged,
+    because the answer is already paid for.
     """
 
     def __init__(
@@ -60,7 +60,8 @@ class ContentSink:
             try:
                 yield
             finally:
-                # Stored before the last byte, after which the platform may freeze the process.
+                # The content is stored before the last byte is sent, because the platform may
+                # freeze the process right after it.
                 await self._keep(hold)
 
     async def begin(self, served: ServedBy) -> None:
@@ -68,8 +69,8 @@ class ContentSink:
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
         for choice, event in events:
-            # Results of other kinds of work may be large and would be held in memory, so they are
-            # not stored.
+            # Results of other kinds of work may be large and would have to be held in memory, so
+            # they are not stored.
             if not isinstance(event, Output | Partial):
                 self._folds[choice].accept(event)
         await self._sink.send(events)

@@ -34,18 +34,18 @@ from tollgate.stores.ports.base import Hold
 _log = logging.getLogger(__name__)
 
 REPLAY_HEADER: Final = "x-idempotent-replay"
-# Maximum size in bytes of results, previews and images in a stored answer, in base64. The store
-# reads no object above 64 MiB.
+# Maximum size in bytes, as base64, of the results, previews and images in a stored answer. The
+# store reads no object larger than 64 MiB.
 RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
 
 
 class AnswerStore(Protocol):
-    """Store of answers, which are deleted after a day."""
+    """A store of answers, which are deleted after a day."""
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the answer stored for this claim; None if the caller must generate the answer.
+        """Return the answer stored for this claim; None if the caller has to generate it.
 
-        Raises RequestError: idempotency_conflict while another request generates the answer,
+        Raises RequestError: idempotency_conflict while another request is generating the answer,
         idempotency_mismatch if the key was used with another body.
         """
 
@@ -53,11 +53,11 @@ class AnswerStore(Protocol):
         """Store the answer of the request that holds the claim."""
 
     async def release(self, claim: Claim) -> None:
-        """Delete a claim, so that a repeated request generates a new answer."""
+        """Delete a claim, so that a repeated request generates the answer again."""
 
 
 class KeptAnswer(Struct, frozen=True, kw_only=True):
-    """Whole answer, from which a reply can be rendered again, streamed or not."""
+    """A complete answer, from which a reply can be rendered again, streamed or not."""
 
     served: ServedBy
     events: tuple[Chosen, ...]
@@ -71,12 +71,12 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Decode a stored answer; raise ValueError if it is corrupt or has another version."""
+        """Decode a stored answer; raise ValueError if it is corrupt or of another version."""
         return msgspec.json.decode(content, type=cls)
 
 
 class KeepingSink:
-    """Sink that forwards a generation, and stores it if it succeeds."""
+    """A sink that forwards a generation and stores the answer if the generation succeeds."""
 
     def __init__(
         self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
@@ -100,7 +100,8 @@ class KeepingSink:
         await self._sink.begin(served)
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        # The caller's reply takes its bytes first. An answer that does not fit twice is not stored.
+        # The caller's reply takes its bytes first, so an answer that does not fit twice is not
+        # stored.
         await self._sink.send(events)
         for choice, event in ungroup(events):
             self._take(event, choice)
@@ -120,7 +121,8 @@ class KeepingSink:
             episode_id=self._episode_id,
         )
         try:
-            # Stored before the last byte, after which the platform may freeze the process.
+            # The answer is stored before the last byte is sent, because the platform may freeze the
+            # process right after it.
             await self._answers.keep(self._claim, answer.to_bytes())
             self._decided = True
         except GatewayError as failure:
@@ -133,7 +135,9 @@ class KeepingSink:
         await self._sink.fail(error, record)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Add an event, merging consecutive deltas; drop all events if the answer is too large."""
+        """Add an event, merging consecutive deltas; discard all events if the answer is
+        too large.
+        """
         self._result_bytes += _result_bytes(event)
         try:
             take(len(event.piece) if isinstance(event, Partial) else buffered_size(event))
@@ -185,9 +189,9 @@ async def replay(
     parsed: ParsedWork,
     request_id: str,
 ) -> None:
-    """Send a stored answer through the same sinks as a new answer.
+    """Send a stored answer through the same sinks as a new one.
 
-    Nothing is held or billed. `parsed` states whether to stream. `request_id` is the id of the
+    Nothing is held or billed. `parsed` says whether to stream. `request_id` is the id of the
     repeated request, not of the billed one.
     """
     headers = {
@@ -196,15 +200,14 @@ async def replay(
         REPLAY_HEADER: "true",
     }
     if not parsed.stream:
-        # The body states the cost of the first reply; this header states the cost of the repeated
-        # reply.
+        # The body has the cost of the first reply; this header has the cost of the repeated one.
         headers["x-credits-used"] = "0"
-    # The body states the routing episode of the first reply.
+    # The body contains the routing episode of the first reply.
     parsed = replace(parsed, episode_id=answer.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(answer.served)
-    # Events are sent one by one, because an answer may contain images of many megabytes, which must
-    # not be rendered at the same time.
+    # Events are sent one at a time, because an answer may contain images of many megabytes, which
+    # must not all be rendered at once.
     for chosen in answer.events:
         await sink.send((chosen,))
     await sink.finish(answer.record)

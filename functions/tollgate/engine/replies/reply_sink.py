@@ -1,5 +1,5 @@
-"""Builds the sink for a reply, which may be streamed or whole, and have one tool call or all of
-them.
+"""Builds the sink for a reply, which may be streamed or not, and may contain one tool call or all
+of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ def reply_sink(
     headers: Headers = NO_HEADERS,
     around: Callable[[EventSink], EventSink] | None = None,
 ) -> EventSink:
-    """Return the sink for the form of reply that the caller requested.
+    """Return the sink for the kind of reply that the caller requested.
 
-    `headers` are used until `open` replaces them by the headers of the hold. `around` wraps the
+    `headers` are used until `open` replaces them with the headers of the hold. `around` wraps the
     sink in another one, which receives the same events as the caller.
     """
     sink: EventSink
@@ -61,10 +61,10 @@ def reply_sink(
 
 
 class SingleCallSink:
-    """Sink that forwards only the first tool call of each choice.
+    """A sink that forwards only the first tool call of each choice.
 
-    Used whenever a caller requests single calls, because some providers lack that option and others
-    ignore it.
+    It is used whenever a caller asks for single calls, because some providers do not have that
+    option and others ignore it.
     """
 
     def __init__(self, sink: EventSink, answers: int) -> None:
@@ -91,7 +91,7 @@ class SingleCallSink:
 
 
 class FirstCall:
-    """Filter for the events of one choice, which renumbers the remaining parts without gaps."""
+    """A filter for the events of one choice, which renumbers the remaining parts without gaps."""
 
     def __init__(self) -> None:
         # New index of each part; None for a withheld call.

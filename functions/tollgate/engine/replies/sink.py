@@ -1,4 +1,4 @@
-"""Sinks that turn a generation's events into a streamed or a whole reply."""
+"""Sinks that turn a generation's events into a reply, streamed or not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ from tollgate.stores.ports.base import Hold
 
 Headers = Mapping[str, str]
 
-# The format of RFC 9110, 5.6.7. Names are in English because the process sets no locale.
+# The date format of RFC 9110, 5.6.7. The names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
 
 
@@ -31,7 +31,7 @@ class ClientGone(Exception):
 
 
 class ReplyWriter(Protocol):
-    """Writer of an HTTP response; each method raises ClientGone if the client has disconnected."""
+    """Writes an HTTP response; each method raises ClientGone if the client has disconnected."""
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
@@ -43,20 +43,20 @@ class ReplyWriter(Protocol):
         """Send the last piece of the body."""
 
     async def abort(self) -> None:
-        """Break off an incomplete body, so that the client cannot mistake it for a complete one."""
+        """Abort an incomplete body, so that the client cannot mistake it for a complete one."""
 
 
 class EventSink(Protocol):
-    """Receiver of one generation; the last call is either `finish` or `fail`."""
+    """Receives the events of one generation; the last call is either `finish` or `fail`."""
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
-        """Return a context that spans the time from the hold to the settlement."""
+        """Return a context manager that spans the time from the hold to the settlement."""
 
     async def begin(self, served: ServedBy) -> None:
         """Accept the details of the attempt that serves."""
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        """Accept the next events, all from the same read."""
+        """Accept the next events, all from one read."""
 
     async def finish(self, record: GenerationRecord) -> None:
         """End the reply of a successful, settled generation."""
@@ -66,10 +66,10 @@ class EventSink(Protocol):
 
 
 class SseSink:
-    """Sink that streams events as they arrive; the status is sent with the first write.
+    """A sink that streams events as they arrive; the status is sent with the first write.
 
-    Events from the same read are one write. A reply with its own media type, such as audio,
-    contains content only: it has no keep-alives, and is aborted if the generation fails.
+    Events from the same read become one write. A reply with its own media type, such as audio,
+    contains nothing but content: it has no keep-alives, and is aborted if the generation fails.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class SseSink:
         self._headers = dict(headers)
         self._status_sent = False
         self._is_writing = False
-        # This event is cleared while `_guard_silence` writes.
+        # Cleared while `_guard_silence` is writing.
         self._guard_has_written = asyncio.Event()
         self._guard_has_written.set()
         self._last_write_s = clock.monotonic_s()
@@ -176,7 +176,9 @@ class SseSink:
         return {**STREAM_HEADERS, "content-type": media_type} if media_type else STREAM_HEADERS
 
     async def _guard_silence(self) -> None:
-        """Send the status and keep-alives in silences, because proxies drop idle connections."""
+        """Send the status and keep-alives while the provider is silent, because proxies drop idle
+        connections.
+        """
         while True:
             left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
             if left_s <= 0:
@@ -190,7 +192,7 @@ class SseSink:
                             self._ingress.keep_alive if begun else self._ingress.early_keep_alive
                         )
                     except ClientGone:
-                        # The next write of the answer raises ClientGone, too.
+                        # The next write of the answer raises ClientGone as well.
                         return
                     finally:
                         self._guard_has_written.set()
@@ -203,7 +205,7 @@ class SseSink:
         return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
 
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
-        """Cancel the guard task after any write that it has started."""
+        """Cancel the guard task once any write that it has started is finished."""
         try:
             await self._guard_has_written.wait()
         finally:
@@ -215,7 +217,7 @@ class SseSink:
 
 
 class CollectSink:
-    """Sink that collects the events and replies once the generation is settled."""
+    """A sink that collects the events, and replies once the generation is settled."""
 
     def __init__(
         self,
@@ -288,7 +290,7 @@ async def send_error(
     *,
     routed: Routed | None = None,
 ) -> None:
-    """Send an error in the client's format; `headers` must contain `x-request-id`."""
+    """Send an error in the client's format; `headers` must include `x-request-id`."""
     envelope = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
         envelope.status,
@@ -325,7 +327,7 @@ def _warning_header(warning: LimitWarning | None) -> dict[str, str]:
 def refused_headers(
     ingress: Ingress, refusal: GatewayError, request_id: str, parsed: ParsedWork | None = None
 ) -> dict[str, str]:
-    """Return the headers of a refusal before the hold.
+    """Return the headers of a request that is refused before the hold.
 
     The refusal may have its own request id, which takes precedence over `request_id`. `parsed` is
     None if the request could not be parsed.
@@ -338,7 +340,7 @@ def refused_headers(
 
 
 def adapted_header(names: Collection[str]) -> dict[str, str]:
-    """Return the header that names options without effect; empty if there are none."""
+    """Return the header that lists options without effect; empty if there are none."""
     return {"x-tollgate-adapted": ", ".join(names)} if names else {}
 
 
@@ -358,7 +360,9 @@ def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
 
 
 def _ending_headers(ending: Lifecycle) -> dict[str, str]:
-    """Return the headers that announce a model's end: RFC 9745, RFC 8594 and RFC 5829."""
+    """Return the headers that announce the retirement of a model: RFC 9745, RFC 8594
+    and RFC 5829.
+    """
     headers = {}
     if ending.deprecated_s != inf:
         headers["deprecation"] = f"@{int(ending.deprecated_s)}"

@@ -1,1 +1,1 @@
-"""Rounds of a generation in which the gateway runs tools for the model."""
+"""Rounds in which the gateway runs tools for the model."""

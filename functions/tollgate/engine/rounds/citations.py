@@ -10,14 +10,14 @@ from tollgate.core.request import Message, ToolMessage
 from tollgate.core.server_tools import URL_LINE, Source
 
 _URL: Final = re.compile(r"https?://[^\s<>\"'`\]\[{}|\\^]+")
-# Punctuation after a URL that belongs to the sentence, not to the URL.
+# Punctuation after a URL that belongs to the sentence and not to the URL.
 _TRAILING: Final = ".,;:!?*_~"
 _CITATIONS_MAX: Final = 256
 _SOURCE: Final = re.compile(rf"^{URL_LINE}(https?://\S+)", re.MULTILINE)
 
 
 def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
-    """Return sources by normalized URL; of sources with equal URLs, the first is used."""
+    """Return sources keyed by normalized URL; if several have the same URL, the first is used."""
     found: dict[str, Source] = {}
     for source in sources:
         found.setdefault(_key(source.url), source)
@@ -25,7 +25,9 @@ def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
 
 
 def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iterator[Source]:
-    """Yield the sources of earlier tool runs, without titles: a conversation contains none."""
+    """Yield the sources of earlier tool runs, without titles, because a conversation does not
+    contain them.
+    """
     calls: set[str] = set()
     for message in messages:
         is_result = isinstance(message, ToolMessage) and message.call_id in calls
@@ -42,7 +44,8 @@ def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citatio
     for match in _URL.finditer(text):
         url = _trim(match[0])
         start, end = match.start(), match.start() + len(url)
-        # No part of the text is searched twice for an opening bracket, so the time stays linear.
+        # No part of the text is searched twice for an opening bracket, so the running time stays
+        # linear.
         bracket = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
         seen_to = end
         source = sources.get(_key(url))

@@ -1,4 +1,4 @@
-"""Lets providers run server tools, if routing.yaml says so and the provider can."""
+"""Lets providers run server tools if routing.yaml says so and the provider is able to."""
 
 from msgspec.structs import replace
 
@@ -8,8 +8,8 @@ from tollgate.providers.ports.base import NativeSearch, Target
 
 
 def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
-    """Return the request with the tools that the provider runs, and without the functions that
-    replace these tools.
+    """Return the request with the tools that the provider runs, and without the gateway's functions
+    for these tools.
     """
     left = tuple(tool for tool in request.server_tools if _runs_at_provider(tool, request, target))
     names = {tool.id for tool in left}
@@ -21,7 +21,9 @@ def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationR
 
 
 def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerTool, ...]:
-    """Return the tools for the next round; the gateway searches once the provider's uses are up."""
+    """Return the tools for the next round; once the provider has used up its searches, the gateway
+    searches.
+    """
     return tuple(
         replace(
             tool,
@@ -39,9 +41,10 @@ def _runs_at_provider(tool: ServerTool, request: GenerationRequest, target: Targ
     if search is None or tool.id != "web_search" or not tool.by_provider:
         return False
     if choice is not None and (choice.mode == "none" or choice.name == tool.id):
-        # A forced search stays the gateway's function, and `none` must also stop the provider.
+        # A forced search stays a function of the gateway, and `none` must stop the provider as
+        # well.
         return False
-    # Such endpoints may implement an output format as a function, or refuse it as they refuse
+    # Such endpoints may implement an output format as a function, or refuse it just as they refuse
     # functions.
     has_functions = request.output_format or any(each.name != tool.id for each in request.tools)
     return _takes_domains(search, tool) and (search.beside_functions or not has_functions)

@@ -34,7 +34,7 @@ class CoverEnded(Exception):
 
 
 class OneAnswer:
-    """Answer as the caller gets it; part numbers continue from round to round."""
+    """The answer as the caller sees it; part numbers continue from round to round."""
 
     def __init__(self, sink: EventSink, coverage: Coverage, meter: Meter) -> None:
         self.meter = meter
@@ -52,23 +52,27 @@ class OneAnswer:
         return self._parts - 1
 
     async def send(self, events: Iterable[StreamEvent]) -> None:
-        """Send the events of one read; raise CoverEnded if the answer must then end."""
+        """Send the events of one read; raise CoverEnded if the answer must end after them."""
         chosen = ((0, event) for event in events)
         if not await deliver(chosen, self._sink, self._coverage):
             raise CoverEnded
 
     def add_sources(self, sources: Iterable[Source]) -> None:
-        """Add pages that later text may cite; of equal URLs, the first with a title is used."""
+        """Add pages that later text may cite; of several pages with the same URL, the first with a
+        title is used.
+        """
         titled = {key: source for key, source in self._sources.items() if source.title}
         self._sources = {**self._sources, **sources_by_url(sources), **titled}
 
     def cite(self, text: str) -> Iterable[Citation]:
-        """Return the citations of a complete text."""
+        """Return the citations in a complete text."""
         return find_citations(text, self._sources) if self._sources else ()
 
 
 class RoundRelay:
-    """Relay of one round's events; `is_own` states whether the gateway runs a tool name."""
+    """Relays the events of one round; `is_own` says whether the gateway runs the tool
+    with a name.
+    """
 
     def __init__(self, answer: OneAnswer, is_own: Callable[[str], bool]) -> None:
         self._answer = answer
@@ -78,7 +82,7 @@ class RoundRelay:
         self._indexes: list[int | None] = []
         self._texts: dict[int, list[str]] = {}
         self.is_paused = False
-        """True if the provider paused and continues when its answer is sent back."""
+        """True if the provider has paused, and continues when its answer is sent back."""
 
     def show(self, events: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
         """Yield the events of one read that the caller gets, after metering each."""
@@ -96,7 +100,7 @@ class RoundRelay:
                 yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
-                # For the caller, the answer ends only with the last round.
+                # For the caller, the answer does not end before the last round.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)
@@ -121,7 +125,7 @@ class RoundRelay:
 
     @property
     def response(self) -> GenerationResponse:
-        """Response of the finished round."""
+        """The complete response of the finished round."""
         return self._fold.response()
 
     @property
@@ -142,7 +146,9 @@ class RoundRelay:
         )
 
     def repeat(self, own_calls: Sequence[ToolCall]) -> tuple[AssistantContent, ...]:
-        """Return the round's content for later prompts; `own_calls` are its server tool calls."""
+        """Return the round's content for later prompts; `own_calls` are its calls to
+        server tools.
+        """
         content: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):

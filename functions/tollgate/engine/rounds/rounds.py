@@ -1,8 +1,8 @@
 """Runs a generation in rounds: the model calls server tools, gets the results, and continues.
 
-The caller gets one answer: part numbers continue through all rounds, there is one `Started` and one
-`Ended`, usage is added up, and tool runs replace the calls. Only the first round may fall back to
-another endpoint, because later rounds continue that endpoint's answer.
+The caller gets a single answer: part numbers continue through all rounds, there is one `Started`
+and one `Ended`, usage is added up, and tool runs replace the calls. Only the first round may fall
+back to another endpoint, because later rounds continue that endpoint's answer.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ async def stream_rounds(
 
 
 class _Rounds:
-    """Rounds of one generation, with the conversation so far."""
+    """The rounds of one generation, and the conversation so far."""
 
     def __init__(
         self,
@@ -79,7 +79,9 @@ class _Rounds:
         }
 
     async def converse(self) -> Ended:
-        """Run rounds until the model calls no server tool; return the end of its answer."""
+        """Run rounds until the model calls no server tool; return the event that ends
+        its answer.
+        """
         number, rounds_max = 1, self._injected.bound.rounds_max
         while True:
             relay = await self._ask()
@@ -95,7 +97,7 @@ class _Rounds:
                 return ended
             is_over = number == rounds_max or not self._has_room()
             if is_over and not relay.has_callers_calls:
-                # This is the last round: nobody would read the results, so the tools are not run.
+                # This is the last round, so the tools are not run: no model would read the results.
                 return replace(ended, finish="length")
             results = await self._run(original_calls, calls)
             if relay.has_callers_calls:
@@ -189,7 +191,7 @@ class _Rounds:
     ) -> None:
         """Prepare the next round; raise CoverEnded if the hold cannot be extended for it."""
         context, target = self._context, self._target
-        # Media fetched for the first round are sent in every later round, too.
+        # Media fetched for the first round are sent again in every later round.
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
@@ -230,9 +232,11 @@ class _Rounds:
         return left is None or left >= _OUTPUT_TOKENS_MIN
 
     def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
-        """Return the tools and tool choice for a later round; a forced call is forced only once.
+        """Return the tools and the tool choice for a later round; a forced call is forced only
+        once.
 
-        The last round has only the caller's tools; without any, the model may call nothing.
+        The last round has only the caller's tools. If the caller has none, the model may call
+        nothing.
         """
         choice = request.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
@@ -246,7 +250,9 @@ class _Rounds:
         return {"tools": tools, "tool_choice": choice}
 
     def _is_own(self, name: str) -> bool:
-        """Return True if the gateway answers calls to a name: of a server tool, or unknown."""
+        """Return True if the gateway answers calls to a name, which is a server tool's
+        or unknown.
+        """
         if name in self._injected.by_name:
             return True
         native = self._request.native
@@ -255,7 +261,7 @@ class _Rounds:
         return all(tool.name != name for tool in self._request.tools)
 
     def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Return calls with valid arguments and with ids that are unique in the conversation."""
+        """Return calls with valid arguments, and with ids that are unique in the conversation."""
         apart: list[ToolCall] = []
         for call in calls:
             id_, number = call.id, 1
@@ -263,7 +269,8 @@ class _Rounds:
                 number += 1
                 id_ = f"{call.id or 'call'}-{number}"
             self._call_ids.add(id_)
-            # Formats and providers require a JSON object, so invalid arguments become an empty one.
+            # Formats and providers require a JSON object, so invalid arguments are replaced by an
+            # empty one.
             is_readable = not isinstance(read_arguments(call.arguments, {}), str)
             apart.append(
                 replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)

@@ -1,11 +1,13 @@
-"""Offers the server tools in a request to the model, or leaves them out."""
+"""Offers the server tools in a request to the model, or drops them."""
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -15,15 +17,23 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import ServerTools
 
+if TYPE_CHECKING:
+    from tollgate.routing.planning.presets import CompletedRequest
+
+# Imported with the first preset.
+_COMPLETE_REQUEST: Final = DottedName[Callable[[Catalog, GenerationRequest], "CompletedRequest"]](
+    "tollgate.routing.planning.presets:complete_request"
+)
+
 
 class OfferedTools(Struct, frozen=True, kw_only=True):
-    """Request whose tools include the server tools that the gateway runs."""
+    """A request whose tools include the server tools that the gateway runs."""
 
     request: GenerationRequest
     injected: InjectedTools | None = None
     """Tools that the gateway runs; None if there are none."""
     left_out: tuple[str, ...] = ()
-    """Names of requested tools that were left out, because the gateway does not run them."""
+    """Names of requested tools that were dropped, because the gateway does not run them."""
 
 
 def offer_server_tools(
@@ -44,8 +54,14 @@ def plan_rounds(
     work: Work,
     principal: Principal,
 ) -> tuple[Work, InjectedTools | None]:
-    """Return work as `generate` would plan it, with its tools and their limits; run no tool."""
-    if not isinstance(work, GenerationRequest) or not work.server_tools:
+    """Return work as `generate` would plan it, with its preset, its tools and their limits; run no
+    tool.
+    """
+    if not isinstance(work, GenerationRequest):
+        return work, None
+    if work.preset is not None:
+        work = _COMPLETE_REQUEST()(planner.catalog, work).request
+    if not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
     offer = offer_server_tools(tools, planner, work, principal)
@@ -55,7 +71,7 @@ def plan_rounds(
 def _leave_out_unserved(
     request: GenerationRequest, served: Collection[ServerToolId]
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
-    """Return the request without tools that are not run here, and the names of these tools.
+    """Return the request without tools that are not run here, and the names of those tools.
 
     Raises RequestError for a required tool, or for a tool choice that needs a missing tool.
     """
@@ -70,7 +86,7 @@ def _leave_out_unserved(
     if choice is not None and not request.tools:
         if choice.mode == "required":
             raise _refused("tool_choice", "must not be 'required' without a tool that runs here")
-        # Without tools a choice has no effect, and some providers refuse it.
+        # Without tools, a tool choice has no effect, and some providers refuse it.
         choice = None
     names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
     return replace(request, server_tools=served_tools, tool_choice=choice), names

@@ -15,18 +15,18 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import RequestTools, ServerTools, ToolBound
 
-# Maximum number of tool runs per round; further calls get an error as their result.
+# Maximum number of tool runs per round; any further call gets an error as its result.
 RUNS_PER_ROUND_MAX: Final = 8
-# Maximum number of calls per round that get a result, because each result makes the next prompt
+# Maximum number of calls per round that get a result, because every result makes the next prompt
 # longer.
 CALLS_PER_ROUND_MAX: Final = 16
-# Tokens for the text around a result, and for the text about a call that was not run.
+# Tokens for the text around a result, or for the message about a call that was not run.
 _ENVELOPE_TOKENS: Final = 128
 _REFUSAL_TOKENS: Final = 32
 
 
 class Injected(Struct, frozen=True, kw_only=True):
-    """Server tool in one request: its declaration and limits."""
+    """A server tool in one request, with its declaration and limits."""
 
     tool: ServerTool
     declared: Tool
@@ -34,7 +34,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 class InjectedTools(Struct, frozen=True, kw_only=True):
-    """Server tools in one request, by the name that the model calls."""
+    """The server tools of one request, keyed by the name that the model calls."""
 
     tools: RequestTools
     by_name: Mapping[str, Injected]
@@ -44,10 +44,10 @@ class InjectedTools(Struct, frozen=True, kw_only=True):
 def inject_tools(
     configured: ServerTools, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> tuple[GenerationRequest, InjectedTools | None]:
-    """Return the request with the gateway's configured tools added to the caller's tools.
+    """Return the request with the gateway's configured tools added to the caller's.
 
-    Without such tools, or with a limit of one round, the request is returned unchanged. Raises
-    RequestError for several choices, or for a function with the name of a server tool.
+    If there are no such tools, or the limit is one round, the request is returned unchanged. Raises
+    RequestError if several choices are requested, or for a function with the name of a server tool.
     """
     rounds_max = planner.catalog.defaults.rounds_max
     if rounds_max == 1:

@@ -1,6 +1,6 @@
 """Runs a round's tool calls concurrently, and writes their results for the model.
 
-A result is untrusted, so it is placed between two random marks, which its text cannot imitate.
+Results are untrusted, so each is placed between two random marks that its text cannot imitate.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class EndedRun(Struct, frozen=True, kw_only=True):
 
 
 class ToolRuns:
-    """Tool runs of one generation; each tool runs at most `uses_max` times."""
+    """The tool runs of one generation; each tool runs at most `uses_max` times."""
 
     def __init__(self, context: AttemptContext, injected: InjectedTools) -> None:
         self._context = context
@@ -55,13 +55,14 @@ class ToolRuns:
         self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
-        """Return the server tool with a name; None for an unknown name."""
+        """Return the server tool with a name; None if there is none."""
         return self._injected.by_name.get(name)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[EndedRun, None]:
-        """Run the calls of one round; charge, record and yield each run as it ends.
+        """Run the calls of one round; charge, record and yield each run as it finishes.
 
-        Closing the generator early cancels the remaining runs, which are recorded as cancelled.
+        Closing the generator early cancels the remaining runs, which are then recorded as
+        cancelled.
         """
         clock = self._context.gateway.clock
         began_s = clock.monotonic_s()
@@ -85,7 +86,7 @@ class ToolRuns:
                 self._note(calls[place], _report_of(task), began_s)
 
     def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
-        """Charge and record a run; calls to unknown tools are ignored."""
+        """Charge for a run and record it; calls to unknown tools are ignored."""
         injected = self.find(call.name)
         if injected is None:
             return
@@ -161,7 +162,7 @@ def _refuse(code: str, words: str) -> RunReport:
 
 
 def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
-    """Return a result cut to its token limit, since no money is held for more."""
+    """Return a result cut to its token limit, because no money is held for more."""
     left = BYTES_PER_TOKEN_MIN * tokens_max
     parts: list[ResultContent] = []
     for part in content:
@@ -176,7 +177,7 @@ def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultCon
 def _wrap(
     content: tuple[ResultContent, ...], name: str, ids: IdSource
 ) -> tuple[ResultContent, ...]:
-    """Return a result between two marks that declare it as data; empty for an empty result."""
+    """Return a result between two marks that declare it to be data; an empty result stays empty."""
     if not content:
         return ()
     texts = [part.text for part in content if isinstance(part, Text)]
@@ -194,9 +195,9 @@ def _wrap(
 
 
 def read_arguments(text: str, schema: JsonObject) -> dict[str, JsonValue] | str:
-    """Return the arguments of a call, or a text for the model that says what is wrong with them.
+    """Return the arguments of a call, or a message for the model that says what is wrong with them.
 
-    Checked are `required`, and the `type` and `enum` of each property.
+    `required` is checked, and so are the `type` and `enum` of each property.
     """
     try:
         arguments = from_json(text or "{}")

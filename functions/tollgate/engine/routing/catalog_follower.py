@@ -1,9 +1,9 @@
 """Switches to newly published catalogs without a restart.
 
-One catalog serves a request from start to end. A newer catalog is loaded in the background;
+A request uses the same catalog from start to end. A newer catalog is loaded in the background;
 requests wait for it only once it has been live for `_OPTIONAL_FOR_S`. A catalog that cannot be
-loaded is reported and retried later. Until then, the last good catalog serves; after a start, that
-is the bundled catalog.
+loaded is reported and tried again later. Until then, the last good catalog stays in use, which
+after a start is the bundled one.
 """
 
 import asyncio
@@ -15,7 +15,8 @@ from tollgate.core.routing.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Every instance switches within 30 s: the pointer is cached for 5 s, which leaves 25 s for loading.
+# Every instance must switch within 30 s. The pointer is cached for 5 s, which leaves 25 s for
+# loading.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _RETRY_AFTER_S: Final = 15.0
@@ -24,7 +25,7 @@ Served = TypeVar("Served")
 
 
 class CatalogFollower(Generic[Served]):
-    """Cache of `make(catalog)` for the live, the candidate and the bundled catalog."""
+    """Caches `make(catalog)` for the live, the candidate and the bundled catalog."""
 
     def __init__(
         self,
@@ -52,11 +53,12 @@ class CatalogFollower(Generic[Served]):
         if publication is None:
             return self._served[self._good]
         overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
-        # If the candidate cannot be loaded, the live catalog serves.
+        # If the candidate cannot be loaded, the live catalog is used.
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._served:
                 loading = self._load(sha)
-                # A failed load is retried in the background, so requests wait for it only once.
+                # Requests wait for a catalog only once, because a failed load is repeated in the
+                # background.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._served:
@@ -66,7 +68,9 @@ class CatalogFollower(Generic[Served]):
         return self._served[self._good]
 
     async def finish_loading(self) -> None:
-        """Wait up to `_WAIT_MAX_S` for running loads: Lambda freezes between invocations."""
+        """Wait up to `_WAIT_MAX_S` for running loads, because Lambda freezes the process between
+        invocations.
+        """
         if self._loading:
             await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
 

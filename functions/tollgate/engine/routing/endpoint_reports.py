@@ -11,7 +11,7 @@ from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
 
-# Failures of the endpoint itself, which a single request cannot cause.
+# Failures that a single request cannot cause, so the endpoint itself is at fault.
 _COUNTED: Final = frozenset(
     {
         ErrorCode.PROVIDER_RATE_LIMIT,
@@ -25,13 +25,13 @@ _DELIVERY_LIMIT_S: Final = 1.0
 
 
 class EndpointReports:
-    """Reports of one generation, sent in the background."""
+    """The reports of one generation, sent in the background."""
 
     def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
         self._store = store
         self._policy = policy
         self._reports: dict[asyncio.Task[bool | None], str] = {}
-        # Serving endpoint, and the milliseconds until its first token.
+        # The serving endpoint, and the milliseconds until its first token.
         self._serving: tuple[Target, int] | None = None
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
@@ -49,8 +49,8 @@ class EndpointReports:
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of a complete answer; the store decides when sums are written.
 
-        Output tokens are left out if they say nothing about speed: not counted by the provider,
-        spread over several answers, or interrupted by tool runs.
+        Output tokens are left out if they say nothing about speed: if the provider did not count
+        them, if they are spread over several answers, or if tool runs interrupted them.
         """
         if self._serving is None or record.outcome != "ok":
             return

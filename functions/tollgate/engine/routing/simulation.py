@@ -1,4 +1,4 @@
-"""Simulates a plan with failing endpoints, using the engine's cursor but sending no request."""
+"""Simulates a plan with failing endpoints, using the engine's cursor but sending no requests."""
 
 from collections.abc import Sequence
 from typing import Final, Self, assert_never
@@ -21,19 +21,19 @@ _KINDS: Final = {
     "unavailable": ErrorCode.PROVIDER_UNAVAILABLE,
 }
 _STATUSES: Final = range(400, 600)
-# Fault for a missing provider key: nothing is sent, and every chain continues.
+# The fault for a missing provider key. Nothing is sent, and every chain continues.
 _NO_KEY: Final = "no_key"
-# Jitter for a pause halfway between the shortest and the longest one.
+# Jitter for a pause that is halfway between the shortest and the longest.
 _JITTER: Final = 0.5
 
 
 class Fault(Struct, frozen=True):
-    """Failure of every request to the matching endpoints, written as `429@anthropic`."""
+    """The failure of every request to the matching endpoints, written as `429@anthropic`."""
 
     kind: str
-    """HTTP status from 400 to 599, or a name in `_KINDS`."""
+    """An HTTP status from 400 to 599, or a name in `_KINDS`."""
     where: str
-    """Provider, endpoint (`provider/upstream`) or model."""
+    """A provider, an endpoint (`provider/upstream`) or a model."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -68,7 +68,9 @@ class Fault(Struct, frozen=True):
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):
-    """Simulated attempt: error (None if it serves), duration, and pause before the next one."""
+    """A simulated attempt: its error (None if it serves), its duration, and the pause before the
+    next one.
+    """
 
     attempt: Attempt
     error: ErrorCode | None = None
@@ -77,7 +79,7 @@ class SimulatedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Simulation(Struct, frozen=True):
-    """Simulated attempts in order; the last one serves, or its error goes to the caller."""
+    """Simulated attempts in order. The last one serves, or the caller gets its error."""
 
     attempts: tuple[SimulatedAttempt, ...]
 
@@ -88,7 +90,9 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """Return the attempts within `time_s` seconds; raise RequestError for an unused fault."""
+    """Return the attempts within `time_s` seconds; raise RequestError for a fault that was never
+    used.
+    """
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)

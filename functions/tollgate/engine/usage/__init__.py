@@ -1,1 +1,1 @@
-"""Usage of a generation: reported, estimated, limited, and covered by its hold."""
+"""The usage of a generation: reported, estimated, limited, and covered by its hold."""

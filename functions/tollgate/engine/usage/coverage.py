@@ -1,7 +1,7 @@
 """Ends an answer that exceeds its caller's limit, or that its hold no longer covers.
 
-Every answer ends if the provider ignores the caller's output limit. The hold of a covered answer is
-also extended as the cost grows.
+Any answer is cut off if the provider ignores the caller's output limit. With `covered` admission,
+the hold is also topped up as the cost grows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,12 +24,15 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import EventSink
 from tollgate.stores.ports.base import Ledger
 
-# Bytes of delivered text between two calculations of the cost, each of which computes a whole bill.
+# Bytes of delivered text between two calculations of the cost, because each one computes a whole
+# bill.
 _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """Cover of one generation; `note` gets every event for the caller."""
+    """Watches whether the hold still covers a generation; `note` gets every event for
+    the caller.
+    """
 
     def __init__(
         self,
@@ -49,12 +52,14 @@ class Coverage:
         self.watches = meter.hold.covered or ceiling_nano_usd is not None
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
-        # The open parts of each choice that has started and not ended.
+        # The open parts of each choice that has started but not ended.
         self._open: dict[int, list[int]] = {}
         self._not_started = set(range(choices))
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield events in pieces, taken only as needed; send each piece, then call `extend`."""
+        """Yield events in pieces, taking each only as needed; send each piece, then
+        call `extend`.
+        """
         piece: list[Chosen] = []
         for choice, event in events:
             piece.append((choice, event))
@@ -68,9 +73,9 @@ class Coverage:
     async def extend(self) -> bool:
         """Extend the hold if needed; return False if the generation must end.
 
-        Without an output limit the hold is extended once half of it is used, because the cost of
-        delivered text is an estimate. With a limit, the hold covers the output from the beginning,
-        and is extended only for a prompt that costs more than its bound.
+        Without an output limit, the hold is topped up once half of it is used, because the cost of
+        delivered text is only an estimate. With a limit, the hold covers the output from the
+        beginning and is topped up only for a prompt that costs more than its bound.
         """
         if self._meter.passes_limit:
             return False
@@ -88,7 +93,7 @@ class Coverage:
         """Note an event that the caller gets."""
         match event:
             case PartDeltas():
-                # Only answers that nothing watches have groups.
+                # Only answers that need no watching contain groups.
                 pass
             case PartDelta(text=text):
                 self._unseen_bytes += len(text)
@@ -125,7 +130,9 @@ class Coverage:
         return True
 
     def end_events(self) -> Iterator[Chosen]:
-        """Yield the events that end each choice with `length`, also those that have not started."""
+        """Yield the events that end each choice with `length`, including choices that have not
+        started.
+        """
         for choice in sorted(self._not_started):
             yield choice, Started()
             yield choice, Ended(finish="length")
@@ -141,7 +148,7 @@ async def deliver_metered(
     """Send the events of one read through the meter; return False if the answer must end."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
-    # Most answers have enough money held: nothing can end them between two events of a read.
+    # For most answers enough money is held, so nothing can end them between two events of a read.
     for choice, event in events:
         meter.observe(event, choice)
         coverage.note(event, choice)
@@ -151,7 +158,7 @@ async def deliver_metered(
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
-    """Send events one by one; return False, without taking more, if the answer must end."""
+    """Send events one by one; stop and return False if the answer must end."""
     for piece in coverage.cut(events):
         await sink.send(piece)
         if not await coverage.extend():
@@ -168,5 +175,5 @@ def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
 
 
 async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
-    """End an answer that its limit or its hold no longer covers, with `length`."""
+    """End an answer with `length` because its limit or its hold no longer covers it."""
     await sink.send([*metered(coverage.end_events(), meter)])

@@ -1,4 +1,4 @@
-"""A provider's own usage reports, cut to what a record can store."""
+"""The provider's own usage reports, cut to a size that a record can store."""
 
 from typing import Final
 
@@ -15,12 +15,14 @@ STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
 def fit_raw_usage(reports: list[JsonValue]) -> JsonValue:
-    """Return the reports of all streams, or the only one; their size if they are too large."""
+    """Return the reports of all streams, or the report itself if there is only one; if they are too
+    large, return their size.
+    """
     raw: JsonValue = reports[0] if len(reports) == 1 else reports
     try:
         size_bytes = len(to_json(raw))
     except ValueError:
-        # The report is nested too deep for JSON. Settling must not depend on what a provider
+        # The report is nested too deeply for JSON. Settling must not depend on what a provider
         # sends.
         return None
     if size_bytes > RAW_USAGE_BYTES_MAX:
@@ -29,7 +31,9 @@ def fit_raw_usage(reports: list[JsonValue]) -> JsonValue:
 
 
 def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
-    """Return raw usage as a record can store it: large integers as text, no deep levels."""
+    """Return raw usage in a form that a record can store: large integers as strings, and no deep
+    nesting.
+    """
     match raw:
         case dict() | list() if levels == 0:
             return None

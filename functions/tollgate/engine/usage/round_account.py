@@ -16,16 +16,16 @@ from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 
-# Least certain source first: a sum is only as certain as its least certain part.
+# Least certain source first, because a sum is only as certain as its least certain part.
 _NO_SOURCE: Final[UsageSource] = "none"
 _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provider", _NO_SOURCE)
 
 
 class RoundAccount:
-    """The usage and costs of one round; most generations have only one round.
+    """The usage and costs of one round; most generations have only one.
 
     `prompt_growth_tokens` is the estimated growth of the prompt since the first round.
-    `output_before` and `searches_before` are the output tokens and the provider's searches of
+    `output_before` and `searches_before` are the output tokens and the provider's searches in
     earlier rounds.
     """
 
@@ -69,7 +69,7 @@ class RoundAccount:
         return [stream.raw_usage for stream in self.streams]
 
     def measure(self) -> tuple[list[Usage], UsageSource]:
-        """Return the usage of each stream, and the least certain source of these."""
+        """Return the usage of each stream, and the least certain of their sources."""
         attempt = self._serving
         if attempt is None:
             return [Usage()], "none"
@@ -113,7 +113,7 @@ class RoundAccount:
         return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
 
     def bound(self, usage: Usage, attempt: Attempt) -> Usage:
-        """Return the usage of an attempt that delivered nothing, cut to plausible values."""
+        """Return the usage of an attempt that delivered nothing, limited to plausible values."""
         largest = max(self._prompts, key=lambda prompt: prompt.most)
         bound = UsageBound.of(
             attempt,
@@ -127,12 +127,16 @@ class RoundAccount:
         return bound.apply(usage).fit_parts()
 
     def price(self, attempt: Attempt, usage: Usage) -> Price:
-        """Return the rates at the time of the record, so that its bill can be recalculated."""
+        """Return the rates that applied when the record was written, so that its bill can be
+        recalculated.
+        """
         picture = self._plan.trace.picture
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
 
     def _streams_of_prompts(self) -> Iterator[tuple[StreamUsage, PromptTokens, int]]:
-        """Yield each stream with its prompt, and the bytes of the prompt that it repeats."""
+        """Yield each stream with its prompt, and the number of bytes of the prompt that
+        it repeats.
+        """
         streams_per_prompt = len(self.streams) // len(self._prompts)
         for place, stream in enumerate(self.streams):
             prompt = place // streams_per_prompt
@@ -141,7 +145,7 @@ class RoundAccount:
     def _prompt_tokens_max(self, attempt: Attempt, prompt: PromptTokens) -> int:
         work = self._work
         if isinstance(work, InputWork):
-            # The bound of inputs applies.
+            # The bound on inputs applies instead.
             return attempt.context_tokens
         return prompt_tokens_max(
             attempt,
@@ -152,7 +156,9 @@ class RoundAccount:
         )
 
     def _output_tokens_max(self, attempt: Attempt) -> int | None:
-        """Return the tokens left of the caller's limit, or of the model's if that is lower."""
+        """Return what is left of the caller's output limit in tokens, or of the model's if that is
+        lower.
+        """
         limit = self._plan.trace.output_tokens_max
         if isinstance(self._work, InputWork):
             return None
@@ -162,7 +168,9 @@ class RoundAccount:
         return attempt.target.limited(max(0, limit - self._output_before))
 
     def _within_searches(self, usage: Usage) -> Usage:
-        """Return the usage with at most the allowed searches, since some providers exceed these."""
+        """Return the usage with at most the allowed number of searches, because some providers
+        exceed it.
+        """
         rounds, searches = self._plan.trace.rounds, usage.web_searches
         if rounds is None or searches is None:
             return usage
@@ -185,7 +193,7 @@ class RoundAccount:
 
 
 def weakest_source(sources: Iterable[UsageSource]) -> UsageSource:
-    """Return the least certain of the sources."""
+    """Return the least certain source."""
     found = {*sources, _NO_SOURCE}
     return next(source for source in _WEAKEST_FIRST if source in found)
 

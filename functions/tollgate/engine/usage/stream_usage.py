@@ -1,4 +1,4 @@
-"""Measures the usage of one provider stream, reported or estimated."""
+"""Measures the usage of one provider stream, whether reported or estimated."""
 
 from typing import Final, assert_never
 
@@ -27,9 +27,10 @@ from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
-# This ratio is typical for English text and code; it is used only if a provider reports nothing.
+# Typical for English text and code; used only if a provider reports nothing.
 _BYTES_PER_TOKEN: Final = 4
-# More than the average of any answer; single tokens, such as rows of spaces, are longer.
+# More than any answer has on average, although single tokens, such as runs of spaces, may be
+# longer.
 _BYTES_PER_TOKEN_MAX: Final = 16
 # Tokens of an image with 1024 x 1024 pixels.
 _TOKENS_PER_IMAGE: Final = 1_290
@@ -40,7 +41,7 @@ def _size(text: str) -> int:
 
 
 class StreamUsage:
-    """Usage of a stream; each usage report covers all its choices."""
+    """The usage of a stream; each usage report covers all of its choices."""
 
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
@@ -82,7 +83,7 @@ class StreamUsage:
                 assert_never(event)
 
     def passes(self, output_tokens_max: int, echoed_bytes: int) -> bool:
-        """Return whether more text was delivered than answers of this many tokens have."""
+        """Return whether more text was delivered than this many tokens can account for."""
         most = with_slack(output_tokens_max) * _BYTES_PER_TOKEN_MAX + echoed_bytes
         return self._delivered_bytes > most * self._choices
 
@@ -103,11 +104,11 @@ class StreamUsage:
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        `prompt_tokens_max` and `output_tokens_max` limit a choice. `echoed_bytes` is the size of
-        the prompt that each choice repeats. `inputs` are the limits for work on inputs; None for a
-        conversation.
+        `prompt_tokens_max` and `output_tokens_max` are limits per choice. `echoed_bytes` is the
+        size of the prompt that each choice repeats. `inputs` are the limits for input work; None
+        for a conversation.
 
-        Missing counts are estimated once text was delivered, unless the provider blocked the
+        Once text was delivered, missing counts are estimated, unless the provider blocked the
         prompt. Counts above the attempt's limit are cut.
         """
         shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
@@ -120,7 +121,7 @@ class StreamUsage:
             usage = replace(usage, images=self._images)
         has_rate = attempt.prices.base.image_output is not None
         if self._images and has_rate and usage.image_output_tokens is None:
-            # A report without image tokens would be billed as text alone.
+            # If a report has no image tokens, the images would be billed as text.
             usage = replace(usage, image_output_tokens=self._images * _TOKENS_PER_IMAGE)
             source = "estimated"
         bound = UsageBound.of(
@@ -143,7 +144,7 @@ class StreamUsage:
     def _estimate_units(
         self, estimated_input_tokens: int, inputs: InputBound, price: Price
     ) -> tuple[Usage, UsageSource]:
-        """Return the usage of work on inputs; the whole input is due once there is any output."""
+        """Return the usage of input work; all inputs are charged as soon as there is any output."""
         if not self.ended and not self._has_output:
             return self.usage, "none" if self.usage == Usage() else "provider"
         likely = Usage(
@@ -156,8 +157,8 @@ class StreamUsage:
         reported = self.usage
         by_tokens = not inputs.charged and (price.input_dearest or price.output_dearest)
         if by_tokens and reported.audio_seconds and not reported.total_tokens:
-            # Some servers report only seconds. The token counts are then estimated, since the work
-            # is not free.
+            # Some servers report only seconds. The token counts are then estimated, because the
+            # work is not free.
             reported = replace(reported, uncached_input_tokens=None, output_tokens=None)
         likely = _without_parts(inputs.by_medium(likely), reported)
         usage = likely.update(reported)
@@ -181,13 +182,15 @@ class StreamUsage:
             output_tokens=delivered_tokens,
         ).update(self.usage)
         if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
-            # An early report does not count tokens that were delivered after it.
+            # An early report does not count tokens that were delivered later.
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage, taking the reported totals without their audio and image parts."""
+    """Return the likely usage, without the estimated audio and image parts of any side whose total
+    the provider reported.
+    """
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

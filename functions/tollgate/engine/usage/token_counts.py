@@ -1,5 +1,5 @@
-"""Counts the tokens in a prompt: asks the provider if possible, and estimates the count
-otherwise.
+"""Counts the tokens in a prompt: asks the provider if possible, and otherwise estimates
+the count.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ _SELECT_GUARDS: Final = DottedName[Callable[..., Mapping[str, object]]](
 # Time limit for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
 # Maximum number of counts per key, minute and process that are requested from providers; an agent
-# requests 14 at once. Above the limit the estimate is returned, so that no key uses up a provider's
+# requests 14 at once. Above it, the estimate is returned, so that no key can use up the provider's
 # own limit.
 COUNTS_PER_MINUTE_MAX: Final = 120
 _MINUTE_S: Final = 60
-# Errors that would refuse a generation but not a count, which is free and has no size limit.
+# Errors that refuse a generation but not a count, which is free and has no size limit.
 _UNCOUNTED: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.KEY_LIMIT_EXCEEDED})
 
 
@@ -58,7 +58,7 @@ class TokenCount(Struct, frozen=True, kw_only=True):
 
 
 class CountPace:
-    """Number of token counts that each key requested in the current minute."""
+    """The number of token counts that each key has requested in the current minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -128,7 +128,7 @@ def _find_counting(
 ) -> Attempt | None:
     """Return the first endpoint that can count for the serving model; None if none can."""
     planning_request = PlanningRequest.of(request, principal=principal, request_id=request_id)
-    # A prompt that is too long is counted, too: its length is what the caller wants to know.
+    # A prompt that is too long is counted too, because its length is what the caller wants to know.
     plan = gateway.planner.plan(
         replace(planning_request, input_tokens_min=0, ceiling=None), now_s=gateway.clock.now_s()
     )
@@ -163,7 +163,9 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 async def _ask(
     gateway: Gateway, media: RequestMedia, attempt: Attempt, computations: Computations
 ) -> int | None:
-    """Return the provider's count, None if it cannot count; raise UpstreamError on failure."""
+    """Return the provider's count; None if the provider cannot count. Raises UpstreamError on
+    failure.
+    """
     counter = _counter(gateway.planner, attempt)
     if counter is None:
         return None

@@ -1,4 +1,4 @@
-"""Computes the maximum plausible usage of one provider stream."""
+"""Computes the highest plausible usage of one provider stream."""
 
 from collections.abc import Callable
 from typing import Final, Self
@@ -10,13 +10,13 @@ from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 
-# Dense text has a token for every one or two bytes, and a tool call has further tokens.
+# Dense text has one token per one or two bytes, and tool calls have additional tokens.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
 _SEARCHES_PER_CHOICE: Final = 1_000
 # Number of images per choice if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
-# This is more than any model counts for its largest image.
+# More than any model counts for its largest image.
 _TOKENS_PER_IMAGE: Final = 16_384
 _INPUT_CLASSES: Final = (
     "uncached_input_tokens",
@@ -27,7 +27,7 @@ _INPUT_CLASSES: Final = (
 
 
 class InputBound(Struct, frozen=True, kw_only=True):
-    """Limits for work on inputs at one endpoint."""
+    """The limits for input work at one endpoint."""
 
     tokens_max: int
     units: Units
@@ -36,13 +36,13 @@ class InputBound(Struct, frozen=True, kw_only=True):
     charged: frozenset[str]
     """Units in `PIECES` that the endpoint charges for."""
     likely_output_tokens: Callable[[int], int]
-    """Function that estimates the output tokens from the delivered bytes."""
+    """Estimates the output tokens from the number of bytes delivered."""
     by_medium: Callable[[Usage], Usage]
-    """Function that splits estimated usage by modality."""
+    """Splits estimated usage by modality."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):
-    """Maximum plausible usage of a stream."""
+    """The highest plausible usage of a stream."""
 
     input_tokens: int
     output_tokens: int
@@ -66,10 +66,11 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         """Return the limits for a stream with this many choices.
 
         `prompt_tokens_max` limits the prompt, which each choice may have read. `output_tokens_max`
-        is the caller's limit on shown and hidden output, which `with_slack` extends. `shown_bytes`
-        is the size of the delivered text, reasoning and arguments, `images` the number of delivered
-        images. `reasons` is True if the answer may have hidden reasoning. `inputs` are the limits
-        for work on inputs; None for a conversation, to which servers add tokens of their own.
+        is the caller's limit on visible and hidden output, to which `with_slack` adds a margin.
+        `shown_bytes` is the size of the delivered text, reasoning and arguments, `images` the
+        number of delivered images. `reasons` is True if the answer may contain hidden reasoning.
+        `inputs` are the limits for input work; None for a conversation, to which servers add their
+        own tokens.
         """
         if inputs is not None:
             return cls(
@@ -91,7 +92,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def apply(self, usage: Usage) -> Usage:
-        """Return the usage with each count cut to its limit."""
+        """Return the usage with every count cut to its limit."""
         return replace(
             usage,
             **self._cut_input(usage),
@@ -105,7 +106,9 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:
-        """Return the changed input counts; the largest is cut first, as the most likely error."""
+        """Return the corrected input counts; the largest is cut first, because it is most likely to
+        be wrong.
+        """
         excess = usage.input_tokens - self.input_tokens
         if excess <= 0:
             return {}

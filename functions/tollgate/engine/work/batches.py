@@ -1,9 +1,9 @@
-"""Runs work on inputs at one endpoint, either in batches of a size that the provider accepts or as
-one stream.
+"""Runs input work at one endpoint, either in batches of a size that the provider accepts or as one
+stream.
 
 An attempt with batches commits only once every batch is answered, so that a failure of any batch
-can be retried or served elsewhere. On a failure, the usage of the answered batches is reported as
-the operator's cost.
+can be retried or served elsewhere. After a failure, the usage of the answered batches is recorded
+as a cost of the operator.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _BATCHES_AT_ONCE: Final = 8
 
 
 class EncodedBatches(Struct, frozen=True, kw_only=True):
-    """Requests of one attempt, one per batch."""
+    """The requests of one attempt, one per batch."""
 
     codec: BatchCodec[Any]
     transport: Transport
@@ -54,17 +54,19 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """Always 1: one stream has the usage of all batches."""
+        """Always 1: a single stream has the usage of all batches."""
         return 1
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Caller's parameters that the provider does not support, or not with these values."""
+        """The caller's parameters that the provider does not support, or does not support with
+        these values.
+        """
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """Names of options that are changed or dropped before the provider gets them."""
+        """Names of options that are changed or dropped before the request reaches the provider."""
         return self.unsupported
 
     @asynccontextmanager
@@ -85,7 +87,8 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
             for finished_task in asyncio.as_completed(tasks):
                 place, result = await finished_task
                 if isinstance(result, BufferFull):
-                    # The provider did the work. An output event commits, so that the caller pays.
+                    # The provider did the work. An output event commits the attempt, so the caller
+                    # pays.
                     yield _choose(Started(), Output(pieces=()))
                     raise result
                 if isinstance(result, Exception):
@@ -133,7 +136,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
 
 class EncodedStream(Struct, frozen=True, kw_only=True):
-    """Request of one attempt whose result is streamed, such as audio or a transcript."""
+    """The request of one attempt whose result is streamed, such as audio or a transcript."""
 
     codec: StreamedWorkCodec[Any]
     transport: Transport
@@ -148,12 +151,14 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Caller's parameters that the provider does not support, or not with these values."""
+        """The caller's parameters that the provider does not support, or does not support with
+        these values.
+        """
         return self.wire.adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """Names of options that are changed or dropped before the provider gets them."""
+        """Names of options that are changed or dropped before the request reaches the provider."""
         return (*self.unsupported, *self.wire.unreadable)
 
     @asynccontextmanager
@@ -175,7 +180,8 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
     """Encode work; raise RequestError for inputs that the provider never accepts.
 
-    Work that fits into one request is streamed if the caller wants that and the provider can.
+    Work that fits into one request is streamed if the caller wants that and the provider is able
+    to.
     """
     load = provider.batch_codecs.get(work.kind)
     load_streamed = provider.stream_codecs.get(work.kind)
@@ -209,7 +215,7 @@ def _encode_streamed(
 
 
 def _choose(*events: StreamEvent) -> list[Chosen]:
-    """Return events with the index of the only choice."""
+    """Return the events with the index of the only choice."""
     return [(0, event) for event in events]
 
 
@@ -219,7 +225,7 @@ def _started(results: Mapping[int, WorkResult]) -> Started:
 
 
 def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
-    """Return the sum over all batches; a field is unknown if any batch does not report it."""
+    """Return the sum over all batches; a field is unknown if any batch did not report it."""
     usages = [result.usage for result in results.values()]
     known = {
         name

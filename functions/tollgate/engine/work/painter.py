@@ -1,4 +1,4 @@
-"""Generates images for the tool `image`; each is planned, retried and billed like an image
+"""Generates images for the server tool `image`; each is planned, retried and billed like an image
 request.
 """
 
@@ -20,7 +20,7 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implementation of `tools.ports.base.Painter` at fixed prices, which the hold covers."""
+    """Implements `tools.ports.base.Painter` at fixed prices, which the hold covers."""
 
     calls: InnerCalls
 
@@ -51,7 +51,7 @@ def _made_image(piece: bytes) -> MadeImage:
 
 
 def _fee(line: BillLine) -> Fee:
-    """Convert a line in the image model's bill to a fee of the tool with the same cost."""
+    """Convert a line of the image model's bill to a fee of the tool with the same cost."""
     return Fee(
         item=f"image_model_{line.item}",
         quantity=line.quantity,

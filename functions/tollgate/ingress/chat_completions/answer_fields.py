@@ -1,4 +1,4 @@
-"""Rendering of fields that streamed and non-streamed answers share."""
+"""Renders fields that streamed and non-streamed answers share."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,11 +12,11 @@ from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 def render_reasoning_detail(
     index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int, runs: int
 ) -> dict[str, JsonValue]:
-    """Render an entry for `reasoning_details`, with its position in the answer.
+    """Render an entry of `reasoning_details`, with its position in the answer.
 
     The format has separate lists for reasoning, calls and server tool runs, but signers check the
-    position of reasoning. Therefore `after` counts the text, calls and runs that precede the
-    reasoning; it is omitted if nothing precedes it.
+    position of reasoning. `after` therefore counts the text, calls and runs before the reasoning;
+    it is omitted if there are none.
     """
     detail = write_detail(reasoning, index)
     if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:
@@ -60,7 +60,7 @@ def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
 
 
 def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue]:
-    """Render an entry for `annotations`; `preceding` is the length of the text before this part.
+    """Render an entry of `annotations`; `preceding` is the length of the text before this part.
 
     OpenAI's schema requires every field, so a missing URL becomes an empty string, and a missing
     range becomes an empty range at the start of the part.
@@ -78,7 +78,7 @@ def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue
 
 
 def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Render an entry for `logprobs`; add fields that clients require and servers may omit."""
+    """Render an entry of `logprobs`, adding fields that clients require but servers may omit."""
     alternatives = entry.get("top_logprobs")
     entries: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
     return {

@@ -1,4 +1,4 @@
-"""Rendering of one choice in a stream."""
+"""Renders one choice of a stream."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, assert_never
@@ -34,11 +34,10 @@ from tollgate.ingress.chat_completions.file_annotations import render_files
 from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
-# The fields of a reasoning detail that are sent only in its last piece, because some clients
+# Fields of a reasoning detail that are sent only in its last piece, because some clients
 # concatenate the strings of all pieces and others keep the last one.
 _AT_THE_END: Final = ("format", "signature", "data")
-# The fields of a reasoning detail that are sent once; in the first piece, if they are known by
-# then.
+# Fields of a reasoning detail that are sent once: in the first piece, if they are known by then.
 _STATED_ONCE: Final = ("id", "model")
 
 
@@ -81,7 +80,7 @@ class ChoiceRenderer:
         self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the first frame, which states the role."""
+        """Render the first frame, which contains the role."""
         self.set_head(head)
         return self._delta({"role": "assistant", "content": ""})
 
@@ -155,7 +154,7 @@ class ChoiceRenderer:
                 )
                 if not part.is_text:
                     self._without_arguments.add(len(self._parts))
-                # Some clients read a signature only in the delta with the call's name.
+                # Some clients look for a signature only in the delta that has the call's name.
                 call = {
                     "index": ordinal,
                     **answer_fields.render_call(part, ""),
@@ -179,7 +178,7 @@ class ChoiceRenderer:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
-                # Clients that accumulate deltas need an index in every list entry.
+                # Clients that accumulate deltas need an index on every list entry.
                 position, self._citations = self._citations, self._citations + 1
                 annotation = answer_fields.render_annotation(note, self._preceding)
                 return self._delta({"annotations": [{"index": position, **annotation}]})
@@ -195,7 +194,7 @@ class ChoiceRenderer:
                 self._runs.note(index, note)
                 return b""
             case Citation() | LogProbs() | RunResult():
-                # OpenAI's format has no fields for notes on reasoning or calls.
+                # OpenAI's format has no fields for notes on reasoning or on calls.
                 return b""
             case _:
                 assert_never(note)
@@ -214,7 +213,7 @@ class ChoiceRenderer:
         detail = self._detail(part, ordinal)
         first_piece = {name: value for name, value in detail.items() if name not in _AT_THE_END}
         if "data" in detail:
-            # Clients with typed models refuse an encrypted detail without `data`.
+            # Clients with typed models reject an encrypted detail without `data`.
             first_piece["data"] = ""
         return self._delta({"reasoning_details": [first_piece]})
 

@@ -1,4 +1,4 @@
-"""Parsing of images, audio and files in a request into core content."""
+"""Parses images, audio and files in a request into core content."""
 
 from typing import Final
 
@@ -72,7 +72,7 @@ def _image(part: wire.ImagePart, path: str) -> Image:
 
 def _audio(audio: wire.InputAudio, path: str) -> Audio:
     if audio.format == "pcm16":
-        # The type of PCM samples cannot be detected, because they have no header.
+        # The type of PCM samples cannot be detected, because PCM has no header.
         text = base64_of(audio.data)
         decode_content(text, f"{path}.data")
         return Audio(source=InlineMedia(media_type=_PCM16, base64=text), format="pcm16")

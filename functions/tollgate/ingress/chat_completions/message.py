@@ -1,4 +1,4 @@
-"""Rendering of one choice in a non-streamed answer."""
+"""Renders one choice of a non-streamed answer."""
 
 from collections.abc import Sequence
 from typing import assert_never

@@ -1,4 +1,4 @@
-"""Parsing of the messages in a chat completion request into core messages."""
+"""Parses the messages of a chat completion request into core messages."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -132,7 +132,7 @@ def _made_images(
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
-        # Next to calls, an empty string means null, and providers refuse empty texts.
+        # If there are calls, an empty string means null, and providers refuse empty strings.
         if content or not (message.tool_calls or message.server_tool_calls):
             yield Text(text=content)
     else:

@@ -1,4 +1,4 @@
-"""Parsing of output format, reasoning and log probabilities in a chat completion request."""
+"""Parses the output format, reasoning and log probabilities of a chat completion request."""
 
 from typing import Final, assert_never
 

@@ -1,4 +1,4 @@
-"""Parsing of chat completion requests from bytes to a `GenerationRequest`."""
+"""Parses chat completion requests from bytes into a `GenerationRequest`."""
 
 from typing import Final
 
@@ -24,6 +24,7 @@ from tollgate.ingress.chat_completions.wire import request as wire
 from tollgate.ingress.shared.fields import (
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
 )
@@ -45,8 +46,11 @@ def parse(body: bytes) -> ParsedCall:
     )
     known_files, known_bytes = parse_known_files(chat.messages)
     native, ignored = parse_unknown(chat)
+    preset = parse_preset(chat)
     request = GenerationRequest(
-        model=chat.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=tool_choice,
@@ -82,7 +86,7 @@ def parse(body: bytes) -> ParsedCall:
 
 
 class _SwitchedOn(Struct, frozen=True, kw_only=True):
-    """The server tools that a request enables, and the names of options without effect."""
+    """The server tools that a request enables, and the names of options that have no effect."""
 
     tools: tuple[ServerTool, ...] = ()
     documents: DocumentOptions | None = None

@@ -1,4 +1,4 @@
-"""Parsing of the server tools that a chat completion request enables."""
+"""Parses the server tools that a chat completion request enables."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -114,11 +114,11 @@ def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[Serv
 
 
 def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
-    """Yield the names of options without effect."""
+    """Yield the names of options that have no effect."""
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
         if plugin.engine is not None and plugin.id != _PDF:
-            # OpenRouter uses this field for the search engine, which routing.yaml selects here.
+            # OpenRouter uses this field for the search engine, which is set in routing.yaml here.
             yield "plugins[].engine"
         yield from extra_fields(plugin.user_location, "plugins[].user_location.")
     yield from extra_fields(fields.web_search_options, "web_search_options.")

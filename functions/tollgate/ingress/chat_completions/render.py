@@ -1,4 +1,4 @@
-"""Rendering of chat completions, as a stream of frames or as one body.
+"""Renders chat completions, as a stream of frames or as a single body.
 
 A stream consists of a role frame, deltas, a finish frame, a frame with usage and cost (the
 accounts), and `[DONE]`. In a failed stream, an error frame replaces the finish frame and the
@@ -33,10 +33,10 @@ from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
 
-# OpenAI's service tiers. Other tiers are omitted, because clients validate this field.
+# OpenAI's service tiers. Any other tier is omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
-# Unknown fields of further calls are left out of a whole reply.
+# Unknown fields of calls beyond this number are left out of a non-streamed reply.
 _CALLS_MAX: Final = 512
 
 

@@ -1,4 +1,4 @@
-"""Parsing of an earlier answer with server tool runs into messages, round by round.
+"""Parses an earlier answer with server tool runs into messages, round by round.
 
 Clients send text, reasoning, calls and runs back in separate lists. Their positions show what
 belongs to the same round; every round except the last ends with runs and their results.
@@ -32,14 +32,15 @@ def parse_rounds(
     waiting = [thought for thought in thoughts if thought.runs >= len(runs)]
     for first, after in pairwise((*firsts, len(runs))):
         text_end = max(text_start, _text_before(runs[first]))
-        # Reasoning before the first run of a round belongs to that round.
+        # Reasoning that precedes the first run of a round belongs to that round.
         own_thoughts = [thought for thought in thoughts if thought.runs == first]
         content = [*_said(own_thoughts, words, text_start, text_end)]
         text_start = text_end
         group = [_finished(run) for run in runs[first:after]]
         content += [run.call for run in group]
         if after == len(runs) and not waiting and words.length <= text_start:
-            # Nothing follows the last runs, so calls of the caller's tools belong to their round.
+            # Nothing follows the last runs, so calls to the caller's tools belong to the same round
+            # as they do.
             content += calls
             calls = ()
         yield AssistantMessage(content=tuple(content), name=message.name)
@@ -83,7 +84,7 @@ def _said(
 
 
 class _Words:
-    """The text of an answer, which is cut into one range of characters per round.
+    """The text of an answer, cut into one range of characters per round.
 
     The start of a range is found by binary search, because an answer may have thousands of parts
     and hundreds of rounds.
@@ -99,7 +100,7 @@ class _Words:
         return self._ends[-1] if self._ends else 0
 
     def cut(self, start: int, end: int | None) -> Iterator[Text]:
-        """Yield the text from `start` to `end` (None: to the last character), part by part."""
+        """Yield the text from `start` to `end` (None means to the end), part by part."""
         first = bisect_right(self._ends, start)
         at = self._ends[first - 1] if first else 0
         for index in range(first, len(self._parts)):

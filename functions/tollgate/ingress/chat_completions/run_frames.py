@@ -1,4 +1,4 @@
-"""Rendering of server tool runs in one choice: the completed runs, and their progress.
+"""Renders the server tool runs of one choice: the completed runs, and their progress.
 
 `server_tool_calls` has all runs with their result texts, so that clients can send them back; in a
 stream it is in the second-to-last delta. `delta.server_tool_events` reports the progress of tools

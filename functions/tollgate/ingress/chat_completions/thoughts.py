@@ -1,4 +1,4 @@
-"""Parsing of reasoning that clients send back, and its order among text and calls."""
+"""Parses reasoning that clients send back, and restores its order among text and calls."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 
 
 class PlacedThought(Struct, frozen=True):
-    """Reasoning and its position in the answer."""
+    """Reasoning, and its position in the answer."""
 
     reasoning: Reasoning
     calls: int = 0

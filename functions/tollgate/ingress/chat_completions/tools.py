@@ -1,4 +1,4 @@
-"""Parsing of the tools and the tool choice in a chat completion request."""
+"""Parses the tools and the tool choice of a chat completion request."""
 
 from collections.abc import Collection
 from typing import assert_never
@@ -72,7 +72,7 @@ def narrow_tools(
                 raise field_refusal("tool_choice", "must not be 'required' without `tools`")
             return tools, server_tools, ToolChoice(mode="required")
         case "auto" | "none":
-            # Without tools the choice has no effect, and some providers refuse it.
+            # Without tools, the choice has no effect, and some providers refuse it.
             rule = ToolChoice(mode=choice) if tools or server_tools else None
             return tools, server_tools, rule
         case _:

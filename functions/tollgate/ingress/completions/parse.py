@@ -1,4 +1,4 @@
-"""Parsing of legacy completion requests; each prompt becomes a conversation with one message."""
+"""Parses legacy completion requests; each prompt becomes a conversation with one message."""
 
 from collections.abc import Iterator
 
@@ -14,6 +14,7 @@ from tollgate.ingress.shared.fields import (
     extra_fields,
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
     unknown_preferences,
@@ -30,8 +31,11 @@ def parse_completion(body: bytes) -> ParsedCall:
     # Log probabilities of the prompt must come from the provider; a plain echo is rendered here.
     probed = bool(params.echo) and params.logprobs is not None
     first, *further = ((UserMessage(content=(Text(text=prompt),)),) for prompt in prompts)
+    preset = parse_preset(params)
     request = GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=first,
         further=tuple(further),
         suffix=params.suffix or None,

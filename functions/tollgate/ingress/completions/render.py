@@ -1,4 +1,4 @@
-"""Rendering of legacy completions, as a stream of frames or as one body.
+"""Renders legacy completions, as a stream of frames or as a single body.
 
 A stream consists of deltas, a finish frame, a frame with the accounts, and `[DONE]`. In a failed
 stream, a frame with `error` and without `choices` replaces the frame with the accounts.
@@ -60,9 +60,9 @@ class TextRenderer:
         self._prompt = prompt
         self._notes = notes
         self._turns: dict[int, list[PartDelta | PartNote | PartEnd]] = {}
-        """The queued events of each open part, by the index of the part.
+        """The queued events of each open part, keyed by the index of the part.
 
-        A text and a refusal may arrive interleaved, but the format has one string for both, so
+        A text and a refusal may arrive interleaved, but the format has a single string for both, so
         the events of later parts wait until the first part ends.
         """
         self._waiting = ""
@@ -75,7 +75,7 @@ class TextRenderer:
         self._choice_head = head + b',"choices":[{"index":%d,"text":' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the prompt, if the answer must repeat it."""
+        """Render the prompt if the answer has to repeat it."""
         self.set_head(head)
         return self._frame(self._prompt) if self._prompt else b""
 
@@ -203,7 +203,7 @@ def _tokens(rendered: dict[str, JsonValue]) -> list[str]:
 
 
 def _reasons(finish: Finish, raw_finish: str | None) -> dict[str, JsonValue]:
-    # OpenAI's schema for this format does not have the finish reason `tool_calls`.
+    # The finish reason `tool_calls` is not in OpenAI's schema for this format.
     reason = "stop" if finish == "tool_calls" else finish
     return {"finish_reason": reason, "native_finish_reason": raw_finish}
 

@@ -1,4 +1,4 @@
-"""Parsing of earlier answers in a Messages request; an answer with server tool runs is split into
+"""Parses earlier answers in a Messages request; an answer with server tool runs is split into
 rounds.
 """
 
@@ -69,11 +69,11 @@ class AnswerRounds:
         self._runs[run_id] = _with_result(self._runs[run_id], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
-        """Add content from the model; content after runs starts the next round."""
+        """Add content from the model; content that follows runs starts the next round."""
         for part in parts:
             is_call = isinstance(part, ToolCall)
-            # Answers with a call of the caller's tools are not split, because the result of the
-            # call must follow directly.
+            # Answers that call one of the caller's tools are not split, because the result must
+            # directly follow the call.
             if self._runs and not (is_call or self._has_call):
                 self._end()
             self._content.append(part)
@@ -92,7 +92,7 @@ def _parts(
 ) -> Iterator[AssistantContent]:
     match block:
         case blocks.TextBlock():
-            # Anthropic's clients send empty texts back, but providers refuse them.
+            # Anthropic's clients send empty strings back, but providers refuse them.
             if block.text:
                 mark = parse_cache_mark(block.cache_control)
                 yield Text(text=block.text, cache=mark, native=unknown_of(block))

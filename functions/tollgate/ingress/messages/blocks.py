@@ -1,4 +1,4 @@
-"""Rendering of an answer's parts as content blocks, for whole messages and for streams.
+"""Renders an answer's parts as content blocks, for non-streamed messages and for streams.
 
 Clients of this format allow only one open block in a stream, so events of other parts are queued
 until the open block ends.
@@ -132,7 +132,7 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
         return {
             "type": "web_search_result_location",
             "url": note.url,
-            # The AI SDK refuses a null title.
+            # The AI SDK rejects a null title.
             "title": note.title or note.url,
             "cited_text": cited_text,
             "encrypted_index": "",

@@ -41,9 +41,9 @@ _FIELDS: Final = {
     "stop": "stop_sequences",
     "user": "metadata.user_id",
 }
-# If the message contains these words, Claude Code compacts the conversation and goes on.
+# If the message contains these words, Claude Code compacts the conversation and continues.
 _TOO_LONG: Final = "prompt is too long"
-# `details` by refused field. When it sees these details, the tool runner in Anthropic's SDKs
+# `details`, keyed by the refused field. When the tool runner in Anthropic's SDKs sees these, it
 # retries without `thread`, and sends the whole conversation from then on.
 _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
     "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}

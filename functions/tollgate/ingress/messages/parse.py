@@ -1,4 +1,4 @@
-"""Parsing of Messages requests from bytes to a `GenerationRequest`."""
+"""Parses Messages requests from bytes into a `GenerationRequest`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
@@ -27,6 +27,7 @@ from tollgate.ingress.shared.fields import (
     extra_fields,
     name_unknown,
     parse_preferences,
+    parse_preset,
     printable_names,
     unknown_preferences,
 )
@@ -44,7 +45,7 @@ from tollgate.ingress.validation import validate_body
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
-# Claude Code sends a session id, by which all requests of the session go to one endpoint and its
+# Claude Code sends a session id, which keeps all requests of a session on one endpoint and its
 # prompt cache.
 _SESSION: Final = "x-claude-code-session-id"
 _OUTPUT_NAME: Final = "answer"
@@ -59,7 +60,8 @@ _TOOL_FIELDS: Final = {
     "type",
 }
 _NOT_FORWARDED: Final = HELD_OF_MESSAGES | {"provider", "messages"}
-# The blocks whose unknown fields providers get. Others become text, or reasoning as it was signed.
+# The blocks whose unknown fields providers get. Other blocks become text, or reasoning as it was
+# signed.
 _CARRIERS: Final = (
     blocks.DocumentBlock,
     blocks.ImageBlock,
@@ -102,8 +104,11 @@ def _request(
     native = _native(params, unknown, headers)
     server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
+    preset = parse_preset(params)
     return GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_turns(params),
         tools=tools,
         server_tools=server_tools,
@@ -220,7 +225,7 @@ def _service_tier(params: wire.PromptFields) -> str | None:
 def _native(
     params: wire.PromptFields, unknown: UnknownNames, headers: Mapping[str, str]
 ) -> NativeOptions | None:
-    """Return the options that only Anthropic's format has; None if the request uses none."""
+    """Return the options that exist only in Anthropic's format; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.context_management is not None:
         fields["context_management"] = params.context_management
@@ -252,7 +257,7 @@ def _native(
 
 
 def _own_fields(tool: wire.CustomTool) -> dict[str, Any]:
-    """Return the fields of a tool that only Anthropic's format has."""
+    """Return the fields of a tool that exist only in Anthropic's format."""
     unknown = tool.model_extra or {}
     return {
         name: value

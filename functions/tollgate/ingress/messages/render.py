@@ -1,4 +1,4 @@
-"""Rendering of answers in Anthropic's format, as a stream of events or as one message.
+"""Renders answers in Anthropic's format, as a stream of events or as a single message.
 
 A stream consists of `message_start`, blocks, `message_delta` with stop reason and usage, and
 `message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
@@ -46,7 +46,7 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "tool_calls": "tool_use",
     "content_filter": "refusal",
 }
-# Stop reasons of Anthropic that say more than the core's `Finish`.
+# Anthropic's stop reasons that are more specific than the core's `Finish`.
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
@@ -155,7 +155,7 @@ def unknown_of_message(unknown: Sequence[Sequence[UnknownFields]]) -> Iterator[J
     for event in chain.from_iterable(unknown):
         match event:
             case UnknownFields(is_frame=True):
-                # A whole message cannot contain a frame.
+                # A non-streamed message cannot contain a frame.
                 pass
             case UnknownFields(place="message_start", fields={"message": dict(message)}):
                 yield message

@@ -1,9 +1,9 @@
-"""Rendering of server tool runs as content blocks.
+"""Renders server tool runs as content blocks.
 
 Searches and fetched pages become the blocks of Anthropic's own tools. Other tools have no block
 type, so their runs are packed into the signature of a thinking block without text.
-https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and
-/web-fetch-tool (2026-11-22)
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and /web-fetch-tool
+(2026-11-22)
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +51,7 @@ _ERRORS: Final[Mapping[ServerToolId, frozenset[str]]] = {
 
 
 class RunFacts(Struct, frozen=True):
-    """Facts about a run that its blocks contain and that the run itself lacks."""
+    """Facts about a run that its blocks contain but the run itself does not."""
 
     id: str
     retrieved_at: str
@@ -172,7 +172,7 @@ def _page(
     return {
         "type": "web_fetch_result",
         "url": source.url,
-        # The AI SDK requires `retrieved_at`, and refuses null.
+        # The AI SDK requires `retrieved_at`, and rejects null.
         "retrieved_at": facts.retrieved_at,
         "content": {
             "type": "document",

@@ -1,4 +1,4 @@
-"""Parsing of the messages in a Messages request into core messages."""
+"""Parses the messages of a Messages request into core messages."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never

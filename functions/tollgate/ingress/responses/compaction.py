@@ -31,7 +31,7 @@ from tollgate.ingress.responses.wire import input_items as wire
 from tollgate.ingress.responses.wire.response_request import ContextManagement
 from tollgate.ingress.shared.media import field_refusal
 
-# Providers' own content never has this prefix, because base64 contains no dots.
+# The content of providers never has this prefix, because base64 contains no dots.
 _SEALED: Final = "tollgate2."
 # The output limit of a record, including the reasoning before it.
 _RECORD_TOKENS_MAX: Final = 16_384
@@ -66,7 +66,7 @@ and call no tool. Use the language of the conversation."""
 
 
 class OpenedInput(Struct, frozen=True, kw_only=True):
-    """The items of a request, with each compaction item replaced by its content."""
+    """The items of a request, with each compaction item replaced by what it contains."""
 
     taken: TakenItems
     """The parsed items. `stored_form` contains compaction items, still sealed."""
@@ -85,7 +85,7 @@ class _Sealed(Struct, frozen=True, kw_only=True):
     awaiting: list[msgspec.Raw]
     """The last answer and the outputs of its calls, if one of its calls awaits its output."""
     covers: bool
-    """True if the item also replaces the items before it, if the client still sends them."""
+    """True if the item also replaces the items before it, in case the client still sends them."""
 
 
 class Compacting(Struct, frozen=True, kw_only=True):
@@ -165,7 +165,7 @@ class Window(Struct, frozen=True, kw_only=True):
     tokens_max: int
     packer: Compacting
     recent: Sequence[tuple[str, wire.Item]]
-    """The user's newest messages, which are not compacted but answered."""
+    """The user's newest messages, which are answered rather than compacted."""
     request: GenerationRequest
     """The request without compaction."""
     replaced_bytes: int
@@ -321,7 +321,8 @@ def _kept(
             case wire.MessageItem(role="user") if room_bytes and not _is_record(raw):
                 forms = (form for form in (raw, _without_files(raw)) if _size(form) <= room_bytes)
                 message = next(forms, None)
-                # After a message that does not fit, older messages could mislead the model.
+                # After a message that does not fit, including older messages could mislead the
+                # model.
                 room_bytes = 0 if message is None else room_bytes - _size(message)
                 chosen += [message] if message else []
             case _:

@@ -14,8 +14,8 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 
-# When Codex gets one of these codes of OpenAI, it waits, or stops with its own message; it retries
-# all other codes.
+# When Codex gets one of these OpenAI codes, it waits, or stops with its own message; it retries
+# after all other codes.
 _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CONTENT_FILTER: "invalid_prompt",
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: "context_length_exceeded",
@@ -41,7 +41,7 @@ def response_error(error: GatewayError) -> dict[str, JsonValue]:
     message = error.message
     if error.code in (ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.RATE_LIMIT_EXCEEDED):
         wait_s = error.retry_after_s or 1
-        # Codex reads the waiting time from the message.
+        # Codex parses the waiting time from the message.
         message = f"{message} Please try again in {wait_s:.1f}s."
     return {
         "code": _OWN_CODES.get(error.code, "server_error"),

@@ -1,4 +1,4 @@
-"""Parsing of the input in a Responses request into core messages."""
+"""Parses the input of a Responses request into core messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -119,10 +119,10 @@ class _Conversation:
         self._has_call = False
 
     def _say(self, content: Iterable[Text | Refusal | Reasoning]) -> None:
-        """Add text or reasoning; content after runs starts the next round."""
+        """Add text or reasoning; content that follows runs starts the next round."""
         parts = [*content]
-        # Answers with a call of the caller's tools are not split, because the result of the call
-        # must follow directly.
+        # Answers that call one of the caller's tools are not split, because the result must
+        # directly follow the call.
         if parts and self._results and not self._has_call:
             self._end_answer()
         self._answer += parts
@@ -220,7 +220,7 @@ def _said(item: wire.MessageItem, path: str) -> Iterator[Text | Refusal]:
     for number, part in enumerate(content):
         match part:
             case wire.InputText(text=text):
-                # Clients send back empty texts, which providers refuse.
+                # Clients send back empty strings, which providers refuse.
                 if text:
                     yield Text(text=text, native=fields_of_text(item, part))
             case wire.InputRefusal(refusal=words):
@@ -244,7 +244,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # Only OpenAI knows the detail `original`; `high` is the highest detail that all formats know.
+    # Only OpenAI supports the detail `original`; `high` is the highest that all formats support.
     detail = "high" if part.detail == "original" else part.detail
     native = unknown_of(part)
     if part.file_id is not None:

@@ -1,7 +1,7 @@
-"""Rendering of an answer's items as stream events, and the list of completed items.
+"""Renders an answer's items as stream events, and keeps the list of completed items.
 
 Consecutive texts and refusals form one message. The last item stays open until the next item or the
-end of the answer, because its status states whether it was truncated.
+end of the answer, because its status shows whether it was truncated.
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
 

@@ -1,4 +1,4 @@
-"""Parsing of Responses requests from bytes to a `GenerationRequest`."""
+"""Parses Responses requests from bytes into a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -47,6 +47,7 @@ from tollgate.ingress.shared.fields import (
     UnknownNames,
     parse_guided,
     parse_preferences,
+    parse_preset,
     parse_sampling,
     printable_names,
     unknown_preferences,
@@ -54,12 +55,12 @@ from tollgate.ingress.shared.fields import (
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends a session id, by which all requests of the session go to one endpoint and its prompt
+# Codex sends a session id, which keeps all requests of a session on one endpoint and its prompt
 # cache.
 _SESSION: Final = "session-id"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# Answers always have sources and encrypted reasoning, so these `include` values are supported.
+# Answers always contain sources and encrypted reasoning, so these `include` values are supported.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
@@ -92,8 +93,7 @@ def parse_response_object(
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
-    `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
-    uses, and `seal` decrypts compaction items; each is None if it was not read.
+    `size_bytes` is that of the encoded body; `turns` and `seal` are None if they were not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
@@ -109,8 +109,11 @@ def parse_response_object(
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
     unknown = name_fields(params, taken.items, declared)
+    preset = parse_preset(params)
     request = GenerationRequest(
-        model=params.model,
+        model=preset.model,
+        preset=preset.slug,
+        preset_variables=preset.variables,
         messages=parse_input(taken.items, params.instructions, names),
         tools=tools.own,
         server_tools=tools.server,
@@ -197,7 +200,7 @@ def _reasoning(reasoning: wire.ReasoningFields | None) -> ReasoningOptions | Non
 
 
 def _native(params: wire.ResponsesRequest, unknown: UnknownNames) -> NativeOptions | None:
-    """Return the options that only OpenAI's format has; None if the request uses none."""
+    """Return the options that exist only in OpenAI's format; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.text is not None and params.text.verbosity is not None:
         fields["text.verbosity"] = params.text.verbosity
@@ -229,7 +232,7 @@ def _unread(
 ) -> Iterator[str]:
     yield from unknown_preferences(params)
     if params.max_tool_calls and len(run_here) > 1:
-        # The limit is applied to each tool separately, so several tools may exceed it together.
+        # The limit is applied to each tool separately, so several tools together may exceed it.
         yield "max_tool_calls"
     if params.store and not stores:
         yield "store"

@@ -1,4 +1,4 @@
-"""Rendering of answers in OpenAI's Responses format, as a stream of events or as one response.
+"""Renders answers in OpenAI's Responses format, as a stream of events or as a single response.
 
 A stream consists of `response.created`, `response.in_progress`, the items, and a last event with
 the complete response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
@@ -35,7 +35,7 @@ from tollgate.ingress.responses.output import OutputWriter
 from tollgate.ingress.responses.repeated import used_fields
 from tollgate.ingress.shared.accounts import ReplyAccounts, write_usage
 
-# OpenAI's service tiers; clients reject other values. Other tiers have the standard price.
+# OpenAI's service tiers; clients reject any other value. Other tiers have the standard price.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )

@@ -1,4 +1,4 @@
-"""The request fields that a response repeats, in the form of OpenAI's schema."""
+"""The request fields that a response repeats, in the form required by OpenAI's schema."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
@@ -15,7 +15,7 @@ _Json = dict[str, Any]
 
 
 class StatedNumbers(Struct, frozen=True, kw_only=True):
-    """The numeric parameters that every response states, with OpenAI's defaults."""
+    """The numeric parameters that every response contains, with OpenAI's defaults."""
 
     frequency_penalty: float = 0.0
     presence_penalty: float = 0.0
@@ -24,7 +24,7 @@ class StatedNumbers(Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
-# The values that a response states for parameters that were not sent to the provider.
+# The values that a response shows for parameters that were not sent to the provider.
 _DEFAULTS: Final[Mapping[str, JsonValue]] = asdict(StatedNumbers())
 
 
@@ -76,7 +76,7 @@ def used_fields(
 ) -> Mapping[str, JsonValue]:
     """Return the repeated fields, with defaults for parameters that were not sent to the provider.
 
-    A provider's maximum temperature may lower the temperature to 1, which is also the default.
+    A provider's maximum may lower the temperature to 1, which is also the default.
     """
     return {**repeated, **{name: _DEFAULTS[name] for name in adapted if name in _DEFAULTS}}
 

@@ -1,4 +1,4 @@
-"""Encryption of content that clients store and send back, for one workspace each.
+"""Encrypts content that clients store and send back, separately for each workspace.
 
 The cipher is AES-256-GCM with the workspace's key, so content that was changed, or that belongs to
 another workspace, cannot be decrypted. This module is imported at the first compaction.

@@ -1,7 +1,7 @@
 """Stored responses: their encoding, and the stored items that later requests use.
 
-A response is stored with its whole input, including earlier turns, so one read returns the whole
-conversation. The id of a stored item contains the id of its generation.
+A response is stored with its whole input, including earlier turns, so a single read returns the
+whole conversation. The id of a stored item contains the id of its generation.
 """
 
 import re
@@ -190,7 +190,8 @@ def take_items(
             continue
         stored = known_turns.referenced.get(item.id)
         if stored is not None:
-            # Each item is inserted only once, as a short body could name a long item many times.
+            # Each item is inserted only once, because a short body could otherwise name a long item
+            # many times.
             here.add(item.id)
             items.append((path, check_items([stored], path)[0]))
             raws.append(stored)

@@ -1,7 +1,7 @@
-"""Parsing of the tools and the tool choice in a Responses request.
+"""Parses the tools and the tool choice of a Responses request.
 
 Only OpenAI's servers support namespaces, so tools in a namespace get unique flat names for
-providers. The reply has the namespace and the short name again.
+providers. In the reply, they have the namespace and the short name again.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from tollgate.ingress.shared.server_tool_options import (
 from tollgate.ingress.shared.wire.request_fields import AnyText
 from tollgate.ingress.shared.wire.request_model import unknown_of
 
-# This is OpenAI's limit, which compatible servers share.
+# OpenAI's limit, which compatible servers share.
 _NAME_LENGTH_MAX: Final = 64
 _DIGEST_LENGTH: Final = 8
 _BETWEEN: Final = "__"

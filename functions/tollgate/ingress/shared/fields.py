@@ -1,7 +1,7 @@
-"""Parsing of the fields that several formats share, and names of fields without effect."""
+"""Parses the fields that several formats share, and names the fields that have no effect."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspect import get_annotations
 from typing import Any, Final
 
@@ -9,13 +9,16 @@ from msgspec import Struct
 
 from tollgate.core.json_value import JsonObject
 from tollgate.core.request import (
+    PRESET_PREFIX,
     PriceCeiling,
     RoutingPreferences,
     Sampling,
 )
 from tollgate.core.unknown_fields import refers_to_stored
+from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.request_fields import (
     GuidedDecoding,
+    PresetFields,
     ProviderPreferences,
     RoutingFields,
     SamplingFields,
@@ -47,6 +50,36 @@ def parse_guided(fields: GuidedDecoding) -> JsonObject:
     """Return the fields for servers like vLLM that are not null, by name."""
     values: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in values.items() if value is not None}
+
+
+class NamedPreset(Struct, frozen=True, kw_only=True):
+    """The preset that a request names, if any, and the model next to it."""
+
+    model: str
+    """The requested model; `preset/` and the preset's slug if the preset states the model."""
+    slug: str | None
+    variables: Mapping[str, str | int]
+
+
+def parse_preset(fields: PresetFields) -> NamedPreset:
+    """Return the preset of a request; raise RequestError for two presets, or variables of none.
+
+    `model` names presets as with OpenRouter: https://openrouter.ai/docs/guides/features/presets
+    (2026-11-27). `preset/SLUG` is for clients that change the name otherwise.
+    """
+    model, _, slug = fields.model.partition(f"@{PRESET_PREFIX}")
+    if fields.model.startswith(PRESET_PREFIX):
+        model, slug = "", fields.model.removeprefix(PRESET_PREFIX)
+    if not slug:
+        model, slug = fields.model, fields.preset or ""
+    elif fields.preset not in (None, slug):
+        raise field_refusal("preset", "must not differ from the preset that `model` names")
+    variables = fields.preset_variables or {}
+    if variables and not slug:
+        raise field_refusal("preset_variables", "must not be stated without a preset")
+    return NamedPreset(
+        model=model or f"{PRESET_PREFIX}{slug}", slug=slug or None, variables=variables
+    )
 
 
 def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPreferences:
@@ -92,7 +125,7 @@ def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
     return PriceCeiling(input=prices.prompt, output=prices.completion, request=prices.request)
 
 
-# Ignored fields are reported in a header, so their names are limited in number and length.
+# Ignored fields are reported in a header, so the number and length of their names are limited.
 _IGNORED_MAX: Final = 32
 _IGNORED_LENGTH_MAX: Final = 64
 _UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)

@@ -1,4 +1,4 @@
-"""Parsing of media that requests contain as data URLs, base64 or URLs."""
+"""Parses media that requests contain as data URLs, base64 or URLs."""
 
 import binascii
 import re
@@ -27,7 +27,7 @@ WORDS: Final[dict[MediaKind, str]] = {
 
 
 def parse_cache_mark(mark: CacheControl | None) -> CacheMark | None:
-    """Return the mark of a part up to which the caller wants the prompt to be cached."""
+    """Return the mark of a part up to which the caller wants the prompt cached."""
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
@@ -61,9 +61,9 @@ def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
 
 
 def base64_of(data: str) -> str:
-    """Return the base64 in a data URL; return any other text unchanged.
+    """Return the base64 in a data URL; return any other string unchanged.
 
-    The pattern is matched only at the start, because a search through megabytes of text would take
+    The pattern is matched only at the start, because searching megabytes of text would take
     minutes.
     """
     head = DATA_URL.match(data)
@@ -104,7 +104,7 @@ def parse_file_id(file_id: str, path: str) -> FileReference:
 
 
 def parse_address(url: str, path: str) -> MediaUrl:
-    """Return an http(s) URL; the target address is checked when the URL is fetched."""
+    """Return an http(s) URL; its IP address is checked when the URL is fetched."""
     if len(url) > URL_LENGTH_MAX:
         raise field_refusal(path, f"must have at most {URL_LENGTH_MAX} characters")
     if not _is_address(url):

@@ -1,4 +1,4 @@
-"""Parsing of server tool options that several client formats share."""
+"""Parses server tool options that several client formats share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final

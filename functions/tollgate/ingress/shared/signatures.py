@@ -1,7 +1,7 @@
-"""Packing of a signer's data into the text field that a client format has for signatures.
+"""Packs a signer's data into the text field that a client format has for signatures.
 
-A signer is the maker of a model's reasoning, who alone can verify that reasoning when a client
-sends it back. Clients return the field unchanged.
+A signer is the maker of a model's reasoning, who alone can verify the reasoning when a client sends
+it back. Clients return the field unchanged.
 """
 
 import binascii
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tollgate.core.content import Provenance
 
-# Providers' signatures never have this prefix, because base64 contains no dots.
+# The signatures of providers never have this prefix, because base64 contains no dots.
 _PREFIX: Final = "tollgate1."
 
 

@@ -1,7 +1,7 @@
-"""Adds what a provider of the client's own format sent, and the gateway does not know, to a reply.
+"""Adds to a reply what a provider of the client's own format sent and the gateway does not know.
 
 Unknown fields of a frame are added to the next frame of the same type, and an unknown frame is sent
-as it came. Known fields are never replaced.
+unchanged. Known fields are never replaced.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.unknown_fields import add_unknown
 from tollgate.ingress.base import Renderer
 
-# Unknown content beyond this size is left out of a reply.
+# Unknown content beyond this size is dropped from a reply.
 UNKNOWN_BYTES_MAX: Final = 1_000_000
 _END: Final = b"\n\n"
 _DATA: Final = b"data: "
@@ -55,7 +55,7 @@ class UnknownFrames:
             written = b""
         else:
             written = self._renderer.feed(event, choice)
-            # Most streams have no unknown fields, and a call less for each event counts.
+            # Most streams have no unknown fields, and one call less per event matters.
             if self._fields:
                 written = self._merged(written, choice)
         self._has_begun = self._has_begun or bool(written)

@@ -76,7 +76,9 @@ class Target(Struct, frozen=True, kw_only=True):
     provider_name: str | None = None
     """The provider's display name; None for a provider with only a slug."""
     native_search: NativeSearch | None = None
-    """The web search that the provider itself runs; None if its search or its price is missing."""
+    """The web search that the provider runs itself; None if the provider has no search or the
+    search has no price.
+    """
 
     @property
     def endpoint_id(self) -> str:
@@ -94,8 +96,8 @@ class Target(Struct, frozen=True, kw_only=True):
         return able and self.dialect.output_format == "json_schema"
 
     def limited(self, output_tokens_max: int | None) -> int | None:
-        """Return the caller's output limit, or else the dialect's, capped at the model's; None if
-        neither is set.
+        """Return the caller's output limit or, without one, the dialect's, capped at the model's;
+        None if neither is set.
         """
         if output_tokens_max is None:
             output_tokens_max = self.dialect.output_limit_default
@@ -216,7 +218,7 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    """Turn a request for an answer into a request that counts the prompt's tokens; None if that is
+    """Turns a request for an answer into one that counts the prompt's tokens; None if that is
     impossible.
     """
     fields: tuple[str, ...]
@@ -277,8 +279,8 @@ class Transport(Protocol):
         """
 
 
-# The header for a row's key: `authorization` as a bearer token, or a header with this name. With
-# `google`, the key belongs to an account for which Google issues access tokens.
+# The header that carries a row's key: `authorization` with a bearer token, or a header with this
+# name. With `google`, the key belongs to an account for which Google issues access tokens.
 Auth = Literal[
     "bearer", "api-key", "x-api-key", "x-goog-api-key", "google", "bedrock", "bedrock-mantle"
 ]

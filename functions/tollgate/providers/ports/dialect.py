@@ -45,10 +45,11 @@ class GeminiDialect(DialectSection):
         description="Whether tool calls in earlier turns must have their signatures.",
     )
     schema_beside_tools: bool = Field(
-        default=False, description="Whether a request may have both tools and an answer schema."
+        default=False, description="Whether a request may have both tools and an output schema."
     )
     searches_billed_once: bool = Field(
-        default=False, description="Whether all searches of one answer are billed as one search."
+        default=False,
+        description="Whether all searches in an answer are billed as a single search.",
     )
 
 
@@ -57,25 +58,25 @@ class ClaudeDialect(DialectSection):
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
-        description="How a request turns thinking off: by leaving out the field `thinking` "
-        "(`absent`), by this type of `thinking`, or not at all (`never`).",
+        description="How a request turns thinking off: by omitting the field `thinking` "
+        "(`absent`), with this type of `thinking`, or not at all (`never`).",
     )
     forced_calls_while_thinking: bool = Field(
         default=False, description="Whether a tool call may be forced while the model thinks."
     )
     temperature_and_top_p: bool = Field(
-        default=False, description="Whether one request may have both `temperature` and `top_p`."
+        default=False, description="Whether a request may have both `temperature` and `top_p`."
     )
     prefill: bool = Field(
         default=False, description="Whether the model continues the last assistant message."
     )
     system_turns: bool = Field(
-        default=False, description="Whether system messages may stand between other messages."
+        default=False, description="Whether system messages may appear between other messages."
     )
     betas: tuple[str, ...] | None = Field(
         default=None,
         description="The name prefixes of the preview features (`anthropic-beta`) that the host "
-        "accepts. By default, the features that the host is known to accept.",
+        "accepts. Defaults to the features that the host is known to accept.",
     )
 
 
@@ -113,15 +114,15 @@ class Dialect(WorkDialects):
     )
     output_limit_default: Annotated[int, Field(ge=16)] | None = Field(
         default=None,
-        description="The output limit that is sent if a request states none, in tokens. Set it "
-        "where the provider reserves quota for the model's maximum otherwise.",
+        description="Output limit in tokens to send if the request sets none. Set it if the "
+        "provider would otherwise reserve quota for the model's maximum.",
     )
     seed_field: Literal["seed", "random_seed"] = Field(
-        default="seed", description="The field of the seed; Mistral's is `random_seed`."
+        default="seed", description="Name of the seed field; Mistral uses `random_seed`."
     )
     document_part: Literal["file", "document_url"] = Field(
         default="file",
-        description="The type of the part for a document; Mistral's is `document_url`.",
+        description="The type of a document part; Mistral uses `document_url`.",
     )
     developer_role: bool = Field(
         default=False,
@@ -136,19 +137,20 @@ class Dialect(WorkDialects):
     )
     refuses: Annotated[tuple[Parameter, ...], AfterValidator(sort_names)] = Field(
         default=REFUSED_BY_DEFAULT,
-        description="Parameters that the server refuses; they are left out and reported in "
+        description="Parameters that the server refuses; they are dropped and reported in "
         "`x-tollgate-adapted`.",
     )
     reasoning_field: _ReasoningField | None = Field(
         default=None,
-        description="The place of earlier reasoning in assistant messages: in the field with this "
-        "name, in `<think>` tags in the text, or in Mistral's content lists.",
+        description="Where earlier reasoning goes in assistant messages: into the field with this "
+        "name, into `<think>` tags in the text, or into Mistral's content lists.",
     )
     reasoning: _Reasoning | None = Field(
         default=None,
-        description="How a request asks for thinking: with `reasoning_effort` (effort), the object "
-        "of OpenRouter, the switch of DeepSeek and Z.ai (thinking), Claude's budget or effort, "
-        "Nova's effort, Gemini's budget or level. If absent, no request asks for thinking.",
+        description="How a request asks for thinking: with `reasoning_effort` (effort), "
+        "OpenRouter's object, the switch of DeepSeek and Z.ai (thinking), Claude's budget or "
+        "effort, Nova's effort, or Gemini's budget or level. If absent, requests never ask for "
+        "thinking.",
     )
     reasoning_summaries: bool = Field(
         default=False,
@@ -158,16 +160,17 @@ class Dialect(WorkDialects):
     signer: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")] | None = Field(
         default=None,
         description="The signer of the model's reasoning, named as in OpenRouter's formats; only "
-        "reasoning with this signer is sent back. By default, the signer of the format.",
+        "reasoning with this signer is sent back. Defaults to the format's signer.",
     )
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_sort_efforts)] = Field(
         default=("low", "medium", "high"),
-        description="The efforts that the model accepts; `none` if thinking can be turned off.",
+        description="The efforts that the model accepts; includes `none` if thinking can be "
+        "turned off.",
     )
     output_format: Literal["json_schema", "json_object"] | None = Field(
         default="json_schema",
-        description="The strictest output format that the server enforces; the gateway emulates "
-        "stricter ones.",
+        description="The strictest output format that the server enforces; stricter ones are "
+        "emulated by the gateway.",
     )
     guided: bool = Field(
         default=False,
@@ -176,18 +179,18 @@ class Dialect(WorkDialects):
     suffixes: bool = Field(
         default=False,
         description="Whether the server accepts `suffix`, for models that fill a gap in a text, "
-        "in the format openai_completions.",
+        "in the openai_completions format.",
     )
     echoes: bool = Field(
         default=False,
         description="Whether the server accepts `echo` together with `logprobs`, to return the log "
-        "probabilities of a prompt in the format openai_completions.",
+        "probabilities of a prompt, in the openai_completions format.",
     )
     unknown_fields: bool = Field(
         default=False,
-        description="Whether fields that the gateway does not know go to the server and come back, "
-        "for clients of the same format (openai_chat or openai_responses). Many servers refuse "
-        "such fields with 400; without the option, they are left out and reported in "
+        description="Whether fields that the gateway does not know are passed to the server and "
+        "back, for clients of the same format (openai_chat or openai_responses). Many servers "
+        "refuse such fields with 400; without this option, they are dropped and reported in "
         "`x-tollgate-adapted`.",
     )
     native_choices: bool = Field(
@@ -196,7 +199,7 @@ class Dialect(WorkDialects):
     )
     fetches_urls: _FetchedKinds = Field(
         default=(),
-        description="The media that the server fetches by URL; the gateway fetches other media.",
+        description="The media that the server fetches by URL; the gateway fetches all others.",
     )
     cache_marks: bool = Field(
         default=False, description="Whether the server accepts `cache_control` on parts."
@@ -207,17 +210,17 @@ class Dialect(WorkDialects):
     )
     failed_results: bool = Field(
         default=False,
-        description="Whether a tool result may have a status, in the format bedrock.",
+        description="Whether a tool result may have a status, in the bedrock format.",
     )
     text_tools: bool = Field(
         default=False,
-        description="Whether the server accepts tools of free text (`custom`), in the format "
-        "openai_responses; elsewhere the gateway emulates such tools.",
+        description="Whether the server accepts free-text tools (`custom`), in the "
+        "openai_responses format; otherwise, the gateway emulates them.",
     )
     counts_tokens: bool = Field(
         default=False,
         description="Whether the server has its format's endpoint for counting the tokens of a "
-        "prompt; if not, the gateway estimates.",
+        "prompt; if not, the gateway estimates the count.",
     )
     native_search: bool = Field(
         default=False,
@@ -227,17 +230,17 @@ class Dialect(WorkDialects):
     )
     tool_call_id_length: int | None = Field(
         default=None,
-        description="The length of tool call ids, if the server requires letters and digits in "
-        "this exact number.",
+        description="The exact length of tool call ids, if the server requires ids of this many "
+        "letters and digits.",
     )
     gemini: GeminiDialect = Field(
-        default_factory=GeminiDialect, description="For models of the format gemini."
+        default_factory=GeminiDialect, description="For models in the gemini format."
     )
     claude: ClaudeDialect = Field(
-        default_factory=ClaudeDialect, description="For Claude, on any format."
+        default_factory=ClaudeDialect, description="For Claude, in any format."
     )
     claude_carrier: ClaudeCarrier = Field(
-        default="anthropic", description="The host of the format anthropic."
+        default="anthropic", description="The host that serves the anthropic format."
     )
 
     @property

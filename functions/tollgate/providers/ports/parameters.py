@@ -27,8 +27,8 @@ _SAMPLING: Final = Sampling.__struct_fields__
 _OF_THE_REQUEST: Final = ("parallel_tool_calls", "prompt_cache_key", "service_tier", "user")
 
 PARAMETERS: Final = tuple(sorted((*_SAMPLING, *_OF_THE_REQUEST)))
-# Parameters that a provider row refuses by default. OpenAI's API lacks the sampling parameters
-# among them, and the catalog may lack the price of a service tier.
+# Parameters that a provider row refuses by default. OpenAI's API does not have the sampling
+# parameters among them, and the catalog may have no price for a service tier.
 REFUSED_BY_DEFAULT: Final = (
     "min_p",
     "prompt_cache_key",

@@ -143,7 +143,7 @@ class _ToolUnwrapping:
     def _start(self, event: PartStart) -> Iterator[StreamEvent]:
         part = event.part
         if isinstance(part, ToolCall) and part.name == OUTPUT_TOOL:
-            # Further calls are dropped, because two JSON texts in a row are not JSON.
+            # Any further calls are dropped, because two JSON texts in a row are not valid JSON.
             if self._answer is None:
                 self._answer = event.index
                 self._withheld.clear()

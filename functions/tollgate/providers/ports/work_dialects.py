@@ -11,7 +11,7 @@ from tollgate.core.request import InputType, Need, SoundFormat
 
 _Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 RequestPath = Annotated[
-    _Path | None, Field(description="The path of requests, in place of the format's own path.")
+    _Path | None, Field(description="Request path, overriding the format's default.")
 ]
 _InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
 _Name = TypeVar("_Name", bound=str)
@@ -53,7 +53,7 @@ class EmbeddingsDialect(DialectSection):
 
     family: EmbeddingFamily = Field(
         default="titan",
-        description="The model family, which determines the bodies in the format bedrock.",
+        description="The model family, which determines the request bodies in the bedrock format.",
     )
     path: RequestPath = None
     inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
@@ -66,14 +66,14 @@ class EmbeddingsDialect(DialectSection):
     )
     token_ids: bool = Field(default=False, description="Whether inputs may be token ids.")
     dimensions_field: Literal["dimensions", "output_dimension"] = Field(
-        default="dimensions", description="The field for the size of vectors."
+        default="dimensions", description="The field for the number of dimensions."
     )
     input_type_field: Literal["input_type", "task"] = Field(
-        default="input_type", description="The field for the use of vectors."
+        default="input_type", description="The field that says what the vectors are for."
     )
     input_types: InputTypeNames = Field(
         default_factory=InputTypeNames,
-        description="The server's names for the uses of vectors that it knows.",
+        description="The server's names for the uses of vectors that it supports.",
     )
 
 
@@ -87,7 +87,7 @@ class RerankDialect(DialectSection):
     by_tokens: bool = Field(
         default=False,
         description="Whether the provider charges for tokens even if it reports search units. If "
-        "it does not report tokens, the gateway estimates them.",
+        "tokens are not reported, the gateway estimates them.",
     )
 
 
@@ -111,7 +111,8 @@ class ImagesDialect(DialectSection):
 
     family: ImageFamily = Field(
         default="gemini",
-        description="The model family, which decides the bodies in the formats gemini and bedrock.",
+        description="The model family, which determines the bodies in the gemini and bedrock "
+        "formats.",
     )
     path: RequestPath = None
     images_max: Annotated[int, Field(ge=1, le=10)] = Field(
@@ -123,11 +124,11 @@ class ImagesDialect(DialectSection):
         "reported in `x-tollgate-adapted`.",
     )
     size: Literal["size", "width_height", "aspect_ratio", "none"] = Field(
-        default="size", description="The fields for the size; with `none` the size is not sent."
+        default="size", description="The fields for the size; with `none`, no size is sent."
     )
     sizes_by_name: bool = Field(
         default=False,
-        description="Whether the model accepts `imageSize` (1K, 2K, 4K), in the format gemini.",
+        description="Whether the model accepts `imageSize` (1K, 2K, 4K), in the gemini format.",
     )
     model_field: Literal["model", "model_name"] = Field(
         default="model", description="The field that names the model; Hyperbolic's is `model_name`."
@@ -137,8 +138,8 @@ class ImagesDialect(DialectSection):
     )
     base64: Literal["b64_json", "base64"] | None = Field(
         default=None,
-        description="The value of `response_format` that requests images in the reply; absent "
-        "if the server has no such value.",
+        description="The value of `response_format` that requests images inside the reply; absent "
+        "if the server has none.",
     )
     urls: bool = Field(default=False, description="Whether `response_format` may be `url`.")
     edits: Literal["form", "reference_images"] | None = Field(
@@ -156,7 +157,7 @@ class SpeechDialect(DialectSection):
 
     path: RequestPath = None
     characters_max: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        default=4096, description="The maximum number of characters in a text."
+        default=4096, description="The maximum length of the text in characters."
     )
     sounds: Annotated[tuple[SoundFormat, ...], AfterValidator(sort_names)] = Field(
         default=tuple(sorted(get_args(SoundFormat))),
@@ -191,13 +192,15 @@ class TranscriptionDialect(DialectSection):
     )
     segments: bool = Field(
         default=True,
-        description="Whether the server has `verbose_json`, which subtitles need.",
+        description="Whether the server supports `verbose_json`, which subtitles require.",
     )
     words: bool = Field(default=False, description="Whether the server returns word timestamps.")
-    speakers: bool = Field(default=False, description="Whether the server has `diarized_json`.")
+    speakers: bool = Field(
+        default=False, description="Whether the server supports `diarized_json`."
+    )
     streams: bool = Field(
         default=False,
-        description="Whether the server can stream; if not, the text is one event.",
+        description="Whether the server can stream; if not, the text arrives as one event.",
     )
     logprobs: bool = Field(
         default=False,
@@ -230,19 +233,19 @@ class WorkDialects(DialectSection):
     """The sections of a dialect by kind of work; the fields for chat are in `Dialect` itself."""
 
     embeddings: EmbeddingsDialect = Field(
-        default_factory=EmbeddingsDialect, description="For models of the kind embedding."
+        default_factory=EmbeddingsDialect, description="For models of kind `embedding`."
     )
     rerank: RerankDialect = Field(
-        default_factory=RerankDialect, description="For models of the kind rerank."
+        default_factory=RerankDialect, description="For models of kind `rerank`."
     )
     images: ImagesDialect = Field(
-        default_factory=ImagesDialect, description="For models of the kind image."
+        default_factory=ImagesDialect, description="For models of kind `image`."
     )
     speech: SpeechDialect = Field(
-        default_factory=SpeechDialect, description="For models of the kind speech."
+        default_factory=SpeechDialect, description="For models of kind `speech`."
     )
     transcription: TranscriptionDialect = Field(
-        default_factory=TranscriptionDialect, description="For models of the kind transcription."
+        default_factory=TranscriptionDialect, description="For models of kind `transcription`."
     )
 
     @property

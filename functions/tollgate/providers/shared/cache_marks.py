@@ -17,7 +17,7 @@ def keep_last_marks(request: GenerationRequest, marks_max: int) -> tuple[Generat
     """Return the request with at most `most` cache marks, and whether it had more.
 
     The last marks are kept, because the prompt up to a later mark includes all earlier prefixes.
-    Tools count as earlier than messages.
+    Tools come before messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - marks_max
     if excess <= 0:

@@ -16,7 +16,7 @@ FILENAME: Final = "document.pdf"
 
 
 def path_of(target: Target, usual: str) -> str:
-    """Return the path of requests: the path that the dialect states, or else `usual`."""
+    """Return the request path: the dialect's path if it has one, otherwise `usual`."""
     model = quote(target.upstream_model, safe="")
     return (target.dialect.path or usual).replace("{model}", model)
 

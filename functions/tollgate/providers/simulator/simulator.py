@@ -118,7 +118,7 @@ class _Answer:
         }
 
     def unfinished(self) -> Iterator[bytes]:
-        """Yield the frames without the finish reason, the usage and the end mark."""
+        """Yield all frames except those for the finish reason, the usage and the end marker."""
         if not self._completes:
             yield self._choice({"role": "assistant", "content": ""})
         for delta in self._deltas:

@@ -95,7 +95,7 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     credentials: Callable[[], Credentials | None]
     """A function that returns the gateway's AWS credentials; None if there are none."""
     aws_region: str
-    """The region of the gateway's AWS identity."""
+    """The AWS region of the gateway's credentials, used to sign requests."""
     google_file: Path | None
     """The file with the environment's Google credentials, which may not exist; None if the
     environment names no file.

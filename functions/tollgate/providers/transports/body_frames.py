@@ -70,7 +70,7 @@ class BodyFrames:
         self._reply = reply
         self._decoder = decoder
         self._provider = provider
-        # The data of the frame that ends a stream; None if the format has no end mark.
+        # The data of the frame that ends a stream; None if the format has no end marker.
         self._end_mark = end_mark
         self._ended = False
         self._marked = False

@@ -1,1 +1,1 @@
-"""Check, compile and describe routing.yaml; imported by the command line only."""
+"""Checks, compiles and describes routing.yaml; only the command line imports this package."""

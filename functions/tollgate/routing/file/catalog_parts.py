@@ -4,7 +4,7 @@ The release is `catalog.yaml` next to the routing file, one file with providers 
 `tollgate catalog release` writes. `catalog` of the routing file pins its day and SHA-256.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
@@ -61,33 +61,41 @@ def read_pinned(main: YamlDocument, path: Path, top: Path | None) -> PinnedRelea
     return PinnedRelease(document, found.files, tuple(problems))
 
 
-def take_parts(
-    main: YamlDocument, release: PinnedRelease, where: Where
-) -> tuple[list[LoadedFile], list[Problem]]:
-    """Return the parts that `main` takes; complete its rows that have names of the catalog.
+def complete_rows(main: YamlDocument, release: PinnedRelease) -> YamlDocument:
+    """Return the routing file with its rows that have names of the catalog completed.
 
     A row of `main` is merged into the catalog's row of its name as a JSON merge patch (RFC 7396):
-    mappings key by key, other values replaced, null removes.
+    mappings key by key, other values replaced, null removes. Models get the endpoints of the parts
+    for production, so that a part for development changes no row of production.
     """
-    parts = dict(_parts_of(main, where))
-    if not parts or not isinstance(main.content, dict):
-        return [], []
-    document = release.document
-    providers, models = _section(document, "providers"), _section(document, "models")
-    own_providers, own_models = _section(main, "providers"), _section(main, "models")
-    problems = list(_check_parts(main, parts, providers))
-    taken = {
-        slug: row
-        for slug, row in providers.items()
-        if _is_in(slug, parts.values()) and own_providers.get(slug, row) is not None
-    }
+    if not isinstance(main.content, dict):
+        return main
+    models = _section(release.document, "models")
+    taken = _taken(main, release, dict(_parts_of(main, IN_PRODUCTION)).values())
     offered = dict(_models_at(models, taken))
     bases = {slug: offered.get(slug) or _without(row, "endpoints") for slug, row in models.items()}
     completed = {
-        "providers": dict(_completed(own_providers, providers)),
-        "models": dict(_completed(own_models, bases)),
+        "providers": dict(
+            _completed(_section(main, "providers"), _section(release.document, "providers"))
+        ),
+        "models": dict(_completed(_section(main, "models"), bases)),
     }
-    main.content |= {name: rows for name, rows in completed.items() if name in main.content}
+    stated = {name: rows for name, rows in completed.items() if name in main.content}
+    return replace(main, content={**main.content, **stated})
+
+
+def take_parts(
+    main: YamlDocument, release: PinnedRelease, where: Where
+) -> tuple[list[LoadedFile], list[Problem]]:
+    """Return the parts that `main`, as it is written, takes from the catalog."""
+    parts = dict(_parts_of(main, where))
+    if not parts:
+        return [], []
+    document = release.document
+    own_providers, own_models = _section(main, "providers"), _section(main, "models")
+    problems = list(_check_parts(main, parts, _section(document, "providers")))
+    taken = _taken(main, release, parts.values())
+    offered = dict(_models_at(_section(document, "models"), taken))
     known = offered.keys() | own_models.keys()
     content: dict[str, Plain] = {
         "version": 1,
@@ -153,6 +161,17 @@ def _check_parts(
 def _is_in(slug: str, parts: Iterable[str]) -> bool:
     """Return True if a part names the provider itself, or the beginning of its name before `-`."""
     return any(f"{CATALOG_PART}{slug}-".startswith(f"{part}-") for part in parts)
+
+
+def _taken(main: YamlDocument, release: PinnedRelease, parts: Collection[str]) -> _Rows:
+    """Return the catalog's providers in the parts, without those that `main` leaves out."""
+    own = _section(main, "providers")
+    providers = _section(release.document, "providers").items()
+    return {
+        slug: row
+        for slug, row in providers
+        if _is_in(slug, parts) and own.get(slug, row) is not None
+    }
 
 
 def _section(document: YamlDocument, name: str) -> _Rows:

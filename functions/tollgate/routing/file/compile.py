@@ -1,4 +1,4 @@
-"""Compile a valid routing file to canonical JSON, which functions read."""
+"""Compiles a valid routing file to the canonical JSON that functions read."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from tollgate.routing.routing_file import Routing
 
 
 class CompiledCatalog(Struct, frozen=True):
-    """Catalog as canonical JSON, with the SHA-256 that identifies it everywhere."""
+    """A catalog as canonical JSON, with the SHA-256 that identifies it everywhere."""
 
     sha: str
     content: bytes
@@ -22,20 +22,20 @@ class CompiledCatalog(Struct, frozen=True):
 def compile_catalog(
     path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
 ) -> CompiledCatalog:
-    """Check and compile a file (and its development files if `dev` is set); raise InvalidRouting if
-    it has errors.
+    """Check and compile a file (with its development files if `dev` is set); raise InvalidRouting
+    if it has errors.
     """
     return compile_routing(load(path, dev=dev, variables=variables))
 
 
 def compile_routing(routing: Routing) -> CompiledCatalog:
-    """Compile a checked routing."""
+    """Compile a routing that has been checked."""
     content = canonical_json(routing)
     return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 
 
 def canonical_json(routing: Routing) -> bytes:
-    """Return a routing as JSON that is the same for all files with the same meaning."""
+    """Return a routing as JSON that is identical for all files with the same meaning."""
     return to_json(_sorted(routing.model_dump(mode="json", by_alias=True, exclude_none=True)))
 
 

@@ -1,4 +1,4 @@
-"""Check rules that the schema cannot express: references, names, prices and policies."""
+"""Checks rules that the schema cannot express: references, names, prices and policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -69,7 +69,7 @@ def crosscheck(
     today: date | None,
     rules: KeyRules,
 ) -> Iterator[Problem]:
-    """Yield the problems across files; `parts` may not refer to files in `development`."""
+    """Yield the problems across files; `parts` must not refer to files in `development`."""
     every = (*parts, *development)
     yield from _names_taken_twice(every)
     yield from check_names(every)
@@ -107,9 +107,7 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 class _Scope(Struct, frozen=True):
-    """Files and names to which one file may refer, and files and names that exist only in
-    development.
-    """
+    """The files and names that a file may refer to, and those that exist only in development."""
 
     visible: Sequence[LoadedFile]
     included: Sequence[LoadedFile]
@@ -119,7 +117,7 @@ class _Scope(Struct, frozen=True):
 
 
 class _Checker:
-    """Checker of one file, using the files to which it may refer."""
+    """Checks one file, with the help of the files to which it may refer."""
 
     def __init__(self, part: LoadedFile, scope: _Scope, rules: KeyRules) -> None:
         self._document = part.document
@@ -172,7 +170,7 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Yield the problems of aliases: undefined names, circles, and sunset dates that have
+        """Yield the problems of aliases: undefined names, cycles, and sunset dates that have
         passed.
         """
         for name, alias in self._content.aliases.items():
@@ -203,7 +201,7 @@ class _Checker:
             )
 
     def key_tiers(self, every: KnownNames) -> Iterator[Problem]:
-        """Yield a problem for each glob in a tier that matches no name."""
+        """Yield a problem for each glob in a tier that does not match any name."""
         names = every.of(NAMED_SECTIONS)
         for tier, section in self._content.key_tiers.items():
             for index, glob in enumerate(section.models):
@@ -261,20 +259,20 @@ class _Checker:
         return [row for row in rows if row is not None]
 
     def _formats_of(self, provider: str) -> list[WireFormat]:
-        """Return the wire format of a provider; empty if the provider is not defined."""
+        """Return a provider's wire format; empty if the provider is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
     def _serves(
         self, where: Where, endpoint: EndpointSection, model: ModelSection
     ) -> Iterator[Problem]:
-        """Yield a problem if the provider's codec or transport cannot serve the model's kind."""
+        """Yield a problem if the provider's codec or transport cannot serve models of this kind."""
         slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
             if kind == "chat":
                 is_served = format_.codec is not None
             else:
-                # No page says that Bedrock serves other kinds of work in OpenAI's format.
+                # Bedrock does not document other kinds of work in OpenAI's format.
                 is_served = (
                     kind in {*format_.batch_codecs, *format_.stream_codecs}
                     and row.transport in format_.batch_transports
@@ -326,7 +324,7 @@ class _Checker:
             yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        """Yield a problem if transport or auth does not match the dialect's `claude_carrier`."""
+        """Yield a problem if transport or auth does not fit the dialect's `claude_carrier`."""
         carrier = provider.dialect.claude_carrier
         if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
             message = f"claude_carrier {carrier} cannot use transport {provider.transport}"

@@ -1,8 +1,8 @@
-"""Read a YAML file as plain values with their positions. Only the command line does this.
+"""Reads a YAML file as plain values with their positions; only the command line does this.
 
-Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as editors
-do: `yes`, `on` and `1_000` are text. Decimals are exact. Duplicate keys are errors, while PyYAML
-would use the last one.
+Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as in
+editors: `yes`, `on` and `1_000` are strings. Decimals are exact. Duplicate keys are errors, whereas
+PyYAML would use the last one.
 """
 
 import re
@@ -21,7 +21,7 @@ Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, P
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
-# Longer lines are not shown in excerpts, because a whole file may be one line.
+# Longer lines are not shown in excerpts, because a whole file may be a single line.
 _EXCERPT_CHARACTERS_MAX: Final = 1_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
@@ -31,7 +31,7 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# Keys whose values may be credentials, in any section, even in one that the schema does not know.
+# Keys whose values may be credentials in any section, even one that the schema does not know.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
@@ -49,7 +49,9 @@ class SourcePosition(Struct, frozen=True):
 
 
 class YamlDocument(Struct):
-    """YAML file: content, positions of all keys and values, and problems so far."""
+    """A YAML file: its content, the positions of all keys and values, and the problems found so
+    far.
+    """
 
     file: str
     content: Plain = None
@@ -74,7 +76,9 @@ class YamlDocument(Struct):
         severity: Severity = "error",
         allowed_in_dev: bool = False,
     ) -> Problem:
-        """Return a problem at the position of a value, or of its section if it is missing."""
+        """Return a problem at the position of a value or, if the value is missing, of
+        its section.
+        """
         found = self._problem(self._place(where), code, message, hint=hint, severity=severity)
         return replace(found, allowed_in_dev=True) if allowed_in_dev else found
 
@@ -85,7 +89,7 @@ class YamlDocument(Struct):
 
     @property
     def unreadable(self) -> bool:
-        """True if the file is not valid YAML, in which case its content is incomplete."""
+        """True if the file is not valid YAML, so that its content is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:
@@ -138,7 +142,7 @@ class YamlDocument(Struct):
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
-        """Return True if a node was visited before; this happens only if an alias (`*name`) refers
+        """Return True if a node was visited before, which happens only if an alias (`*name`) refers
         to it.
         """
         is_repeated = id(node) in self._composed
@@ -146,7 +150,7 @@ class YamlDocument(Struct):
         return is_repeated
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
-        """Record the position of a value, and of its key if there is one."""
+        """Record the position of a value, and of its key if it has one."""
         self.values.setdefault(where, _place_of(value))
         if key is not None:
             self.keys.setdefault(where, _place_of(key))
@@ -161,7 +165,7 @@ class YamlDocument(Struct):
             self.lines[number] = line[:first] + hide_secret(line[first:last]) + line[last:]
 
     def conceal(self) -> None:
-        """Rebuild all excerpts, since some were built before all secrets were found."""
+        """Rebuild all excerpts, because some were built before all secrets were found."""
         if self.unreadable:
             self.lines = [
                 _AFTER_SECRET_KEY.sub(lambda found: found[1] + hide_secret(found[2]), line)
@@ -173,7 +177,9 @@ class YamlDocument(Struct):
 
 
 def read_document(path: Path, file: str) -> YamlDocument:
-    """Read a YAML file and add its problems to the document; `file` is its name in the problems."""
+    """Read a YAML file and add its problems to the document; `file` is the name to show in the
+    problems.
+    """
     document = YamlDocument(file)
     source = _source(document, path)
     if source is not None:
@@ -258,20 +264,22 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
 
 
 def _may_be_secret(where: Where, value: str) -> bool:
-    """Return True for a value under a secret key, unless it is a reference."""
+    """Return True for a value under a secret key, unless the value is a reference."""
     match where:
         case (*_, "key", "env"):
             return not _VARIABLE.fullmatch(value)
         case (*_, "key", "secret"):
             return False
         case _:
-            # The name of an entry is ignored: a provider may be named "token".
+            # The name of an entry does not count, because a provider may be named "token".
             entry = where if len(where) <= 2 else (where[0], *where[2:])
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 
 
 def scalar(text: str) -> Plain:
-    """Convert an unquoted scalar by the YAML 1.2 core schema; keep very long numbers as text."""
+    """Convert an unquoted scalar by the YAML 1.2 core schema, but keep very long numbers as
+    strings.
+    """
     if text in _NULL:
         return None
     if text in _TRUE:

@@ -1,4 +1,4 @@
-"""Find the files that a routing file includes, all within its repository."""
+"""Finds the files that a routing file includes, all of them within its repository."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FILES_MAX: Final = 1_000
 
 
 class Included(Struct, frozen=True):
-    """Files that match a glob, sorted by name, or else an error code and message."""
+    """The files that match a glob, sorted by name, or an error code and message."""
 
     files: tuple[Path, ...] = ()
     code: str = ""
@@ -43,13 +43,15 @@ def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
 
 
 def _repository_of(folder: Path) -> Path | None:
-    """Return the nearest parent folder with a `.git` folder or file (in a worktree)."""
+    """Return the nearest parent folder with a `.git` folder, or with a `.git` file as in a
+    worktree.
+    """
     here = folder.resolve()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def _leads_out(folder: Path, glob: str, inside: Path) -> bool:
-    """Return True if a glob could match files outside `inside`, without reading any folder."""
+    """Return True if a glob could match files outside `inside`; no folder is read."""
     parts = Path(glob).parts
     fixed = next((at for at, part in enumerate(parts) if has_magic(part)), len(parts))
     begins = Path(os.path.normpath(folder.joinpath(*parts[:fixed])))

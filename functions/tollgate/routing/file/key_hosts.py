@@ -1,4 +1,4 @@
-"""List the host to which each credential is sent, for reviews and for pins in templates."""
+"""Lists the host to which each credential is sent, for reviews and for pins in templates."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,15 +20,15 @@ _ROLE: Final = "aws"
 
 
 class KeyHost(Struct, frozen=True, order=True):
-    """Credential's name (never its value), and the origin to which it is sent."""
+    """A credential's name, never its value, and the origin to which it is sent."""
 
     secret: str
     host: str
 
     @property
     def pin(self) -> str:
-        """The pair in the form in which a template pins it. It has no spaces, so YAML writers do
-        not wrap it.
+        """Return the pair in the form in which a template pins it. It has no spaces, so YAML
+        writers do not wrap it.
         """
         return f"{self.secret}>{self.host}"
 
@@ -48,7 +48,7 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
 
 
 def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
-    """Yield the pairs of a section. AWS hosts have no pairs, because they need no address."""
+    """Yield the pairs of a section. AWS hosts have no pairs, because they need no `base_url`."""
     if row.address is None or not row.sends_credentials:
         return
     host = _origin(row.address)
@@ -63,7 +63,7 @@ def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
 
 
 def _origin(base_url: str) -> str:
-    """Return scheme, host and non-default port of a URL in canonical form."""
+    """Return the scheme, host and non-default port of a URL in canonical form."""
     try:
         url = urlsplit(base_url.lower())
         port = url.port or _PORTS[url.scheme]

@@ -1,4 +1,6 @@
-"""Check that models have the keys of their kind, and that a chain has models of one kind."""
+"""Checks that models have the keys of their kind, and that all models of a chain are of
+one kind.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -21,7 +23,7 @@ _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 
 
 def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
-    """Yield a problem for each key that the model's kind does not use."""
+    """Yield a problem for each key that models of this kind do not use."""
     chats = model.kind == "chat"
     useless = ("vectors",) if chats else ("max_output", "supports")
     if not chats and model.makes != ("text",):
@@ -66,7 +68,7 @@ def check_guardrail(
     kind: WorkKind,
     formats: Sequence[WireFormat],
 ) -> Iterator[Problem]:
-    """Yield a problem for a guardrail that cannot be applied, or a missing one for moderation."""
+    """Yield a problem for a guardrail that cannot be applied, or if a moderation model has none."""
     applies = all(each.applies_guardrails for each in formats)
     if endpoint.guardrail is not None and not applies:
         message = f"{endpoint.provider} cannot apply a guardrail"
@@ -109,14 +111,14 @@ def check_dialect(
 
 
 def _takes_quality(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return True if requests to a provider may include the image quality."""
+    """Return True if requests to a provider may include an image quality."""
     if row.codec == "openai_chat":
         return "quality" in dialect.images.takes
     return row.codec == "bedrock"
 
 
 def _counts_pictures(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return True if the provider reports image tokens; without these, images would be free."""
+    """Return True if the provider reports image tokens; without them, images would be free."""
     if row.codec == "openai_chat":
         return dialect.images.tokens
     return row.codec == "gemini" and dialect.images.family == "gemini"
@@ -130,7 +132,7 @@ def _bills_tokens(endpoint: EndpointSection) -> bool:
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
-    """Yield a problem for each missing key, even for models with other errors."""
+    """Yield a problem for each missing key, even if the model has other errors."""
     models = document.value(("models",))
     for slug, model in models.items() if isinstance(models, dict) else ():
         if not isinstance(model, dict):
@@ -156,7 +158,7 @@ def _missing(document: YamlDocument, where: Where, key: str) -> Iterator[Problem
 def check_route_kind(
     document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each model that cannot replace the route's first model."""
+    """Yield a problem for each model that could not stand in for the route's first model."""
     first: tuple[str, ModelSection] | None = None
     for where, steps in place_chains(route, ("routes", name)):
         for index, step in enumerate(steps):
@@ -173,7 +175,7 @@ def check_route_kind(
 def check_successor(
     document: YamlDocument, slug: str, model: ModelSection, *, models: Mapping[str, ModelSection]
 ) -> Iterator[Problem]:
-    """Yield a problem if the successor has another kind, or would serve other vectors."""
+    """Yield a problem if the successor is of another kind, or returns vectors of another space."""
     successor = models.get(model.successor or "")
     if successor is None or model.successor is None:
         return

@@ -1,4 +1,4 @@
-"""Collect the names in several files once, since a file may have 20,000 aliases."""
+"""Collects the names in several files once, because a file may have 20,000 aliases."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -10,25 +10,25 @@ from msgspec import Struct
 from tollgate.routing.file.document import YamlDocument
 from tollgate.routing.schema import IncludedFile
 
-# The number of suggestions is limited, because comparing a name with 20,000 names takes a second,
-# and the removal of one model may break that many aliases.
+# The number of suggestions is limited: comparing a name with 20,000 names takes a second, and
+# removing one model may break that many aliases.
 _SUGGESTIONS_MAX: Final = 20
 
 
 class LoadedFile(Struct, frozen=True):
-    """Routing file: its document, and those of its entries that have no errors."""
+    """A routing file: its document, and its entries that have no errors."""
 
     document: YamlDocument
     content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
-        """Return every name in a section, including entries with errors."""
+        """Return every name in a section, including those of entries with errors."""
         entries = self.document.value((section,))
         return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
 
 class KnownNames:
-    """Names and alias circles in files that may refer to each other."""
+    """Names and alias cycles across files that may refer to each other."""
 
     def __init__(self, files: Sequence[LoadedFile]) -> None:
         self._files = files
@@ -45,7 +45,7 @@ class KnownNames:
         return self._names[key]
 
     def nearest(self, name: str, sections: Sequence[str]) -> str | None:
-        """Return the most similar name; None if no name is similar or after 20 suggestions."""
+        """Return the most similar name; None if there is none, or after 20 suggestions."""
         key = (name, tuple(sections))
         if key not in self._nearest and len(self._nearest) < _SUGGESTIONS_MAX:
             names = sorted(self.of(sections))
@@ -54,8 +54,8 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Circles of aliases, each under its alphabetically first name; each list begins and ends
-        with that name.
+        """Alias cycles, each under its alphabetically first name; each list begins and ends with
+        that name.
         """
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
@@ -63,9 +63,9 @@ class KnownNames:
 
 
 def find_circles(aliases: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the circles, each under its alphabetically first name."""
+    """Return the alias cycles, each under its alphabetically first name."""
     circles: dict[str, list[str]] = {}
-    # Start of the walk that first reached each alias; no alias is followed twice.
+    # The start of the walk that first reached each alias; no alias is followed twice.
     walk_of: dict[str, str] = {}
     for start in aliases:
         name = start

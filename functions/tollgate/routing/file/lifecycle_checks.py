@@ -1,4 +1,4 @@
-"""Check the end dates of models, and warn if a date is near or has passed."""
+"""Checks the end dates of models, and warns if a date is near or has passed."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date

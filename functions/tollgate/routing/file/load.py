@@ -12,6 +12,7 @@ from tollgate.routing.file.catalog_parts import (
     CATALOG_PART,
     IN_DEVELOPMENT,
     IN_PRODUCTION,
+    complete_rows,
     read_pinned,
     take_parts,
 )
@@ -20,6 +21,7 @@ from tollgate.routing.file.document import Where, YamlDocument, read_document
 from tollgate.routing.file.guardrail_checks import check_guardrails
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.known_names import LoadedFile
+from tollgate.routing.file.preset_checks import check_presets
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.tool_checks import check_ocr, check_server_tools
@@ -88,6 +90,7 @@ def inspect(
         if dev:
             development, found = take_parts(document, release, IN_DEVELOPMENT)
             problems += found
+        document = complete_rows(document, release)
     main, found = validate(document, RoutingFile)
     problems += found
     files = [path, *(release.paths if release else ())]
@@ -159,6 +162,7 @@ def _check_main_sections(
         routes={name for part in parts for name in part.content.routes},
         key_tiers={name for part in parts for name in part.content.key_tiers},
     )
+    yield from check_presets(document, main, parts)
 
 
 def _parts(paths: Sequence[Path]) -> tuple[list[LoadedFile], list[Problem]]:
@@ -183,6 +187,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         plugins=main.plugins,
         server_tools=main.server_tools,
         guardrails=main.guardrails,
+        presets=main.presets,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

@@ -1,4 +1,4 @@
-"""Checks of models' names: reserved prefixes, duplicate names, and ambiguous derived names."""
+"""Checks the names of models: reserved prefixes, duplicates, and ambiguous derived names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -23,6 +23,7 @@ def _reserved(files: Sequence[LoadedFile]) -> Iterator[Problem]:
     for file in files:
         content = file.content
         places: list[tuple[Where, str]] = [
+            *((("models", slug), slug) for slug in content.models),
             *((("aliases", name), name) for name in content.aliases),
             *((("routes", name), name) for name in content.routes),
         ]
@@ -40,7 +41,7 @@ def _reserved_text(name: str) -> str:
 
 
 def _taken(files: Sequence[LoadedFile]) -> Iterator[Problem]:
-    """Yield a problem for each entry of `names` and `replaces` that is already in use."""
+    """Yield a problem for each name in `names` and `replaces` that is already in use."""
     written = {
         name: file.document.place_text((section, name))
         for file in files

@@ -1,4 +1,4 @@
-"""Find fallbacks that would send a prompt to a provider with another data policy."""
+"""Finds fallbacks that would send a prompt to a provider with a different data policy."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,8 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.schema import ModelSection
 
-# Data policies by provider. Undefined providers are left out, since another check reports these.
+# Data policies, keyed by provider. Undefined providers are left out, because another check reports
+# them.
 Policies = Mapping[str, str | None]
 
 
@@ -60,7 +61,7 @@ def check_heir_policy(
     models: Mapping[str, ModelSection],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem if a successor replaces the model under another data policy."""
+    """Yield a problem if a successor replaces a model under a different data policy."""
     heir = model.successor
     if model.after_retirement != "successor" or heir is None or heir not in models:
         return

@@ -1,4 +1,4 @@
-"""Find prices of the wrong order of magnitude, expensive cache reads, and outdated prices."""
+"""Finds prices of the wrong order of magnitude, expensive cache reads, and outdated prices."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -15,13 +15,13 @@ _PER_MILLION_TOKENS: Final = (
     *("input", "output", "cache_read", "cache_write", "cache_write_1h", "audio_input"),
     *("audio_output", "cache_read_audio", "image_input", "image_output", "characters"),
 )
-# A price below this is taken to be per token: the lowest real price per million tokens is about
+# A price below this is assumed to be per token: the lowest real price per million tokens is about
 # 0.01 dollars, while the highest real price of a single token is 0.0005 dollars (500 per million).
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
-# A price from this value up is taken to be per thousand: the most expensive single search, run or
-# page costs a few cents.
+# A price of at least this much is assumed to be per thousand: the most expensive single search, run
+# or page costs a few cents.
 _PER_THOUSAND_FROM: Final = Decimal(1)
-# A price below this is taken to be per unit: the cheapest policy costs 0.10 dollars per thousand
+# A price below this is assumed to be per unit: the cheapest policy costs 0.10 dollars per thousand
 # units.
 _PER_UNIT_BELOW: Final = Decimal("0.005")
 
@@ -43,7 +43,7 @@ def check_prices(
 def check_age(
     document: YamlDocument, where: Where, checked: date, today: date | None
 ) -> Iterator[Problem]:
-    """Yield a warning if the price in section `where` was not checked recently."""
+    """Yield a warning if the price in section `where` has not been checked recently."""
     if today and not timedelta(0) <= today - checked <= timedelta(days=_CHECKED_DAYS_MAX):
         message = f"price checked on {checked}, not within the last {_CHECKED_DAYS_MAX} days"
         place: Where = (*where, "price", "checked")
@@ -51,7 +51,9 @@ def check_age(
 
 
 def check_each(document: YamlDocument, where: Where, rate: Decimal) -> Iterator[Problem]:
-    """Yield a problem if a price for one search, run or page looks like a price per thousand."""
+    """Yield a problem if the price of a single search, run or page looks like a price
+    per thousand.
+    """
     if rate >= _PER_THOUSAND_FROM:
         message = (
             f"{where[-1]} price {rate:f} looks like dollars per thousand; each it is "

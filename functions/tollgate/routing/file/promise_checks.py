@@ -1,4 +1,4 @@
-"""Find models that break a route's promise, today or once a dated price applies."""
+"""Finds models that break a route's promise, today or once a dated price applies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -16,21 +16,21 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class PlacedModel(Struct, frozen=True):
-    """Model with the document that defines it."""
+    """A model, with the document that defines it."""
 
     document: YamlDocument
     section: ModelSection
 
 
 def placed_heirs(slug: str, models: Mapping[str, PlacedModel]) -> Iterator[str]:
-    """Yield the models that replace a model one after another as each retires."""
+    """Yield the models that replace a model, one after another, as each retires."""
     return list_heirs(slug, lambda each: models[each].section if each in models else None)
 
 
 def place_chains(
     route: RouteSection, where: Where
 ) -> Iterator[tuple[Where, Sequence[Mapping[str, int]]]]:
-    """Yield the chain of each rule in a route, with its path in the file."""
+    """Yield the chain of each rule of a route, with its path in the file."""
     if route.steps is not None:
         yield (*where, "try"), route.steps
     for number, rule in enumerate(route.rules or ()):
@@ -38,7 +38,9 @@ def place_chains(
 
 
 class DatedBreak(Struct, frozen=True, kw_only=True):
-    """Promise that a price will break: from `day`, `rate` is higher than the promised `most`."""
+    """A promise that a price will break: from `day` on, `rate` is higher than the
+    promised `most`.
+    """
 
     day: date
     model: str
@@ -63,7 +65,9 @@ def check_promise(
     models: Mapping[str, PlacedModel],
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield an error for each promise broken today, and a warning for each one broken later."""
+    """Yield an error for each promise that is broken today, and a warning for each that will be
+    broken later.
+    """
     promise = route.promise
     if promise is None:
         return
@@ -170,7 +174,7 @@ def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
 
 
 def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, Where]]:
-    """Return the days after `today` on which overrides begin or end, with their paths."""
+    """Return the days after `today` on which overrides begin or end, each with its path."""
     points: dict[date, Where] = {}
     for index, override in enumerate(endpoint.overrides):
         for name, day in (("from", override.when.since), ("until", override.when.until)):
@@ -180,13 +184,13 @@ def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, 
 
 
 def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
-    """Return the highest possible rate on a day; if no day is passed, ignore dated rates."""
+    """Return the highest possible rate on a day; if no day is given, ignore dated rates."""
     rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
     for override in endpoint.overrides:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        # An override whose only conditions are days always replaces the rate.
+        # An override that has no other conditions than dates always replaces the rate.
         conditions = override.when.model_dump(exclude_none=True)
         certain = conditions.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]

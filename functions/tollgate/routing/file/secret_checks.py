@@ -1,4 +1,4 @@
-"""Find sections that would send a platform secret, or send a key to the wrong host."""
+"""Finds sections that would send a platform secret, or send a key to the wrong host."""
 
 import re
 from collections.abc import Iterator
@@ -18,17 +18,19 @@ _PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
 
 
 class KeyRules(Struct, frozen=True):
-    """Rules for provider keys in a deployment: allowed variables and pinned pairs."""
+    """A deployment's rules for provider keys: the allowed variables and the pinned pairs."""
 
     variables: KeyVariables
     pinned: frozenset[str] | None
-    """Pinned pairs of a secret and a host; None without a template."""
+    """Pinned pairs of a secret and a host; None if there is no template."""
 
 
 def check_key(
     document: YamlDocument, where: Where, key: KeySection | None, rules: KeyRules
 ) -> Iterator[Problem]:
-    """Yield a problem if a reference is empty, contains a key, or names a forbidden variable."""
+    """Yield a problem if a reference is empty, contains the key itself, or names a forbidden
+    variable.
+    """
     if key is None:
         return
     where = (*where, "key")
@@ -56,7 +58,7 @@ def _refused_variable(document: YamlDocument, where: Where, name: str) -> Proble
 def check_host(
     document: YamlDocument, where: Where, row: KeyedRow, *, development: bool
 ) -> Iterator[Problem]:
-    """Yield a problem if the host in `base_url` is disguised or must not get these requests."""
+    """Yield a problem if the host in `base_url` is disguised or must not receive these requests."""
     if row.base_url is None:
         return
     where = (*where, "base_url")
@@ -100,8 +102,8 @@ def check_pins(
 def _plain_text(
     document: YamlDocument, where: Where, row: KeyedRow, host: str
 ) -> Iterator[Problem]:
-    """Yield a problem for a key that is sent over http, unless the host is private and declared as
-    private.
+    """Yield a problem for a key that is sent over http, unless the host is private and
+    declared so.
     """
     if not row.private:
         message = f"a key would reach {host} in plain text"

@@ -1,8 +1,8 @@
-"""Check the rows whose requests are signed for a service of Amazon Bedrock, and their models.
+"""Checks the rows whose requests are signed for an Amazon Bedrock service, and their models.
 
 Bedrock user guide, "Responses API" and "Endpoints supported by Amazon Bedrock" (2026-11-27): a
-request with a signature for another region is refused, bedrock-runtime creates responses only for
-inference profiles, and Mantle knows no profile.
+request signed for another region is refused, bedrock-runtime creates responses only for inference
+profiles, and Mantle does not know any profiles.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,9 @@ _OF_AWS: Final = (".api.aws", ".amazonaws.com", ".amazonaws.com.cn")
 def check_signature(
     document: YamlDocument, where: Where, provider: ProviderSection
 ) -> Iterator[Problem]:
-    """Yield the problems of a signed row: transport, region, host, and a key that is not used."""
+    """Yield the problems of a signed row: transport, region, host, and a key that would not be
+    used.
+    """
     if provider.auth not in SIGNED_SERVICES:
         return
     auth = provider.auth
@@ -43,7 +45,7 @@ def check_signature(
 def _host(
     document: YamlDocument, where: Where, base_url: str, provider: ProviderSection
 ) -> Iterator[Problem]:
-    """Yield a problem for a host of AWS that belongs to another service or region."""
+    """Yield a problem for an AWS host that belongs to another service or region."""
     try:
         host = urlsplit(base_url).hostname or ""
     except ValueError:  # Another check reports invalid addresses.
@@ -59,7 +61,9 @@ def _host(
 def check_signed_model(
     document: YamlDocument, where: Where, endpoint: EndpointSection, row: ProviderSection
 ) -> Iterator[Problem]:
-    """Yield a problem for a profile at Mantle, or a model id where a profile is needed."""
+    """Yield a problem for an inference profile at Mantle, or for a model id where a profile is
+    needed.
+    """
     is_profile = endpoint.upstream.partition(".")[0] in GEOGRAPHIES
     where = (*where, "upstream")
     if row.auth == "bedrock-mantle" and is_profile:

@@ -1,4 +1,6 @@
-"""List the companies that get prompts, files or searches, and where, from a routing file."""
+"""Lists the companies that receive prompts, files or searches according to a routing file, and
+where.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,22 +17,22 @@ _SIMULATOR: Final = "simulator"
 
 
 class Subprocessor(Struct, frozen=True, kw_only=True, order=True):
-    """A recipient of callers' data in one region."""
+    """A company that receives callers' data in one region."""
 
     name: str
     service: str
-    """Slug of the provider, or `web_search` or `pdf.ocr`."""
+    """The slug of a provider, or `web_search` or `pdf.ocr`."""
     host: str
-    """Host name, or AWS for services that are called with the function's role."""
+    """A host name, or AWS for services that are called with the function's role."""
     region: str
-    """AWS region or geography, or Google location; empty if the file states none."""
+    """An AWS region or geography, or a Google location; empty if the file has none."""
     data_policy: str = ""
     models: tuple[str, ...] = ()
-    """Models that the recipient serves; empty for tools, which any model may use."""
+    """Models that the company serves; empty for tools, which any model may use."""
 
 
 def list_subprocessors(routing: Routing) -> tuple[Subprocessor, ...]:
-    """Return the recipients of a routing, sorted by name; the simulator is none."""
+    """Return the companies in a routing, sorted by name; the simulator does not count."""
     models: dict[Subprocessor, set[str]] = {}
     for slug, model in routing.models.items():
         for endpoint in model.endpoints:

@@ -1,4 +1,4 @@
-"""Find tools and plugins that cannot run, would be free of charge, or would expose a key."""
+"""Finds tools and plugins that cannot run, would be free of charge, or would expose a key."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date

@@ -55,6 +55,7 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
     "aliases": "an alias is one word of letters, digits and . _ : / -",
     "routes": "a route is one word of letters, digits and . _ : / -",
     "guardrails": "a guardrail is named by a slug of a-z, 0-9, dot, dash and underscore",
+    "presets": "a preset is named by a slug of a-z, 0-9, dot, dash and underscore",
     "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
 

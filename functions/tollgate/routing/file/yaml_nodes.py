@@ -1,15 +1,15 @@
-"""Parse YAML into nodes, or report the position of an error."""
+"""Parses YAML into nodes, or reports the position of an error."""
 
 import re
 from typing import Final
 
 import yaml
 
-# libyaml recurses in C and crashes the process at about 30,000 levels, while PyYAML raises
-# RecursionError. Text that may be deep is therefore parsed by PyYAML, which is slower.
+# libyaml recurses in C and crashes the process at about 30,000 levels, whereas PyYAML raises
+# RecursionError. Text that may be nested deeply is therefore parsed by PyYAML, which is slower.
 _LEVELS_MAX: Final = 1_000
 _OPENED_OR_CLOSED: Final = re.compile(r"[\[{\]}]")
-# Levels also open without brackets: by indentation, and by `- `, `? ` and `: ` on one line.
+# Levels also open without brackets: by indentation, and by several `- `, `? ` and `: ` on one line.
 _INDENT: Final = re.compile(r"^[ \t?:-]*", re.MULTILINE)
 
 _HINTS: Final = {
@@ -30,9 +30,9 @@ class NotYaml(Exception):
 
 
 def compose_yaml(source: str) -> yaml.Node | None:
-    """Return the root node of a text; None for an empty text; raise NotYaml for invalid YAML.
+    """Return the root node of a text, None for an empty text; raise NotYaml for invalid YAML.
 
-    libyaml, if installed, takes a tenth of the time. A text that libyaml refuses is parsed again by
+    libyaml, if installed, takes a tenth of the time. Text that libyaml refuses is parsed again by
     PyYAML, so that error messages are the same on every machine.
     """
     try:
@@ -51,7 +51,7 @@ def compose_yaml(source: str) -> yaml.Node | None:
 
 
 def _may_be_deep(source: str) -> bool:
-    """Return True if a text may have too many levels for libyaml."""
+    """Return True if a text may be nested too deeply for libyaml."""
     if max(len(match[0]) for match in _INDENT.finditer(source)) > _LEVELS_MAX:
         return True
     level = 0
@@ -63,7 +63,7 @@ def _may_be_deep(source: str) -> bool:
 
 
 def _not_yaml(broken: yaml.MarkedYAMLError, source: str) -> NotYaml:
-    """Convert PyYAML's error; if the end of a part is missing, point to its beginning."""
+    """Convert PyYAML's error; if something is not closed, point to where it begins."""
     words = ", ".join(filter(None, (broken.context, broken.problem)))
     mark = broken.problem_mark or broken.context_mark
     at_the_end = mark is not None and mark.index >= len(source.rstrip())

@@ -1,1 +1,1 @@
-"""Plan each request: which endpoints to try, in which order, at which price."""
+"""Plans each request: which endpoints to try, in which order, and at which price."""

@@ -1,4 +1,4 @@
-"""Compiled routing.yaml in memory, read from JSON: functions contain no YAML parser."""
+"""Compiled routing.yaml in memory, read from JSON, because functions contain no YAML parser."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import Meta, Raw, Struct, json
 
+from tollgate.core.request import PRESET_PREFIX
 from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
@@ -15,6 +16,7 @@ from tollgate.routing.planning.unread_sections import (
     UnreadModels,
     UnreadNames,
     UnreadPlugins,
+    UnreadPresets,
     UnreadTools,
 )
 from tollgate.routing.scalars import MODEL_SLUG
@@ -40,7 +42,7 @@ _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """Revision of routing.yaml; `sha` is the SHA-256 of the compiled JSON."""
+    """A revision of routing.yaml; `sha` is the SHA-256 of the compiled JSON."""
 
     sha: str
     defaults: DefaultsSection
@@ -54,6 +56,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     tools: UnreadTools
     plugins: UnreadPlugins
     guardrails: UnreadGuardrails
+    presets: UnreadPresets
     names: UnreadNames
 
     @classmethod
@@ -62,17 +65,20 @@ class Catalog(Struct, frozen=True, kw_only=True):
         catalog = cls.from_build(compiled)
         # All parts are read now, so that an invalid part fails here and not during a request.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
-        _ = catalog.guardrails.rows
+        _ = catalog.guardrails.rows, catalog.presets.rows
         return catalog
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
-        """Read a compiled form that the build has checked; models are read at first use."""
+        """Read a compiled form that was checked during the build; models are parsed at
+        first use.
+        """
         sections = json.decode(compiled, type=dict[str, Raw])
         models = UnreadModels(json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw]))
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         guardrails = UnreadGuardrails(bytes(sections.pop("guardrails", _EMPTY)))
+        presets = UnreadPresets(bytes(sections.pop("presets", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
         providers = {slug: section.row(slug) for slug, section in content.providers.items()}
         return cls(
@@ -88,17 +94,20 @@ class Catalog(Struct, frozen=True, kw_only=True):
             tools=tools,
             plugins=plugins,
             guardrails=guardrails,
+            presets=presets,
             names=UnreadNames(models, providers),
         )
 
     @property
     def pdf(self) -> "PdfSection | None":
-        """Settings for reading documents; None if only models read documents."""
+        """Settings for reading documents; None if the gateway does not read documents."""
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
-        """Return the model or route of a name; return an unknown or ambiguous name unchanged."""
-        name = strip_tensorzero_prefix(name)
+        """Return the model or route that a name stands for; return an unknown or ambiguous name
+        unchanged.
+        """
+        name = self.plain_name(name)
         if not self.states(name):
             slugs = self.named(name).slugs
             return slugs[0] if len(slugs) == 1 else name
@@ -110,24 +119,27 @@ class Catalog(Struct, frozen=True, kw_only=True):
             name = alias.to
         return name
 
+    def plain_name(self, name: str) -> str:
+        """Return a requested name without TensorZero's prefix; for a preset, its model's name."""
+        for prefix in _TENSORZERO_PREFIXES:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix)
+        if name.startswith(PRESET_PREFIX):
+            preset = self.presets.rows.get(name.removeprefix(PRESET_PREFIX))
+            return name if preset is None else preset.model
+        return name
+
     def states(self, name: str) -> bool:
         """Return True for slugs, aliases and routes, and False for other names of models."""
         return name in self.models or name in self.aliases or name in self.routes
 
     def named(self, name: str) -> "Named":
-        """Return the meaning of a name that is not a slug, alias or route."""
+        """Return the meaning of a name that is neither a slug nor an alias nor a route."""
         return self.names.find(name if len(name) <= _COMPARED_CHARACTERS_MAX else "")
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return up to three similar names, most similar first."""
-        names = (*self.models, *self.aliases, *self.routes)
+        """Return up to three similar names, the most similar first."""
+        presets = (f"{PRESET_PREFIX}{slug}" for slug in self.presets.rows)
+        names = (*self.models, *self.aliases, *self.routes, *presets)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))
-
-
-def strip_tensorzero_prefix(name: str) -> str:
-    """Return a requested name without TensorZero's prefix."""
-    for prefix in _TENSORZERO_PREFIXES:
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
-    return name

@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import nano_usd, usd_text
 from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.plan import Plan
 from tollgate.routing.schema import KeyTierSection
 
 _CAUSES: Final = {
@@ -38,3 +40,21 @@ def exclude_by_cost(
         return None
     most, cause = lowest
     return Exclusion(cause, amounts=(usd_text(cost_max_nano_usd), usd_text(most)))
+
+
+def refuse_fees(plan: Plan, fees_nano_usd: int, ceiling: CostCeiling | None) -> None:
+    """Raise AccessError if a plan may cost more than its lowest ceiling with further fees.
+
+    `ceiling` is the one of the request or its key.
+    """
+    most, cost_max_nano_usd = plan.ceiling_nano_usd, plan.cost_max_nano_usd + fees_nano_usd
+    if most is None or cost_max_nano_usd <= most:
+        return
+    message = (
+        f"This request may cost ${usd_text(cost_max_nano_usd)} with its guardrails, the limit is "
+        f"${usd_text(most)}; ask for fewer tokens with max_tokens."
+    )
+    too_dear = AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")
+    if ceiling is not None and ceiling.nano_usd == most:
+        too_dear.limit = ceiling.reached
+    raise too_dear

@@ -1,4 +1,4 @@
-"""Compute the fees for documents that the gateway reads."""
+"""Computes the fees for documents that the gateway reads."""
 
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
@@ -14,7 +14,7 @@ _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
 def reads_for(target: Target, request: PlanningRequest) -> bool:
-    """Return True if the gateway reads any document in the request for this endpoint.
+    """Return True if the gateway reads any document of the request for this endpoint.
 
     The request must contain a document.
     """
@@ -31,7 +31,7 @@ def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -
     each = max(price.text, price.images) if "image" in target.input else price.text
     recognized = section.ocr.price.page * documents.recognized if section.ocr else Decimal(0)
     exact = (each * documents.pages + recognized) * _NANO_USD_PER_USD
-    # The bill has two or three lines, each rounded up by at most half a nano-dollar.
+    # The bill has two or three lines, each of which is rounded up by at most half a nano-dollar.
     rounded = 2 if recognized else 1
     return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounded if exact else 0
 

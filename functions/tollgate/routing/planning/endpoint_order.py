@@ -1,4 +1,4 @@
-"""The order of a model's endpoints by the preferences of a request."""
+"""Orders a model's endpoints by the preferences of a request."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from tollgate.core.request import RoutingPreferences
 from tollgate.routing.planning.offers import Offer
 
 CostedOffer = tuple[int, Offer, float | None]
-"""Maximum cost in nano-dollars, offer, and the offer's draw."""
+"""An offer with its maximum cost in nano-dollars and its draw."""
 
 
 def order_by_preference(
@@ -14,13 +14,13 @@ def order_by_preference(
 ) -> list[CostedOffer]:
     """Sort a model's offers by the request's `provider.sort` and `provider.order`.
 
-    Without these preferences, the providers in `preferred` come first.
+    Otherwise, the providers in `preferred` come first.
     """
     ordered = list(costed)
     if preferences.sort == "price":
         ordered.sort(key=lambda offer: offer[0])
     if preferences.order:
-        # Reversed, so that the first position of a provider that is listed twice counts.
+        # Reversed, so that the first position counts if a provider is listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)

@@ -1,7 +1,7 @@
-"""Exclude models and endpoints that cannot serve a request, and build the error if none can.
+"""Excludes models and endpoints that cannot serve a request, and builds the error if none can.
 
 Checks run in a fixed order. If all candidates are excluded, the error comes from the last check
-that any candidate reached: that candidate was closest to serving the request.
+that any candidate reached, because that candidate came closest to serving the request.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from tollgate.core.limits import MAX_COST_HEADER
 from tollgate.core.principal import Principal
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -31,7 +31,7 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
     "image": ErrorCode.IMAGE_NOT_SUPPORTED,
     "pdf": ErrorCode.FILE_NOT_SUPPORTED,
 }
-# Request fields for needs, if field and need have different names.
+# Request fields for needs, where the field and the need have different names.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
     "token_ids": "input",
@@ -50,7 +50,7 @@ _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
 
 
 class Check(IntEnum):
-    """Check that may exclude a candidate; checks run in this order."""
+    """A check that may exclude a candidate; checks run in this order."""
 
     ALLOWED = auto()
     KIND = auto()
@@ -68,16 +68,16 @@ class Check(IntEnum):
 
 
 class AllowedModels(Struct, frozen=True):
-    """Globs of the models that a key, and the levels above the key, allow."""
+    """Globs of the models allowed by a key and by the levels above it."""
 
     by_key: tuple[str, ...] | None = None
-    """Globs of the key; None allows every model."""
+    """Globs of the key; None allows all models."""
     by_levels: tuple[tuple[str, ...], ...] = ()
     """Globs of each level above the key."""
 
 
 class Cause(Enum):
-    """Cause of an exclusion: the check that found it, and a template for the message."""
+    """The cause of an exclusion: the check that found it, and a template for the message."""
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
     LEVEL_MODELS = Check.ALLOWED, "is not for the member or team of this key"
@@ -108,7 +108,7 @@ class Cause(Enum):
         self.words = words
 
 
-# Subject of the error message: an administrator can change the models that this subject allows.
+# The subject of the error message: the owner of the limit that allows too few models.
 _WHO_MAY_NOT: Final = {
     Cause.KEY_MODELS: "This key",
     Cause.LEVEL_MODELS: "The member or team of this key",
@@ -117,9 +117,9 @@ _WHO_MAY_NOT: Final = {
 
 
 class Exclusion(Struct, frozen=True):
-    """Exclusion of a model or endpoint, with the values for the error message.
+    """The exclusion of a model or endpoint, with the values for the error message.
 
-    `missing` are the missing capabilities, modalities, needs or parameters, sorted. `amounts` are
+    `missing` has the missing capabilities, modalities, needs or parameters, sorted. `amounts` has
     the other values for the message template.
     """
 
@@ -134,7 +134,7 @@ class Exclusion(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Message for people; code must use `cause` instead."""
+        """A message for people to read; code must use `cause` instead."""
         separator = " or " if self.cause is Cause.MODALITIES else ", "
         values = (separator.join(self.missing),) if self.missing else self.amounts
         return self.cause.words.format(*values)
@@ -152,7 +152,7 @@ def exclude_model(
 ) -> Exclusion | None:
     """Return the first reason why a model cannot serve the request; None if it can.
 
-    `name` is the requested name that led to the model; globs may match the name or the slug.
+    `name` is the requested name that led to the model; globs may match either the name or the slug.
     `is_derived` is True unless the name is a slug, alias or route. `reads` is True if the gateway
     reads documents.
     """
@@ -192,7 +192,7 @@ def find_forbidden(
 ) -> Cause | None:
     """Return the cause if a key may not use a model under a requested name; otherwise None.
 
-    Wildcards do not match derived names, so that a new endpoint never extends a key's rights.
+    Wildcards do not match derived names, so a new endpoint never extends a key's rights.
     """
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),
@@ -207,7 +207,7 @@ def find_forbidden(
 
 
 def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
-    """Return a key's tier; raise AccessError if tiers are defined, but not this one."""
+    """Return a key's tier; raise AccessError if tiers are defined but this one is not."""
     if name is None:
         return None
     tier = catalog.key_tiers.get(name)
@@ -219,8 +219,10 @@ def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
 
 
 def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
-    """Return the models behind a name that a caller may use; all of them without a caller."""
-    name = strip_tensorzero_prefix(name)
+    """Return the models behind a name that a caller may use, or all of them if there is
+    no caller.
+    """
+    name = catalog.plain_name(name)
     models = _list_models_behind(catalog, name)
     if principal is None:
         return models
@@ -238,7 +240,7 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
 
 
 def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """Return the models to which a name may lead, in order; empty for an unknown name."""
+    """Return the models that a name may lead to, in order; empty for an unknown name."""
     target = catalog.target(name)
     if target in catalog.models:
         return (target,)
@@ -258,7 +260,7 @@ def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
 
 
 def _abilities(model: ModelSection) -> frozenset[Capability]:
-    """Return a model's capabilities; codecs emulate structured output by means of tools."""
+    """Return a model's capabilities; codecs emulate structured output with tools."""
     supports = frozenset(model.supports)
     return supports | {"structured_output"} if "tools" in supports else supports
 
@@ -292,7 +294,7 @@ def _characters(request: PlanningRequest) -> int:
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
-    """Return the exclusion if an endpoint has retired, naming the model's successor."""
+    """Return the exclusion if an endpoint has retired; it names the model's successor."""
     lifecycle = attempt.lifecycle
     if now_s < lifecycle.retires_s:
         return None
@@ -304,7 +306,7 @@ def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
 def refusal(
     name: str, exclusions: Mapping[str, Exclusion], request: PlanningRequest
 ) -> GatewayError:
-    """Return the error for a request whose candidates (in this order) are all excluded."""
+    """Return the error for a request whose candidates, in this order, are all excluded."""
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
     subject, first = next(iter(reached.items()))
@@ -354,7 +356,7 @@ def refusal(
 
 
 def shorten(name: str) -> str:
-    """Return a requested name, cut to the length that error messages may repeat."""
+    """Return a requested name, cut to the maximum length for error messages."""
     if len(name) > _SHOWN_CHARACTERS_MAX:
         return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
     return name

@@ -1,4 +1,4 @@
-"""Look-up of models by the names that vendors, clouds, OpenRouter and LiteLLM give them."""
+"""Looks up models by the names that vendors, clouds, OpenRouter and LiteLLM give them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -21,9 +21,10 @@ _NEWEST: Final = "-latest"
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """Meaning of a name: one model, several possible models, or a retired model's successor.
+    """The meaning of a name: one model, several possible models, or the successor of a retired
+    model.
 
-    `providers` are the rows that a prefix of the name selects and that serve the model.
+    `providers` are the rows selected by a prefix of the name that serve the model.
     """
 
     slugs: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class _Model(Struct, frozen=True):
 
 
 class NamedModels:
-    """Models of a catalog by name; only the fields with names are parsed from their JSON."""
+    """The models of a catalog by name; only the name fields of their JSON are parsed."""
 
     def __init__(self, unread: Mapping[str, Raw], providers: Mapping[str, ProviderRow]) -> None:
         models = {slug: json.decode(content, type=_Model) for slug, content in unread.items()}
@@ -64,7 +65,7 @@ class NamedModels:
         self._prefixes = self._authors.union(PREFIXES, ORGANISATIONS, self._rows)
 
     def find(self, name: str) -> Named:
-        """Return the meaning of a name; `UNKNOWN` if no model has the name."""
+        """Return the meaning of a name; `UNKNOWN` if no model has it."""
         prefixes: list[str] = []
         for shorter in self._without_prefixes(name, prefixes):
             key = fold_name(shorter)
@@ -78,7 +79,9 @@ class NamedModels:
         return UNKNOWN
 
     def _without_prefixes(self, name: str, prefixes: list[str]) -> Iterator[str]:
-        """Yield a name without its first 0, 1, 2 … known prefixes; add these to `prefixes`."""
+        """Yield a name without its first 0, 1, 2 … known prefixes, which are added to
+        `prefixes`.
+        """
         yield name
         for _ in range(_PREFIXES_MAX):
             prefix, _, shorter = name.partition("/")
@@ -91,7 +94,7 @@ class NamedModels:
             yield name
 
     def _fits(self, slug: str, prefixes: list[str]) -> bool:
-        """Return False if a prefix names an author who neither created nor serves the model."""
+        """Return False if a prefix names an author that neither created nor serves the model."""
         author, _, _ = slug.partition("/")
         return all(
             author in (prefix, ORGANISATIONS.get(prefix))
@@ -101,7 +104,7 @@ class NamedModels:
         )
 
     def _preferred(self, slugs: tuple[str, ...], prefixes: list[str]) -> frozenset[str]:
-        """Return the rows that the first prefix selects; the model's author selects no row."""
+        """Return the rows selected by the first prefix; the model's author selects none."""
         first = prefixes[0] if prefixes else ""
         if len(slugs) > 1 or slugs[0].startswith(f"{first}/"):
             return frozenset()

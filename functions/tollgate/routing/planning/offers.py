@@ -1,4 +1,4 @@
-"""Build the chains of a catalog, select their rules, and rank models by weight."""
+"""Builds the chains of a catalog, selects their rules, and ranks models by weight."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,22 +26,24 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection
 
-# One bit fewer than the 53 of a float's mantissa, so that (2**52 - 0.5) / 2**52 is below one.
+# One bit fewer than the 53 of a float's mantissa, so that (2**52 - 0.5) / 2**52 is less than one.
 _BITS: Final = 52
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """Attempt at one endpoint, with the endpoint's weight in percent (None: no draw)."""
+    """An attempt at one endpoint, with the endpoint's weight in percent (None if
+    nothing is drawn).
+    """
 
     attempt: Attempt
     weight: int | None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """Model or route as rules with steps, and the offers of each model."""
+    """A model or route as rules with steps, and the offers of each model."""
 
     draw_scope: str
-    """Slug of the route or model, which is part of each draw's hash."""
+    """The slug of the route or model, which is part of the hash of every draw."""
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
@@ -51,18 +53,18 @@ class Chain(Struct, frozen=True, kw_only=True):
     numbered: bool = False
     """True if records contain the number of the rule; False for a plain `try`."""
     redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-    """Unix time of retirement and successor, by slug of each model that is replaced."""
+    """Unix time of retirement and successor, keyed by the slug of each model that is replaced."""
 
     def model_at(self, slug: str, now_s: float) -> str:
         """Return the model that currently serves `slug`: the model itself or a successor."""
-        # The loop ends, because `tollgate check` refuses circles of successors.
+        # The loop ends, because `tollgate check` refuses cycles of successors.
         while (redirect := self.redirects.get(slug)) is not None and redirect[0] <= now_s:
             slug = redirect[1]
         return slug
 
 
 class Chains:
-    """Chains of a catalog by name, each built at its first use."""
+    """The chains of a catalog by name, each built at first use."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -190,7 +192,7 @@ def _met_needs(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
 
 
 class SkippedRule(Struct, frozen=True):
-    """Rule that does not apply: its number, counted from 1, and its first failed condition in
+    """A rule that does not apply: its number, counted from 1, and its first failed condition in
     words.
     """
 
@@ -203,7 +205,7 @@ def select_rule(
 ) -> tuple[int | None, tuple[SkippedRule, ...]]:
     """Return the number (from 1) of the first rule that applies, and the skipped rules.
 
-    The number is None if no rule applies.
+    If no rule applies, the number is None.
     """
     skipped: list[SkippedRule] = []
     for number, rule in enumerate(rules, start=1):
@@ -236,8 +238,8 @@ def _failed_condition(condition: ConditionSection, request: PlanningRequest) -> 
 
 
 def score(scope: str, key_hash: str, name: str, weight: int) -> float:
-    """Return a name's score in a draw, at least 0. The chance of the highest score is the weight's
-    share of all weights.
+    """Return a name's score in a draw, at least 0. A name has the highest score with a probability
+    of its weight divided by all weights.
 
     This is rendezvous hashing: all machines get the same result, and a changed weight moves only
     requests of that name's share (Thaler and Ravishankar 1998; with weights as -w/ln(u):

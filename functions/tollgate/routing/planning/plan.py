@@ -1,4 +1,4 @@
-"""Plan for a request: the endpoints to try, in order."""
+"""The plan for a request: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
@@ -16,11 +16,11 @@ from tollgate.routing.price import PriceSchedule
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """Endpoint to try, with its prices and limits."""
+    """An endpoint to try, with its prices and limits."""
 
     target: Target
     context_tokens: int
-    """Maximum number of tokens in prompt and answer together."""
+    """Maximum number of tokens in the prompt and the answer together."""
     prices: PriceSchedule
     timeouts: Timeouts
     retry: RetrySection
@@ -33,7 +33,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Attempts for one request in order; there is at least one."""
+    """The attempts for one request, in order; there is at least one."""
 
     attempts: Sequence[Attempt]
     next_on: frozenset[ErrorCode]
@@ -41,7 +41,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     cost_max_nano_usd: int
     """Maximum cost of the most expensive attempt."""
     tokens_max: int
-    """Tokens that count toward the limit of tokens per minute."""
+    """Number of tokens counted toward the limit on tokens per minute."""
     catalog_sha: str
     trace: RoutingTrace
     tier: TierLimits | None = None
@@ -49,7 +49,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     ceiling_nano_usd: int | None = None
     """Lowest ceiling of the cost of the request; None without any."""
     unmet: tuple[str, ...] = ()
-    """Names of preferences and tools without effect."""
+    """Names of preferences and tools that have no effect."""
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
@@ -57,7 +57,9 @@ class Plan(Struct, frozen=True, kw_only=True):
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":
-        """Return the plan with endpoints in cooldown last: trying one is better than refusing."""
+        """Return the plan with endpoints in cooldown last, because trying one is better than
+        refusing the request.
+        """
         if not resting:
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
@@ -65,17 +67,17 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """Speed in the request's `provider.sort`; None for any other order."""
+        """The speed requested by `provider.sort`; None for any other order."""
         preferences = self.trace.preferences
         if preferences is None or preferences.sort == "price":
             return None
         return preferences.sort
 
     def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
-        """Return the plan with the endpoints of each model sorted by measured speed.
+        """Return the plan with each model's endpoints sorted by measured speed.
 
-        `provider.order` takes precedence. Endpoints without measurements come last, in their old
-        order. If no endpoint has measurements, the plan reports the preference as unmet.
+        `provider.order` takes precedence. Endpoints without measurements come last, in their
+        previous order. If no endpoint has been measured, the plan reports the preference as unmet.
         """
         preferences, measure = self.trace.preferences, self.speed_sort
         if preferences is None or measure is None:

@@ -1,4 +1,4 @@
-"""Plans requests for the engine, `explain` and `plan`, without any side effect."""
+"""Plans requests for the engine, `explain` and `plan`, without side effects."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
-from tollgate.routing.planning.catalog import Catalog, strip_tensorzero_prefix
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.cost_ceilings import exclude_by_cost, lowest_ceiling
 from tollgate.routing.planning.endpoint_order import order_by_preference
 from tollgate.routing.planning.exclusions import (
@@ -32,7 +32,7 @@ from tollgate.routing.planning.round_sizes import cost_max_of_rounds
 from tollgate.routing.planning.unknown_names import describe_unknown
 from tollgate.routing.schema import KeyTierSection
 
-# Imported at first use, since most processes never serve a request with a document.
+# Imported at first use, because most processes never serve a request with a document.
 _READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
     "tollgate.routing.planning.document_fees:reads_for"
 )
@@ -44,7 +44,7 @@ _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """Endpoint that was considered; draws are the scores of `offers.rank`."""
+    """An endpoint that was considered; draws are the scores from `offers.rank`."""
 
     attempt: Attempt
     cost_max_nano_usd: int
@@ -55,16 +55,16 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Weight of the endpoint, in percent; None if no endpoint was drawn."""
     draw: float | None = None
     exclusion: Exclusion | None = None
-    """Reason why the endpoint is not tried; None if it is tried."""
+    """The reason why the endpoint is not tried; None if it is."""
     reads: bool = False
     """True if the gateway reads documents for this endpoint."""
 
 
 class Survey(Struct, frozen=True, kw_only=True):
-    """Candidates that the planner considered, with either a plan or a refusal."""
+    """The candidates that the planner considered, with either a plan or a refusal."""
 
     candidates: Sequence[Candidate]
-    """Candidates in the order of trying; excluded candidates are not tried."""
+    """Candidates in the order in which they are tried; excluded ones are not tried."""
     skipped_rules: Sequence[SkippedRule]
     """Rules before the first rule that applies."""
     trace: RoutingTrace | None
@@ -72,21 +72,21 @@ class Survey(Struct, frozen=True, kw_only=True):
     plan: Plan | None
     refusal: GatewayError | None
     target: str | None = None
-    """Model or route of the requested name; None if the name is unknown."""
+    """The model or route that the requested name stands for; None if the name is unknown."""
 
 
 class _RequestedName(Struct, frozen=True, kw_only=True):
-    """Requested name without TensorZero's prefix."""
+    """A requested name without TensorZero's prefix."""
 
     name: str
     is_derived: bool
     """True unless the name is a slug, alias or route."""
     providers: frozenset[str]
-    """Rows that a prefix of the name selects; their endpoints come first."""
+    """Rows selected by a prefix of the name; their endpoints come first."""
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
-    """Model in a chain, with its draw and the requested name that led to the chain."""
+    """A model in a chain, with its draw and the requested name that led to the chain."""
 
     requested: _RequestedName
     slug: str
@@ -96,7 +96,9 @@ class _RankedModel(Struct, frozen=True, kw_only=True):
 
 
 class _NamedChain(Struct, frozen=True, kw_only=True):
-    """Chain behind a requested name, with the first rule that applies and its models in order."""
+    """The chain behind a requested name, with the first rule that applies and its
+    models in order.
+    """
 
     chain: Chain
     rule: int | None
@@ -105,14 +107,14 @@ class _NamedChain(Struct, frozen=True, kw_only=True):
 
 
 class Planner:
-    """Planner for one catalog."""
+    """Plans requests with one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._chains = Chains(catalog)
 
     def plan(self, request: PlanningRequest, *, now_s: float) -> Plan:
-        """Return the attempts for a request, best first, at the prices of `now_s`.
+        """Return the attempts for a request, the best first, at the prices of `now_s`.
 
         Raises RequestError (model_not_found, context_length_exceeded, invalid_request, or
         `*_not_supported_by_model`) or AccessError (model_not_allowed, key_limit_exceeded).
@@ -123,14 +125,14 @@ class Planner:
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route that a requested name stands for; None if the name does not stand for a
-        route.
+        """Return the route that a requested name stands for; None if it does not stand
+        for a route.
         """
         target = self.catalog.target(name)
         return target if target in self.catalog.routes else None
 
     def survey(self, request: PlanningRequest, *, now_s: float) -> Survey:
-        """Return the plan or the refusal, with all candidates and exclusions."""
+        """Return the plan or the refusal, together with all candidates and exclusions."""
         try:
             tier = find_tier(self.catalog, request.tier)
             names = (request.model, *request.preferences.models)
@@ -212,14 +214,15 @@ class Planner:
         limit = request.output_tokens_max
         held = self.catalog.defaults.hold_output_tokens if limit is None else limit
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in usable)
-        # Most requests with server tools run one tool, after which the model reads the prompt
+        # Most requests with server tools run a single tool, after which the model reads the prompt
         # again.
         reads = 2 if request.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
-        bare = strip_tensorzero_prefix(name)
-        chain = self._chains.get(self.catalog.target(bare))
+        bare = self.catalog.plain_name(name)
+        # `target` strips the prefix itself: of a name with two, guardrails would find no route.
+        chain = self._chains.get(self.catalog.target(name))
         if chain is None:
             param = "model" if name == request.model else "models"
             raise RequestError(
@@ -282,7 +285,7 @@ class Planner:
             )
 
     def _reads(self, attempt: Attempt, request: PlanningRequest) -> bool:
-        """Return True if the gateway reads any document in the request for this endpoint."""
+        """Return True if the gateway reads any document of the request for this endpoint."""
         if self.catalog.pdf is None or "pdf" not in request.modalities:
             return False
         return _READS_FOR()(attempt.target, request)
@@ -355,7 +358,7 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers in the order of the draw; offers without weights keep the order of
+    """Return a model's offers in the order of the draw; offers without weights keep their order in
     the file.
     """
     offers = model.chain.offers[model.slug]
@@ -368,7 +371,9 @@ def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Of
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:
-    """Exclude all but the first usable candidate, unless `Plan.fastest_first` does so later."""
+    """Exclude all but the first usable candidate, unless `Plan.fastest_first` will do
+    that later.
+    """
     if request.preferences.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
@@ -381,7 +386,7 @@ def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[C
 
 
 def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
-    """Return the name of the excluded object: the slug of a model, or the id of an endpoint."""
+    """Return the name of what is excluded: the slug of a model, or the id of an endpoint."""
     target = candidate.attempt.target
     return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 

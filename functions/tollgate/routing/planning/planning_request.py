@@ -1,4 +1,4 @@
-"""Input of the planner, made from a new request or from a record."""
+"""The planner's input, built from a new request or from a record."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
+from tollgate.core.request import (
+    Capability,
+    GenerationRequest,
+    Modality,
+    Need,
+    RoutingPreferences,
+)
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
@@ -28,7 +34,7 @@ def draw_key_hash(draw_key: str) -> str:
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
-    """Requested model, needs and size of a request, with the rights of its key."""
+    """The requested model, the needs and the size of a request, and the rights of its key."""
 
     model: str
     """Requested name of a model, alias or route."""
@@ -36,7 +42,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     tier: str | None = None
     """Tier of the key."""
     key_models: tuple[str, ...] | None = None
-    """Globs of the models that the key may use; None allows every model."""
+    """Globs of the models that the key may use; None allows all models."""
     level_models: tuple[tuple[str, ...], ...] = ()
     """Globs of the models that each level above the key may use."""
     capabilities: frozenset[Capability] = frozenset()
@@ -49,12 +55,11 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     input_tokens_max: int = 0
     """Maximum number of prompt tokens, used to compute the maximum cost."""
     output_tokens_max: int | None = None
-    """Caller's limit on output tokens; None without a limit."""
+    """The caller's limit on output tokens; None if there is none."""
     choices: int = 1
     """Number of choices for each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """Size of each prompt if there are several; the other fields then describe the largest prompt.
-    """
+    """Size of each prompt if there are several; the other fields then describe the largest one."""
     parameters: frozenset[str] = frozenset()
     """Parameters that every endpoint must support (`require_parameters`); otherwise empty."""
     kind: WorkKind = "chat"
@@ -63,17 +68,19 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     dimensions: int | None = None
     """Requested number of vector dimensions."""
     units: Units | None = None
-    """Estimated units of work on inputs; None for a conversation."""
+    """Estimated units of input work; None for a conversation."""
     units_max: Units | None = None
-    """Maximum units of work on inputs, used to compute the maximum cost."""
+    """Maximum units of input work, used to compute the maximum cost."""
     picture: Picture | None = None
     """Requested size and quality of images."""
+    preset: str | None = None
+    """Preset that completed the request."""
     rounds: RoundsBound | None = None
     """Limits for a generation with server tools; None without such tools."""
     documents: ReadSize | None = None
     """Size of the documents that the gateway has read."""
     reads_documents: bool = True
-    """False if only models that read documents themselves may serve a document."""
+    """False if documents may be served only by models that read them themselves."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     ceiling: CostCeiling | None = None
@@ -118,7 +125,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             prompts=tuple(PromptTokens(estimate=size.estimate, most=size.most) for size in sizes)
             if len(sizes) > 1
             else (),
-            # Work on inputs states its parameters as needs.
+            # Input work lists its parameters as needs.
             parameters=frozenset(effective_parameters(request))
             if request.preferences.require_parameters and not isinstance(request, InputWork)
             else frozenset(),
@@ -128,6 +135,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units=work.units if work else None,
             units_max=work.units_max if work else None,
             picture=work.picture if work else None,
+            preset=request.preset if isinstance(request, GenerationRequest) else None,
             rounds=rounds,
             reads_documents=not request.leaves_documents,
             metadata=request.metadata,
@@ -141,7 +149,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """Build the planner's input from a record, which has only metadata that rules read."""
+        """Build the planner's input from a record, which has only the metadata that rules read."""
         shared = {
             name: getattr(trace, name)
             for name in RoutingTrace.__struct_fields__
@@ -174,7 +182,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             parameters=tuple(sorted(self.parameters)),
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
-            # A record has the hash of the session's id, not the id.
+            # A record has a hash of the session's id, not the id itself.
             preferences=stated,
             **{name: getattr(self, name) for name in _RECORDED_AS_IS},
         )
@@ -187,7 +195,7 @@ def _ceilings_of(principal: Principal) -> Iterator[CostCeiling]:
 
 _NO_PREFERENCES: Final = RoutingPreferences()
 _SORTED: Final = frozenset({"capabilities", "modalities", "needs", "parameters"})
-# Fields with the same name and type in a record's trace.
+# Fields that have the same name and type in a record's trace.
 _RECORDED_AS_IS: Final = tuple(
     name
     for name in PlanningRequest.__struct_fields__

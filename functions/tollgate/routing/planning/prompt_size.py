@@ -1,4 +1,4 @@
-"""Estimate the size of a prompt in tokens, with lower and upper bounds, without a tokenizer."""
+"""Estimates the size of a prompt in tokens, with lower and upper bounds, without a tokenizer."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Self, assert_never
@@ -25,17 +25,17 @@ from tollgate.core.request import GenerationRequest, Message, SchemaOutput
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
-# The upper bound must hold for dense text, the estimate is for English, and the lower bound must
-# not refuse a prompt that might fit.
+# The upper bound must hold even for dense text, the estimate is for English, and the lower bound
+# must not refuse a prompt that might fit.
 BYTES_PER_TOKEN_MIN: Final = 2
 BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
-# Tokens for a message's role and delimiters.
+# Tokens for the role and the delimiters of a message.
 _MESSAGE_TOKENS: Final = 4
 _INPUT_MARK_TOKENS: Final = 8
-# A PDF page has about 60 KB (80 KB in base64) and 2,000 tokens.
+# A PDF page has about 60 KB (80 KB as base64) and 2,000 tokens.
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
-# A file behind a URL is estimated at ten pages. The maximum is what providers read: 100 pages of
+# A file given by URL is estimated at ten pages. The maximum is what providers read: 100 pages of
 # 3,000 tokens (Anthropic, Bedrock), or 1,000 pages of 258 (Gemini).
 _FILE_URL_TOKENS_TYPICAL: Final = 20_000
 _FILE_URL_TOKENS_MAX: Final = 300_000
@@ -44,7 +44,7 @@ _Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall | Ma
 
 
 class PromptSize(Struct, frozen=True, kw_only=True):
-    """Number of tokens in a prompt: lower bound, estimate and upper bound."""
+    """The number of tokens in a prompt: lower bound, estimate and upper bound."""
 
     least: int
     estimate: int
@@ -52,10 +52,10 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_each(cls, request: Work) -> tuple[Self, ...]:
-        """Measure each conversation in a request, or all its inputs together.
+        """Measure each conversation in a request, or all of its inputs together.
 
         The size of one conversation is the whole body without the texts of the other conversations,
-        because the rest of the body belongs to no particular one.
+        because the rest of the body belongs to all of them.
         """
         if isinstance(request, InputWork):
             return (cls.of_inputs(request),)
@@ -81,8 +81,8 @@ class PromptSize(Struct, frozen=True, kw_only=True):
     def of_inputs(cls, work: InputWork) -> Self:
         """Measure inputs that are processed separately.
 
-        `least` applies to the largest input; the other sizes are sums over all inputs. A text has
-        at most one token per byte, plus a few delimiters.
+        `least` is for the largest input; the other sizes are sums over all inputs. A string has at
+        most one token per byte, plus a few delimiters.
         """
         texts, tokens = work.bytes_per_input, work.tokens_per_input
         return cls(
@@ -131,8 +131,8 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 def _named_estimate(file: FileReference) -> int:
     """Estimate the number of tokens in an uploaded file.
 
-    A PDF counts at most as much as a file behind a URL, even if it is large because of images. A
-    file that was not looked up yet counts as a file behind a URL.
+    A PDF counts at most as much as a file given by URL, even if it is large because of its images.
+    A file that has not been looked up yet counts as a file given by URL.
     """
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_TYPICAL
@@ -158,7 +158,7 @@ def _base64_length(size_bytes: int) -> int:
 
 
 def _text_bytes(request: GenerationRequest) -> int:
-    """Return the size of all text for the model: messages, tools and the output schema."""
+    """Return the size of all text that the model gets: messages, tools and the output schema."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
     texts = [*_all_texts(request.messages), request.suffix or ""]

@@ -1,4 +1,4 @@
-"""Compute the maximum cost of a generation in rounds, for its hold."""
+"""Computes the maximum cost of a generation with several rounds, for its hold."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 
 
 class RoundSize(Struct, frozen=True, kw_only=True):
-    """Maximum number of tokens in one round."""
+    """The maximum number of tokens in one round."""
 
     prompt: int
     output: int
@@ -43,7 +43,7 @@ def cost_max_of_rounds(
 
 
 def _searches_nano_usd(attempt: Attempt, rounds: RoundsBound, now_s: float, context: int) -> int:
-    """Return the maximum cost of the provider's own searches."""
+    """Return the maximum cost of searches that the provider runs itself."""
     if attempt.target.native_search is None:
         return 0
     rates = (price.web_search for price in attempt.prices.possible(now_s, context))
@@ -63,8 +63,8 @@ def list_round_sizes(
 
     A prompt contains the replies and results of all earlier rounds, up to the model's context.
     `answer_max` limits each reply, and `answers_max` limits all replies together. With
-    `answers_max`, all output is counted in the last round, whose prompt and rate may be the
-    highest. With `searches_at_once`, the first prompt may also contain results, because the
+    `answers_max`, all output is counted in the last round, because its prompt and its rate may be
+    the highest. With `searches_at_once`, even the first prompt may contain results, because the
     provider searches.
     """
     replies_max = rounds.rounds_max * answer_max

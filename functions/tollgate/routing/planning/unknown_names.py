@@ -1,4 +1,4 @@
-"""Message for a requested name without a model."""
+"""Writes the message for a requested name that has no model."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from tollgate.routing.planning.exclusions import shorten
 def describe_unknown(
     catalog: Catalog, name: str, may_show: Callable[[str], bool] = lambda _: True
 ) -> str:
-    """Return the message for an unknown or ambiguous name, or for a retired model's name.
+    """Return the message for an unknown or ambiguous name, or for that of a retired model.
 
-    The message names only models that `may_show` allows.
+    The message mentions only models that `may_show` allows.
     """
     meaning, shown = catalog.named(name), shorten(name)
     if slugs := [slug for slug in meaning.slugs if may_show(slug)]:

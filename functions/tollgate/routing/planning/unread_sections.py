@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tollgate.routing.guardrail_sections import GuardSection
     from tollgate.routing.planning.named_models import Named, NamedModels
     from tollgate.routing.plugin_sections import PdfSection
+    from tollgate.routing.preset_sections import PresetSection
     from tollgate.routing.tool_sections import ServerToolsSection
 
 
@@ -27,10 +28,13 @@ _NAMED_MODELS: Final = DottedName["type[NamedModels]"](
 _READ_GUARDS: Final = DottedName[Callable[[bytes], "Mapping[str, GuardSection]"]](
     "tollgate.routing.guardrail_sections:read_guards"
 )
+_READ_PRESETS: Final = DottedName[Callable[[bytes], "Mapping[str, PresetSection]"]](
+    "tollgate.routing.preset_sections:read_presets"
+)
 
 
 class UnreadModels(Mapping[str, ModelSection]):
-    """Models by slug, held as JSON; each model is parsed at its first use."""
+    """Models by slug, kept as JSON; each is parsed at first use."""
 
     def __init__(self, unread: Mapping[str, Raw]) -> None:
         self.unread = unread
@@ -58,7 +62,7 @@ class UnreadModels(Mapping[str, ModelSection]):
 
 
 class UnreadNames:
-    """Further names of models, indexed when the first request uses such a name."""
+    """Further names of models, indexed when a request first uses such a name."""
 
     def __init__(self, models: UnreadModels, providers: Mapping[str, ProviderRow]) -> None:
         self._models = models
@@ -74,7 +78,7 @@ class UnreadNames:
 
 
 class UnreadPlugins:
-    """Section `plugins`, held as JSON until the first request with a document."""
+    """The section `plugins`, kept as JSON until the first request with a document."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
@@ -84,14 +88,14 @@ class UnreadPlugins:
         """Settings for documents, or None; raises ValueError if their version is not supported."""
         if self._unread == NO_SECTION:
             return None
-        # Imported with the first request that has a document.
+        # Imported with the first request that contains a document.
         from tollgate.routing.plugin_sections import PluginsSection
 
         return PluginsSection.model_validate_json(self._unread, strict=True).pdf
 
 
 class UnreadTools:
-    """Section `server_tools`, held as JSON because most processes never read it."""
+    """The section `server_tools`, kept as JSON because most processes never read it."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
@@ -99,7 +103,7 @@ class UnreadTools:
     @cached_property
     def section(self) -> "ServerToolsSection":
         """Parsed section; raises ValueError if its version is not supported."""
-        # Imported with the first request that has a server tool.
+        # Imported with the first request that uses a server tool.
         from tollgate.routing.tool_sections import ServerToolsSection
 
         return ServerToolsSection.model_validate_json(self._unread, strict=True)
@@ -120,3 +124,20 @@ class UnreadGuardrails:
         if not self:
             return {}
         return _READ_GUARDS()(self._unread)
+
+
+class UnreadPresets:
+    """Section `presets`, held as JSON because most catalogs have none."""
+
+    def __init__(self, unread: bytes = NO_SECTION) -> None:
+        self._unread = unread
+
+    def __bool__(self) -> bool:
+        return self._unread != NO_SECTION
+
+    @cached_property
+    def rows(self) -> "Mapping[str, PresetSection]":
+        """Parsed presets by slug; raises ValueError if their version is not supported."""
+        if not self:
+            return {}
+        return _READ_PRESETS()(self._unread)

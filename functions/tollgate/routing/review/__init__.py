@@ -1,1 +1,1 @@
-"""Compare two revisions of routing.yaml for a pull request."""
+"""Compares two revisions of routing.yaml for a pull request."""

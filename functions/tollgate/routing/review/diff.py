@@ -1,4 +1,4 @@
-"""List the differences in meaning between two revisions of a routing."""
+"""Lists the differences in meaning between two revisions of a routing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
@@ -19,6 +19,7 @@ from tollgate.routing.review.facts import (
     list_endpoint_facts,
     list_facts,
     list_model_facts,
+    list_preset_facts,
     list_price_notes,
     list_rates,
     list_route_facts,
@@ -46,6 +47,7 @@ SubjectKind = Literal[
     "tool",
     "plugin",
     "guardrail",
+    "preset",
     "note",
 ]
 
@@ -61,14 +63,14 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     name: str
     before: str | None
-    """Earlier value; None if only the later revision has the value."""
+    """The earlier value; None if only the later revision has one."""
     after: str | None
     percent: Decimal | None = None
     """Increase of a price in percent."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Difference in one subject. A `note` is about values that only people read, and affects no
+    """A difference in one subject. A `note` concerns values that only people read, and affects no
     request.
     """
 
@@ -93,12 +95,13 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_tools(before.server_tools, after.server_tools),
         *_compare_plugins(before, after),
         *_compare_sections("guardrail", before.guardrails, after.guardrails, list_facts),
+        *_compare_sections("preset", before.presets, after.presets, list_preset_facts),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
 
 def _compare_tools(before: ServerToolsSection, after: ServerToolsSection) -> Iterator[Change]:
-    """Yield the changes in server tools, with separate changes for prices."""
+    """Yield the changes to server tools; price changes are yielded separately."""
     old, new = _tools_by_name(before), _tools_by_name(after)
     yield from _compare_sections("tool", old, new, list_tool_facts)
     for name in sorted(old.keys() & new.keys()):
@@ -120,8 +123,8 @@ def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
 
 
 def find_differing_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """Return up to three days on which a dated price begins or an end takes place in only one of
-    the revisions.
+    """Return up to three days on which a dated price begins or a model or endpoint ends in only one
+    of the revisions.
     """
     prices = {day for day, *_ in _dated(before, today) ^ _dated(after, today)}
     ends = {day for day, *_ in _ends(before, today) ^ _ends(after, today)}
@@ -161,7 +164,7 @@ def _compare_sections(
     after: Mapping[_Name, _Section],
     facts: Callable[..., Facts],
 ) -> Iterator[Change]:
-    """Yield the changes in sections of one kind, by name."""
+    """Yield the changes to sections of one kind, by name."""
     for name in sorted({*before, *after}):
         if name not in after:
             yield Change(kind="removed", what=what, subject=name)
@@ -173,7 +176,7 @@ def _compare_sections(
 
 
 def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes in plugins, with separate changes for page prices."""
+    """Yield the changes to plugins; changes to page prices are yielded separately."""
     old, new = (
         {"pdf": each.plugins.pdf} if each.plugins and each.plugins.pdf else {}
         for each in (before, after)
@@ -189,7 +192,7 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
             continue
         if other_facts := tuple(fact for fact in change.facts if fact not in rates):
             yield replace(change, facts=other_facts)
-        # Page prices are named by their items in bills.
+        # Page prices are named after their items in bills.
         for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
             facts = tuple(
                 _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
@@ -201,7 +204,9 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:
-    """Yield one change for facts that affect requests, and one for facts that are notes."""
+    """Yield up to two changes: one with the facts that affect requests, and one with purely
+    informational facts (notes).
+    """
     facts = tuple(_differing(before, after))
     notes = tuple(fact for fact in facts if fact.name in NOTES)
     noticed = tuple(fact for fact in facts if fact.name not in NOTES)
@@ -221,7 +226,7 @@ def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
 
 
 def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
-    """Yield the steps that differ, without equal steps at the beginning and end."""
+    """Yield the steps that differ, leaving out equal steps at the beginning and the end."""
     if before == after:
         return
     start = _common_steps(before, after)
@@ -232,12 +237,12 @@ def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iter
 
 
 def _common_steps(first: OrderedNames, second: OrderedNames) -> int:
-    """Return the number of equal steps at the beginning of two chains."""
+    """Return how many steps at the beginning of two chains are equal."""
     return sum(takewhile(bool, map(eq, first, second)))
 
 
 def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes in endpoints of models that both revisions have."""
+    """Yield the changes to endpoints of models that exist in both revisions."""
     for slug in sorted(before.models.keys() & after.models.keys()):
         old, new = _by_name(slug, before.models[slug]), _by_name(slug, after.models[slug])
         yield from _compare_sections("endpoint", old, new, list_endpoint_facts)

@@ -1,4 +1,4 @@
-"""Flatten sections of routing.yaml to facts (name and value) for comparison."""
+"""Flattens sections of routing.yaml into facts (name and value) for comparison."""
 
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
@@ -7,15 +7,16 @@ from typing import Final
 from pydantic import BaseModel
 
 from tollgate.routing.chains import ConditionSection, RouteSection
+from tollgate.routing.preset_sections import PresetSection
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.routing.tool_sections import ToolPriceSection
 
-# Steps of a chain, in order.
+# The steps of a chain, in order.
 OrderedNames = tuple[str, ...]
 Facts = Mapping[str, str | OrderedNames]
 
-# Values for people, which change the sha but affect no request.
+# Values for people to read, which change the sha but affect no request.
 NOTES: Final = frozenset(
     {"name", "description", "source", "checked", "ocr.price.source", "ocr.price.checked"}
 )
@@ -31,7 +32,7 @@ _SETS: Final = frozenset(
 def list_facts(
     section: BaseModel, *, without: Collection[str] = (), stated_only: bool = False
 ) -> dict[str, str]:
-    """Return all values in a section by path; with `stated_only`, without defaults."""
+    """Return all values in a section, keyed by path; with `stated_only`, without defaults."""
     content = section.model_dump(
         mode="json",
         by_alias=True,
@@ -40,6 +41,14 @@ def list_facts(
         exclude=set(without),
     )
     return dict(_leaves(content, ""))
+
+
+def list_preset_facts(
+    preset: PresetSection, *, stated_only: bool = False
+) -> dict[str, str | OrderedNames]:
+    """Return a preset's values, with its system prompt by line, so that changed lines are shown."""
+    facts = list_facts(preset, without=("system",), stated_only=stated_only)
+    return {**facts, "system line": tuple((preset.system or "").splitlines())}
 
 
 def list_route_facts(
@@ -73,7 +82,7 @@ def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False)
     if stated_only:
         facts["price"] = summarize_price(endpoint)
     elif len(endpoint.overrides) > 1:
-        # The order of overrides matters, because the last one that holds wins.
+        # The order of overrides matters, because the last one that applies wins.
         facts["overrides"] = "; ".join(map(_when, endpoint.overrides))
     return facts
 
@@ -97,7 +106,7 @@ def list_tool_notes(tool: BaseModel) -> dict[str, str]:
 
 
 def list_rates(endpoint: EndpointSection) -> dict[str, str]:
-    """Return all rates of an endpoint; rates in overrides are named after their conditions."""
+    """Return all rates of an endpoint; rates in overrides are named after the conditions."""
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
@@ -110,7 +119,8 @@ def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
 
 
 def summarize_price(endpoint: EndpointSection) -> str:
-    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or named by their units.
+    """Return the rates as `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`, or with the names of their
+    units.
 
     With rates for other units: `image 0.02, quality high image 0.04`.
     """
@@ -127,7 +137,7 @@ def summarize_price(endpoint: EndpointSection) -> str:
 
 
 def format_rate(rate: Decimal) -> str:
-    """Return dollars with at least two digits after the point."""
+    """Return dollars with at least two digits after the decimal point."""
     return f"{rate:.2f}" if rate == round(rate, 2) else f"{rate.normalize():f}"
 
 

@@ -1,4 +1,4 @@
-"""Replay recorded traffic with two revisions, and count moves, costs and refusals."""
+"""Replays recorded traffic with two revisions, and counts moves, costs and refusals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from tollgate.routing.scalars import midnight_s
 
 
 class Flow(Struct):
-    """Number of requests, and their cost with each revision."""
+    """The number of requests, and their cost under each revision."""
 
     requests: int = 0
     before_nano_usd: int = 0
@@ -34,17 +34,17 @@ class Flow(Struct):
 
 
 class KeyTraffic(Struct):
-    """Number of requests with one key, in total and affected by the change."""
+    """The number of requests made with one key, in total and affected by the change."""
 
     name: str
     tiers: set[str | None] = field(default_factory=set)
     requests: int = 0
     affected: int = 0
-    """Requests that move, change in cost, or are served by only one revision."""
+    """Requests that move, change in cost, or are served under only one revision."""
 
 
 class CostedRequest(Struct, frozen=True):
-    """Request with its cost under each revision."""
+    """A request with its cost under each revision."""
 
     id: str
     requested: str
@@ -53,42 +53,49 @@ class CostedRequest(Struct, frozen=True):
 
     @property
     def rise_nano_usd(self) -> int:
-        """Increase of the cost."""
+        """The increase in cost."""
         return self.after_nano_usd - self.before_nano_usd
 
 
 class TrafficReplay(Struct):
-    """Outcomes of the same requests with two revisions, `base` and `head`."""
+    """The outcomes of the same requests under two revisions, `base` and `head`."""
 
     requests: int = 0
     unplanned: int = 0
-    """Records by the sweeper, which do not contain the request and so cannot be planned."""
+    """Records written by the sweeper, which do not contain the request and so cannot be planned."""
     as_recorded: int = 0
-    """Requests that the base serves at the recorded endpoint for exactly the recorded cost."""
+    """Requests that the base revision serves at the recorded endpoint for exactly the recorded
+    cost.
+    """
     recorded_nano_usd: int = 0
     """Recorded cost of all requests."""
     first_s: int = 0
     last_s: int = 0
     served: Flow = field(default_factory=Flow)
-    """Requests that both revisions serve."""
+    """Requests that are served under both revisions."""
     moves: dict[tuple[str, str, str], Flow] = field(default_factory=dict)
-    """Requests in `served` that move, by requested name, old endpoint and new endpoint."""
+    """Requests in `served` that move, keyed by requested name, old endpoint and new endpoint."""
     repriced: dict[str, Flow] = field(default_factory=dict)
-    """Requests in `served` that change only in cost, by endpoint."""
+    """Requests in `served` that change only in cost, keyed by endpoint."""
     refused: dict[tuple[str, str], Flow] = field(default_factory=dict)
-    """Requests that only the base serves, by requested name and error."""
+    """Requests that only the base revision serves, keyed by requested name and error."""
     admitted: dict[str, Flow] = field(default_factory=dict)
-    """Requests that only the head serves, by requested name."""
+    """Requests that only the head revision serves, keyed by requested name."""
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
-    """Requests that cannot be predicted, by the metadata that a rule reads but the record lacks."""
+    """Requests that cannot be predicted, keyed by the metadata that a rule reads but the record
+    does not have.
+    """
     later: dict[date, Flow] = field(default_factory=dict)
-    """Requests that both revisions serve on a later day, at that day's prices."""
+    """Requests that are served under both revisions on a later day, at that day's prices."""
     refused_by_both: int = 0
     first_endpoints: Counter[str] = field(default_factory=Counter)
-    """Number of requests by the endpoint that the base tries first."""
+    """Number of requests, keyed by the endpoint that is tried first under the base revision."""
     fees: Counter[str] = field(default_factory=Counter)
-    """Number of requests that were billed a fee, such as for tool runs or document pages, by fee.
+    """Number of requests that were billed a fee, such as for tool runs or document pages, keyed by
+    fee.
     """
+    presets: Counter[str] = field(default_factory=Counter)
+    """Number of requests by their preset."""
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None
@@ -96,12 +103,12 @@ class TrafficReplay(Struct):
 
     @property
     def moved(self) -> int:
-        """Number of requests whose endpoint changes."""
+        """The number of requests whose endpoint changes."""
         return sum(flow.requests for flow in self.moves.values())
 
     @property
     def changes_anything(self) -> bool:
-        """True if any request moves, changes in cost, or is served by only one revision."""
+        """True if any request moves, changes in cost, or is served under only one revision."""
         return bool(self.moves or self.repriced or self.refused or self.admitted)
 
     def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
@@ -112,6 +119,8 @@ class TrafficReplay(Struct):
         self.last_s = max(self.last_s, request.created_s)
         self.as_recorded += _is_as_recorded(request, before)
         self.fees.update({fee.item for fee in request.fees})
+        if request.trace.preset is not None:
+            self.presets[request.trace.preset] += 1
         key = self.keys.setdefault(request.key_id, KeyTraffic(request.key_name))
         key.requests += 1
         key.tiers.add(request.trace.tier)
@@ -167,7 +176,7 @@ class TrafficReplay(Struct):
 def replay_traffic(
     requests: Iterable[RecordedRequest], base: Catalog, head: Catalog, days: Sequence[date] = ()
 ) -> TrafficReplay:
-    """Return the outcomes of recorded requests with two catalogs, and the cost on `days`."""
+    """Return the outcomes of recorded requests under two catalogs, and the cost on `days`."""
     counted = TrafficReplay(later={day: Flow() for day in days})
     base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)
     for request in requests:

@@ -1,4 +1,4 @@
-"""Review of a routing change: its differences, broken promises, replayed traffic and label."""
+"""Reviews a routing change: its differences, broken promises, replayed traffic and label."""
 
 from datetime import date
 from typing import Literal
@@ -19,39 +19,43 @@ PullRequestLabel = Literal[
 
 
 class SecretMove(Struct, frozen=True, kw_only=True):
-    """Secret that only the head sends to a host."""
+    """A secret that only the head revision sends to this host."""
 
     secret: str
     host: str
     providers: tuple[str, ...]
     hosts_before: tuple[str, ...] = ()
-    """Hosts to which the base sends the secret."""
+    """Hosts to which the base revision sends the secret."""
 
 
 class BrokenPromise(Struct, frozen=True):
-    """Route whose promise a dated price will break."""
+    """A route whose promise a dated price will break."""
 
     route: str
     breaks: DatedBreak
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """Differences between two revisions, `base` and `head`, which are git commits or files."""
+    """The differences between two revisions, `base` and `head`, which are git commits or files."""
 
     base: str
     head: str
     errors: tuple[Problem, ...] = ()
-    """Errors in the head; with errors, the head must not be used and other fields are empty."""
+    """Errors in the head revision; if there are any, it must not be used and the other fields are
+    empty.
+    """
     base_is_empty: str | None = None
-    """Reason why the base has no routing for a comparison; otherwise None."""
+    """The reason why the base revision has no routing to compare with; otherwise None."""
     changes: tuple[Change, ...] = ()
     secret_moves: tuple[SecretMove, ...] = ()
     deploy_first: tuple[str, ...] = ()
-    """Permissions and pins that only the head needs."""
+    """IAM permissions, and pinned pairs of host and secret, that the head revision needs and the
+    base does not; they must be deployed before it is published.
+    """
     promises: tuple[BrokenPromise, ...] = ()
-    """Promises that only the head breaks."""
+    """Promises that hold under the base revision but are broken under the head revision."""
     replay: TrafficReplay | None = None
-    """Replayed traffic; None without recorded traffic."""
+    """Replayed traffic; None if there is no recorded traffic."""
 
     @property
     def removals(self) -> tuple[Change, ...]:
@@ -60,7 +64,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> PullRequestLabel | None:
-        """Most serious label that applies; None if the change affects no request."""
+        """The most serious label that applies; None if the change affects no request."""
         noticed = [change for change in self.changes if change.what != "note"]
         replay = self.replay or TrafficReplay()
         if self.secret_moves or any(problem.endangers_secret for problem in self.errors):
@@ -75,7 +79,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
     @property
     def keys_affected(self) -> int:
-        """Number of keys with an affected request or a changed tier."""
+        """The number of keys with an affected request or a changed tier."""
         tiers = {change.subject for change in self.changes if change.what == "tier"}
         keys = self.replay.keys.values() if self.replay else ()
         return sum(bool(key.affected or key.tiers & tiers) for key in keys)
@@ -84,7 +88,7 @@ class Review(Struct, frozen=True, kw_only=True):
 def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
-    """Return the changes, and the promises that only `after` will break on a later day."""
+    """Return the changes, and the promises that only `after` will break in the future."""
     old = set(find_later_breaks(before, today))
     new = dict.fromkeys(find_later_breaks(after, today))
     broken = tuple(BrokenPromise(*found) for found in new if found not in old)
@@ -92,7 +96,7 @@ def find_differences(
 
 
 def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]:
-    """Return the pairs of a secret and a host that only `after` has."""
+    """Return the pairs of a secret and a host that exist only in `after`."""
     known = list_key_hosts(before)
     return tuple(
         SecretMove(
@@ -107,7 +111,9 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
 
 
 def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
-    """Return the permissions and pins that only `after` needs; raise NotPermissible for bad ids."""
+    """Return the permissions and pins that only `after` needs; raise NotPermissible for invalid
+    ids.
+    """
     try:
         allowed = frozenset(compile_permissions(before).all_names)
     except NotPermissible:

@@ -1,4 +1,4 @@
-"""Read recorded traffic: one generation per line, as `GET /generations` returns it."""
+"""Reads recorded traffic: one generation per line, as returned by `GET /generations`."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -16,16 +16,16 @@ from tollgate.routing.price import MODEL_ITEMS
 # Records contain no conversation text, so a longer line is not a record.
 _LINE_BYTES_MAX: Final = 1_000_000
 _PIECES_PER_RATE: Final = 1_000_000
-# Outcomes that are charged; failed or lost generations are free.
+# Outcomes that are charged; failed and lost generations are free.
 _BILLED: Final = frozenset({"ok", "cancelled"})
 
 
 class BadTraffic(Exception):
-    """Raised for a line that is not a generation or lacks a field that a replay needs."""
+    """Raised for a line that is not a generation, or does not have a field that a replay needs."""
 
 
 class RecordedLine(Struct, frozen=True):
-    """Line in a recorded bill."""
+    """A line of a recorded bill."""
 
     item: str
     quantity: int
@@ -34,7 +34,7 @@ class RecordedLine(Struct, frozen=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
-    """Fields of a generation that a replay needs."""
+    """The fields of a generation that a replay needs."""
 
     id: str
     created_at: Annotated[datetime, Meta(tz=True)]
@@ -67,13 +67,13 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def billed_rounds(self) -> tuple[Usage, ...]:
-        """Usage of each round with a reply; empty for a generation with one round."""
+        """The usage of each round that has a reply; empty for a generation with a single round."""
         billed = {line.round for line in self.cost_lines if line.item in MODEL_ITEMS}
         return tuple(usage for number, usage in enumerate(self.rounds, 1) if number in billed)
 
     @property
     def fees(self) -> tuple[Fee, ...]:
-        """Fees in the bill, for tools and pages."""
+        """The fees in the bill, for tools and pages."""
         return tuple(
             Fee(
                 item=line.item,

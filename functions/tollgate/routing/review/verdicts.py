@@ -1,7 +1,7 @@
-"""Predict the first endpoint and the cost of a recorded request with one revision.
+"""Predicts the first endpoint and the cost of a recorded request under one revision.
 
-The prediction is exact for the first attempt if no endpoint is in cooldown. Units that the record
-lacks are estimated: when it was written, no price depended on them.
+If no endpoint is in cooldown, the prediction is exact for the first attempt. Units that are not in
+the record are estimated, because no price depended on them when it was written.
 """
 
 from itertools import chain
@@ -24,7 +24,7 @@ from tollgate.routing.review.traffic import RecordedRequest
 
 
 class WouldServe(Struct, frozen=True):
-    """Endpoint of the first attempt, and the bill for the recorded reply."""
+    """The endpoint of the first attempt, and the bill for the recorded reply."""
 
     model: str
     provider: str
@@ -33,18 +33,18 @@ class WouldServe(Struct, frozen=True):
 
     @property
     def endpoint(self) -> str:
-        """Endpoint as diffs write it: `acme/large @ openai/large-1`."""
+        """The endpoint in the notation of diffs: `acme/large @ openai/large-1`."""
         return f"{self.model} @ {self.provider}/{self.upstream}"
 
 
 class WouldRefuse(Struct, frozen=True):
-    """Refusal of a request."""
+    """The refusal of a request."""
 
     code: ErrorCode
 
 
 class Unknown(Struct, frozen=True):
-    """No prediction, because a rule reads metadata that the record lacks."""
+    """No prediction is possible, because a rule reads metadata that is not in the record."""
 
     metadata: tuple[str, ...]
 
@@ -69,7 +69,7 @@ def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
 
 
 class ReplayPlanner:
-    """Planner for recorded requests with one catalog."""
+    """Plans recorded requests with one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -83,9 +83,14 @@ class ReplayPlanner:
         }
 
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """Plan a request again at `when_s` (default: its own time), and bill its first attempt."""
+        """Plan a request again at `when_s` (by default, at its own time), and bill its first
+        attempt.
+        """
         when_s = request.created_s if when_s is None else when_s
         planning_request = PlanningRequest.recorded(request.trace)
+        preset = request.trace.preset
+        if preset is not None and preset not in self._catalog.presets.rows:
+            return WouldRefuse(ErrorCode.MODEL_NOT_FOUND)
         survey = self._planner.survey(planning_request, now_s=when_s)
         unknown = self._unknown_metadata(survey, planning_request, request)
         if unknown:
@@ -103,8 +108,8 @@ class ReplayPlanner:
         """Return the bill for a recorded answer at an endpoint; rates depend on each round's
         prompt.
 
-        Tool runs cost what this revision states. Pages, images and tools that this revision lacks
-        keep their recorded cost.
+        Tool runs cost what this revision charges. Pages, images and tools that this revision does
+        not have keep their recorded cost.
         """
         fees = bill_fees(
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
@@ -121,7 +126,7 @@ class ReplayPlanner:
     def _unknown_metadata(
         self, survey: Survey, planning_request: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """Return the metadata that the choice of a rule depends on, but that the record lacks."""
+        """Return the metadata that decides which rule applies but that is not in the record."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
@@ -138,7 +143,7 @@ class ReplayPlanner:
 def _applies_without(
     rule: RuleSection, planning_request: PlanningRequest, unknown: set[str]
 ) -> bool:
-    """Return True if all conditions of a rule hold, apart from conditions on unknown metadata."""
+    """Return True if all conditions of a rule hold, ignoring those on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True

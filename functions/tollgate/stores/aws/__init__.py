@@ -1,1 +1,1 @@
-"""Shared parts of all stores on AWS: signed clients, tables, items and expressions."""
+"""Parts that all AWS stores share: signed clients, tables, items and expressions."""

@@ -1,4 +1,6 @@
-"""Decode stored items; a corrupt item raises CorruptItem with the item's key, and lists skip it."""
+"""Decodes stored items. A corrupt item raises CorruptItem with the item's key; lists skip such
+items.
+"""
 
 import base64
 import logging
@@ -15,7 +17,7 @@ from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
-# Errors of decoding a value that is missing, of the wrong type, or out of range.
+# Errors from decoding a value that is missing, of the wrong type, or out of range.
 _DECODE_ERRORS: Final = (
     KeyError,
     TypeError,
@@ -45,7 +47,7 @@ def reads_an_item(
 
 
 def name_of_item(item: Item) -> str:
-    """Return the partition and sort key of an item, by which an operator can find the item."""
+    """Return the partition key and sort key of an item, with which an operator can find it."""
     keys = (item[name] for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item)
     return " ".join(key.get("S", "?") for key in keys)
 
@@ -72,7 +74,7 @@ def read_text(item: Item, name: str) -> str:
 
 @reads_an_item
 def read_optional_text(item: Item, name: str) -> str | None:
-    """Return a string, or None if the item lacks the attribute."""
+    """Return a string; None if the item does not have the attribute."""
     return item[name]["S"] if name in item else None
 
 
@@ -84,7 +86,7 @@ def read_number(item: Item, name: str) -> int:
 
 @reads_an_item
 def read_optional_number(item: Item, name: str) -> int | None:
-    """Return an integer, or None if the item lacks the attribute."""
+    """Return an integer; None if the item does not have the attribute."""
     return int(item[name]["N"]) if name in item else None
 
 
@@ -96,7 +98,7 @@ def read_binary(item: Item, name: str) -> bytes:
 
 @reads_an_item
 def read_texts(item: Item, name: str) -> tuple[str, ...] | None:
-    """Return a list of strings, or None if the item lacks the attribute."""
+    """Return a list of strings; None if the item does not have the attribute."""
     return tuple(value["S"] for value in item[name]["L"]) if name in item else None
 
 

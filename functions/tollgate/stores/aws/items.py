@@ -71,7 +71,7 @@ class SessionStateItem(HoldingItem):
 
 
 class KeyRow(AnyItem):
-    """The attributes that both items of a key in the core table share: pointer and secret."""
+    """Attributes common to the two core-table items of a key: the pointer and the secret."""
 
     KEY: Final = "kid"  # S: id of the key
     WORKSPACE: Final = "ws"  # S: id of the workspace

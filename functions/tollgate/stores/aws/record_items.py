@@ -33,7 +33,9 @@ class ActivityItem(AnyItem):
         "ch": "characters",
         "tu": "text_units",
     }
-    """Fields of `Usage` by stored name (N); an attribute is absent if no provider reported it."""
+    """Fields of `Usage` by stored name (N); an attribute is absent if no provider reported the
+    field.
+    """
 
 
 class ClosedDayItem(AnyItem):
@@ -45,7 +47,9 @@ class ClosedDayItem(AnyItem):
 
 
 class GenerationItem(AnyItem):
-    """Generations table: a record in BLOB; the other attributes repeat parts of it for filters."""
+    """Generations table: a record in BLOB; the other attributes duplicate parts of it for
+    filtering.
+    """
 
     OUTCOME: Final = "st"  # S: an Outcome
     COST: Final = "c"  # N: nano-dollars

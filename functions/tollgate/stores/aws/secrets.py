@@ -14,8 +14,8 @@ from tollgate.core.secret import STANDARD_VARIABLES, CredentialPlace, KeyVariabl
 _log = logging.getLogger(__name__)
 
 CACHED_FOR_S: Final = 300.0
-# Cache time of a missing secret: a secret that is created later is used within a minute, while a
-# missing secret does not cost a call for every request.
+# Cache time of a missing secret. A secret that is created later is used within a minute, while a
+# missing one does not cost a call for every request.
 _ABSENT_FOR_S: Final = 60.0
 
 
@@ -47,14 +47,15 @@ class AwsSecretStore:
         self._clock = clock
         self._variables = variables
         self._region = region
-        # True in a Lambda function, where only a deployment sets variables: messages ask operators
-        # to set the secret instead.
+        # True in a Lambda function, where only a deployment sets variables, so messages ask
+        # operators to set the secret instead.
         self._prefers_secrets = prefers_secrets
-        # The size is bounded by the references in routing.yaml, because no other secret is read.
+        # The number of entries is bounded by the references in routing.yaml, because no other
+        # secret is read.
         self._cache: dict[str, _Read] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
-        """Return the secret, or None if it is not set or access is denied."""
+        """Return the secret; None if it is not set or access is denied."""
         value = self._from_environment(reference.env)
         if value:
             return value
@@ -70,7 +71,7 @@ class AwsSecretStore:
         return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
-        """Return a variable's value, or None if it is unset or not allowed for secrets."""
+        """Return a variable's value; None if it is unset or may not hold secrets."""
         if name is None or not self._variables.allows(name):
             return None
         return self._environment_variable(name)

@@ -1,6 +1,6 @@
-"""DynamoDB transactions, which apply all of their writes or none, and their actions.
+"""DynamoDB transactions, which apply all of their writes or none, and the actions in them.
 
-A function that only serves generations sends no transaction and does not import this module.
+A function that only serves generations does not use transactions and does not import this module.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,6 @@ async def transact(client: AwsCaller, ids: IdSource, actions: Iterable[object]) 
     """Apply all actions; if one fails, apply none and raise TransactionCancelled."""
     await client.call(
         "TransactWriteItems",
-        # The token makes the call idempotent, so that the client may retry after a lost reply.
+        # The token makes the call idempotent, so the client may retry it after a lost reply.
         {"ClientRequestToken": ids.new_id(), "TransactItems": list(actions)},
     )

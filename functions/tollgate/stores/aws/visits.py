@@ -1,4 +1,4 @@
-"""Concurrent visits to all workspaces, for scheduled work."""
+"""Visits all workspaces concurrently, for scheduled work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,8 +18,8 @@ async def visit_workspaces(
 ) -> list[_Result]:
     """Call `visit` with the id of each workspace; return the results in the order of ids.
 
-    At most `at_once` visits run at a time: a visit mostly waits for the store, and a long visit
-    does not delay the others. The first error cancels all visits.
+    At most `at_once` visits run at a time. A visit mostly waits for the store, and a long one does
+    not delay the others. The first error cancels all visits.
     """
     names = await all_rows(client, core, WORKSPACE_NAMES, "W#")
     ids = [read_text(name, AnyItem.SORT).removeprefix("W#") for name in names]

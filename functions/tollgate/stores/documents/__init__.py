@@ -1,1 +1,1 @@
-"""Reading of documents by a Lambda function; large documents pass through the bucket."""
+"""Reads documents in a Lambda function; large documents pass through the bucket."""

@@ -37,12 +37,12 @@ from tollgate.http1.request import Request
 # As base64 in JSON, a document of this size is smaller than 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000
 BATCH_BYTES_MAX: Final = 5_500_000
-# This timeout is longer than the function's own timeout for a batch of pages.
+# Longer than the function's own timeout for a batch of pages.
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0
 _CONNECTIONS_MAX: Final = 100
-# Above Lambda's own limit of 6 MB.
+# More than Lambda's own limit of 6 MB.
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _ATTEMPTS_MAX: Final = 2
 _PREFIX: Final = "reading/"
@@ -50,7 +50,7 @@ _FUNCTION_ERROR: Final = "x-amz-function-error"
 # https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation-invoke.html (2026-11-27)
 _TENANT: Final = "x-amz-tenant-id"
 _THROTTLED: Final = 429
-# Pauses before an invocation that Lambda throttled is repeated: other documents end meanwhile.
+# Pauses before repeating an invocation that Lambda throttled; meanwhile, other documents finish.
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0)
 # Texts that show a timeout: the message "Task timed out after 30.00 seconds", and the error type
 # since 2023.
@@ -58,9 +58,9 @@ _TIMED_OUT: Final = (b"Task timed out", b"Sandbox.Timedout")
 
 
 class InvokedReader:
-    """A reader that invokes a Lambda function; `new_id` names documents in the bucket.
+    """A reader that invokes a Lambda function; `new_id` makes names for documents in the bucket.
 
-    With `isolates_tenants`, Lambda uses an environment of the function for one workspace alone.
+    With `isolates_tenants`, Lambda uses each environment of the function for a single workspace.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class InvokedReader:
     async def _read_uploaded(
         self, request: ReadingRequest, content: bytes, tenant: Mapping[str, str]
     ) -> ReadDocument:
-        """Upload the document under a temporary key, have it read, delete it."""
+        """Upload the document under a temporary key, have it read, and delete it."""
         if self._objects is None:
             raise UnreadableDocument(
                 DocumentFault.TOO_MANY_BYTES, amount=len(content), most=INLINE_BYTES_MAX
@@ -164,7 +164,8 @@ class InvokedReader:
             try:
                 return await self._send(body, tenant)
             except (HttpError, TimeoutError) as away:
-                # Retry: reading is idempotent, and Lambda may have closed the reused connection.
+                # A retry is safe because reading is idempotent; Lambda may have closed the reused
+                # connection.
                 if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError | ConnectTimedOut):
                     raise ReaderUnavailable(type(away).__name__) from away
         raise AssertionError("there is at least one attempt")

@@ -1,5 +1,5 @@
-"""Checks of files that clients upload directly to the bucket. A file is checked when it is first
-read.
+"""Checks files that clients upload directly to the bucket. A file is checked when it is
+first read.
 """
 
 from contextlib import suppress
@@ -24,25 +24,25 @@ from tollgate.stores.files.rows import (
     object_of,
 )
 
-# Maximum time for which an upload may go on after its signed address has expired.
+# Maximum time for which an upload may continue after its signed URL has expired.
 LATE_S: Final = 3_600
 
 
 class ArrivedContents(Protocol):
-    """A store of file contents by key, which can read the first bytes of a file and copy files."""
+    """A store of file contents by key that can read the first bytes of a file and copy files."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         """Return the size and first bytes of a file, or None if it is missing."""
 
     async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
-        """Copy the version `etag` of a file; return False if the file has no such version."""
+        """Copy the version `etag` of a file; return False if that version does not exist."""
 
     async def seal(self, key: str) -> None:
-        """Replace a file by an empty one, which refuses further uploads to its signed address."""
+        """Replace a file with an empty one, which blocks further uploads to its signed URL."""
 
 
 class Arrivals:
-    """Checks of files that a client uploads to the bucket."""
+    """Checks files that clients upload to the bucket."""
 
     def __init__(self, client: AwsCaller, table: str, contents: ArrivedContents) -> None:
         self._client = client
@@ -50,11 +50,11 @@ class Arrivals:
         self._contents = contents
 
     async def check(self, file: StoredFile) -> StoredFile | None:
-        """Return a file after its content has arrived, or None if it has not arrived yet.
+        """Return a file whose content has arrived; None if it has not arrived yet.
 
-        Raise RequestError if the content differs from the announcement. The version that was
-        checked is copied to another key; then the signed address is sealed, so that nothing more
-        can be stored there.
+        Raises RequestError if the content differs from the announcement. The version that was
+        checked is copied to another key. Then the signed URL is sealed, so that nothing more can be
+        stored there.
         """
         arrived = await self._contents.get_head(awaited_object_of(file), HEAD_BYTES)
         if arrived is None:
@@ -79,15 +79,16 @@ class Arrivals:
         if not copied or not await try_update(self._client, write):
             return await self._result_of_race(file)
         with suppress(StoreError):
-            # The sweeper removes a content that is not sealed now.
+            # If sealing fails now, the sweeper removes the content later.
             await self._contents.seal(awaited_object_of(file))
         return replace(file, media_type=media_type, awaited_until_s=None)
 
     async def _result_of_race(self, file: StoredFile) -> StoredFile | None:
-        """Return a file that another reader has checked, or None if the file was deleted."""
+        """Return a file that another reader has checked; None if the file was deleted."""
         item = await get_item(self._client, self._table, key_of_file(file))
         if item is None or is_being_deleted(item):
-            # The copy may have been made after the file was deleted, and nothing would delete it.
+            # The copy may have been made after the file was deleted, in which case nothing else
+            # would delete it.
             await self._contents.seal(object_of(file))
             return None
         current = decode_file(item)

@@ -1,7 +1,6 @@
-"""Contents of files in S3 through aioboto3, which signs addresses and uploads in parts.
+"""File contents in S3. The aioboto3 library signs URLs and uploads in parts.
 
-aioboto3 is imported with the first call, so that other routes of the same function start without
-it.
+aioboto3 is imported at the first call, so that other routes of the same function start without it.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.files.stored import UPLOAD_S, FileDownload, SignedUpload
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
-# How long a download address is valid. S3 checks the expiry only when the download begins.
+# Seconds for which a download URL is valid. S3 checks the expiry only when the download begins.
 DOWNLOAD_S: Final = 300
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
@@ -118,7 +117,7 @@ class BucketFiles:
                 async with reply["Body"] as body:
                     head = await body.read()
         except StoreRejected as rejected:
-            # S3 answers InvalidRange for an empty object.
+            # S3 replies InvalidRange for an empty object.
             if rejected.code in ("NoSuchKey", "404", "InvalidRange", "416"):
                 return None
             raise
@@ -208,7 +207,7 @@ class BucketFiles:
         self._client = None
 
     async def _open(self) -> Any:
-        """Return the client, opened within the event loop in which it is used."""
+        """Return the client, which is opened in the event loop that uses it."""
         async with self._opening:
             if self._client is None:
                 self._client = await self._stack.enter_async_context(self._new_client())
@@ -235,8 +234,8 @@ class BucketFiles:
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 read_timeout=_READ_TIMEOUT_S,
                 retries={"mode": "standard", "total_max_attempts": _ATTEMPTS_MAX},
-                # TLS and the signature protect the content already; a trailing checksum would need
-                # chunked transfer.
+                # TLS and the signature already protect the content, and a trailing checksum would
+                # require chunked transfer.
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
             ),
@@ -245,7 +244,7 @@ class BucketFiles:
 
 @contextmanager
 def _failing_as_store(operation: str) -> Iterator[None]:
-    """Convert the library's errors to store errors, within a `with` block."""
+    """Convert the library's errors to store errors within a `with` block."""
     # The client has imported botocore when it was first used.
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,

@@ -1,4 +1,4 @@
-"""The protocol of stores of file contents, which a bucket and a folder implement."""
+"""The protocol for stores of file contents, implemented by a bucket and a folder."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
@@ -8,8 +8,8 @@ from msgspec import Struct
 from tollgate.aws.objects import ObjectHead
 from tollgate.core.files.stored import FileDownload, SignedUpload
 
-# Size of a piece: at least 5 MiB, which S3 requires for all parts except the last, and small enough
-# for several pieces in memory.
+# Size of a piece: at least 5 MiB, which S3 requires for all parts but the last, yet small enough
+# for several pieces to fit in memory.
 PIECE_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -32,15 +32,15 @@ class FileContents(Protocol):
         """Delete a file; ignore a missing file."""
 
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
-        """Return a file's download address (as an attachment) or path, or None if it is missing."""
+        """Return a file's download URL (as an attachment) or path; None if the file is missing."""
 
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        """Return an upload address for one upload within an hour, or None if not supported."""
+        """Return a URL for one upload within an hour; None if this is not supported."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a file, or None if it is missing or empty."""
+        """Return the size and the first bytes of a file; None if it is missing or empty."""
 
     async def get_range(self, key: str, start: int, length: int) -> bytes:
         """Return `length` bytes from offset `start`; raise StoreRejected if the file is missing."""
@@ -62,17 +62,17 @@ class FileContents(Protocol):
         """Delete up to 1,000 files; ignore missing files."""
 
     async def copy(self, key: str, to: str, media_type: str, *, etag: str) -> bool:
-        """Copy the version `etag` of a file; return False if the file has no such version."""
+        """Copy the version `etag` of a file; return False if that version does not exist."""
 
     async def seal(self, key: str) -> None:
-        """Replace a file by an empty one, which refuses further uploads to its signed address."""
+        """Replace a file with an empty one, which blocks further uploads to its signed URL."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 def cut_into_pieces(sources: Sequence[tuple[str, int]]) -> Iterator[list[SourceRange]]:
-    """Yield the pieces of the concatenated sources, each as the list of its ranges."""
+    """Yield the pieces of the concatenated sources, each as a list of ranges."""
     piece, room = list[SourceRange](), PIECE_BYTES
     for key, size_bytes in sources:
         start = 0

@@ -65,7 +65,7 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _log: Final = logging.getLogger(__name__)
 
-# Maximum size of a page, whatever limit a caller requests.
+# Maximum page size, whatever limit a caller requests.
 PAGE_MAX: Final = 1_000
 # Maximum number of items that one query reads.
 _ROWS_MAX: Final = 500
@@ -73,11 +73,11 @@ _ROWS_MAX: Final = 500
 _REMOVED_MAX: Final = 10
 # Maximum number of awaited files that are checked after one query.
 _LOOKS_MAX: Final = 10
-# Age after which an upload without an item counts as abandoned; all uploads through the gateway end
-# earlier.
+# Age at which an upload without an item counts as abandoned; all uploads through the gateway end
+# sooner.
 _ABANDONED_S: Final = 1_800
-# Maximum number of attempts, because concurrent deletions in a workspace change the same count and
-# conflict.
+# Maximum number of attempts; concurrent deletions in a workspace conflict because they change the
+# same count.
 _REMOVAL_ATTEMPTS: Final = 8
 
 
@@ -171,9 +171,9 @@ class DynamoFileStore:
         )
 
     async def _put(self, file: StoredFile) -> None:
-        """Write the item of a file that was counted.
+        """Write the item of a file that has been counted.
 
-        After a lost reply the item may exist, so the count is kept and corrected later.
+        If the reply is lost, the item may exist, so the count is kept and corrected later.
         """
         await self._client.call(
             "PutItem",
@@ -196,7 +196,7 @@ class DynamoFileStore:
             return await self._check(file)
 
     async def _arrived(self, files: Iterable[StoredFile]) -> list[StoredFile]:
-        """Return the files whose content has arrived; check only a few of the awaited files."""
+        """Return the files whose content has arrived, checking only a few of the awaited files."""
         arrived_files, looks = list[StoredFile](), 0
         for file in files:
             if file.awaited_until_s is None:
@@ -209,7 +209,7 @@ class DynamoFileStore:
         return arrived_files
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
-        """Return a file if its content has arrived; delete the file if the content is wrong."""
+        """Return a file if its content has arrived; delete it if the content is wrong."""
         try:
             return await self._arrivals.check(file)
         except RequestError:
@@ -259,7 +259,7 @@ class DynamoFileStore:
     async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
         """Delete a file and its content; return False if it does not exist.
 
-        One transaction marks the file as deleted and writes the audit log entry; afterwards the
+        One transaction marks the file as deleted and writes the audit log entry; from then on, the
         file cannot be found.
         """
         file = await self.get(workspace_id, file_id)
@@ -338,8 +338,8 @@ class DynamoFileStore:
             if is_missing:
                 await self._contents.delete_all(objects_of(workspace_id, upload))
             end = self._usages.release if is_missing else self._usages.commit
-            # An upload in a key's count is also in the workspace's count. The workspace's count
-            # does not name the key, so the key's count is reclaimed only when it is full itself.
+            # An upload that a key's count includes is also in the workspace's count, which does not
+            # name the key. The key's count is therefore reclaimed only when it is full itself.
             for count_key in (full_key, file_usage_key(workspace_id, None)):
                 await end(count_key, upload, size_bytes)
             freed |= is_missing
@@ -353,7 +353,9 @@ class DynamoFileStore:
         return freed
 
     async def remove_quietly(self, file: StoredFile) -> bool:
-        """Remove a deleted or expired file; return False if that fails and is retried later."""
+        """Remove a deleted or expired file; return False if that fails and will be
+        retried later.
+        """
         try:
             await self._remove(file)
         except StoreError as failed:
@@ -362,7 +364,7 @@ class DynamoFileStore:
         return True
 
     async def _remove(self, file: StoredFile) -> None:
-        """Delete the content, and then the item, and subtract the file from the counts."""
+        """Delete the content, then the item, and subtract the file from the counts."""
         if file.parts:
             await self._contents.delete_all([part_object_of(file, part) for part in file.parts])
         elif file.awaited_until_s is not None:
@@ -388,7 +390,9 @@ class DynamoFileStore:
 
 
 def _places(file: StoredFile) -> tuple[Item, Item]:
-    """Return the keys of the two counts that include a file: its API key's and its workspace's."""
+    """Return the keys of the two counts that include a file: that of its API key and that of its
+    workspace.
+    """
     return (
         file_usage_key(file.workspace_id, file.key_id),
         file_usage_key(file.workspace_id, None),

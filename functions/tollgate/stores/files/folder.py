@@ -69,8 +69,8 @@ class FolderFiles(FolderObjects):
         to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished = self._folder / UPLOADS
         unfinished.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Concurrent joins write separate temporary files, which only this user may read. The
-        # sweeper removes the file of a join whose process was killed.
+        # Concurrent joins write to separate temporary files, which only this user may read. If the
+        # process is killed, the sweeper removes the file of the join.
         with NamedTemporaryFile(dir=unfinished, delete=False) as file:
             written = Path(file.name)
             try:

@@ -1,8 +1,9 @@
-"""Removal of contents that arrived too late, and of parts and temporary files that were left over.
+"""Removes contents that arrived too late, and leftover parts and temporary files.
 
-No file awaits content for longer than `AWAITED_FOR_S` after its announcement. Whatever is found
-below `UPLOADS` after that time belongs to no file: an upload that ended after its file was deleted,
-the seal of a used address, a part of a cancelled upload, or a temporary file of a killed process.
+No file awaits content for longer than `AWAITED_FOR_S` after its announcement. Anything that is
+still under `UPLOADS` after that time belongs to no file: an upload that ended after its file was
+deleted, the seal of a used URL, a part of a cancelled upload, or a temporary file of a killed
+process.
 """
 
 import asyncio
@@ -17,13 +18,13 @@ from tollgate.stores.files.arrivals import LATE_S
 from tollgate.stores.files.rows import UPLOADS, upload_of_object
 
 AWAITED_FOR_S: Final = UPLOAD_S + LATE_S
-# No further group of objects is listed after this time; the next round lists the rest.
+# After this time, no further group of objects is listed; the next round lists the rest.
 _LISTED_FOR_S: Final = 60.0
 _DELETED_AT_ONCE: Final = 16
 
 
 class LateUploads:
-    """Removes uploads that no file awaits any more; concurrent rounds are safe."""
+    """Removes uploads that no file is waiting for; concurrent rounds are safe."""
 
     def __init__(self, objects: ObjectStore, clock: Clock) -> None:
         self._objects = objects

@@ -1,6 +1,6 @@
-"""Signed upload addresses for a server that stores files in a folder instead of a bucket.
+"""Signed upload URLs for a server that stores files in a folder instead of a bucket.
 
-The address itself is the permission for one upload: it states the key, the size, the type and the
+The URL itself is the permission for one upload: it contains the key, the size, the type and the
 expiry, signed with a secret of this process.
 """
 
@@ -27,17 +27,17 @@ class _Permit(Struct, frozen=True, kw_only=True):
 
 
 class LocalUploads:
-    """Implements `stores.ports.administration.SignedContents`, and signs the addresses."""
+    """Implements `stores.ports.administration.SignedContents`, and signs the URLs."""
 
     def __init__(self, folder: Path, secret: bytes, clock: Clock) -> None:
         self._folder = folder
         self._secret = secret
         self._clock = clock
-        # Keys of the uploads in progress: several at once for one address would fill the disk.
+        # Keys of the uploads in progress; several uploads to the same URL could fill the disk.
         self._receiving = set[str]()
 
     def sign(self, key: str, *, size_bytes: int, media_type: str) -> SignedUpload:
-        """Return an upload address, without a host, for a file of this size and type."""
+        """Return an upload URL, without a host, for a file of this size and type."""
         permit = _Permit(
             key=key,
             size_bytes=size_bytes,
@@ -52,10 +52,10 @@ class LocalUploads:
         )
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a file that is sent to a signed address.
+        """Write a file that is sent to a signed URL.
 
-        Raise AccessError if the address is not signed, has expired or has been used, and
-        RequestError if the file has the wrong size or type.
+        Raises AccessError if the URL is not signed, has expired or has been used, and RequestError
+        if the file has the wrong size or type.
         """
         permit = self._read(token)
         if media_type != permit.media_type:
@@ -85,12 +85,12 @@ class LocalUploads:
                     what = f"the address is signed for {size_bytes} bytes"
                     raise _refused("content-length", what)
                 await asyncio.to_thread(file.flush)
-                # A link, unlike a rename, never replaces a file that is checked or sealed.
+                # Unlike a rename, a link never replaces a file that has been checked or sealed.
                 await asyncio.to_thread(path.hardlink_to, written)
             except FileExistsError as used:
                 raise _used() from used
             finally:
-                # Deletes a partial file also if the client disconnects.
+                # A partial file is deleted even if the client disconnects.
                 await asyncio.to_thread(written.unlink)
 
     def _read(self, token: str) -> _Permit:

@@ -1,4 +1,4 @@
-"""Uploaded files that requests refer to. They are read through the client that also reads other
+"""Reads the uploaded files that requests refer to, through the client that also reads other
 objects.
 """
 
@@ -27,9 +27,9 @@ class DynamoFileReader:
         self._clock = clock
 
     async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
-        """Return a completely uploaded file of this workspace, or None if there is none.
+        """Return a completely uploaded file of this workspace; None if there is none.
 
-        Raise RequestError if the content differs from the announcement.
+        Raises RequestError if the content differs from the announcement.
         """
         with refusing_when_unavailable():
             file = await find_file(
@@ -48,6 +48,6 @@ class DynamoFileReader:
         )
 
     async def read(self, place: str) -> bytes | None:
-        """Return the content of a file by its key, or None if it was deleted."""
+        """Return the content of a file by its key; None if it was deleted."""
         with refusing_when_unavailable():
             return await self._objects.get(place, timeout_s=_READ_TIMEOUT_S)

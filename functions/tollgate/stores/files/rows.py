@@ -24,7 +24,7 @@ from tollgate.stores.aws.tables import file_key, get_item
 from tollgate.stores.rules.object_names import workspace_folder
 
 ROWS: Final = "F#"
-# Prefix of all objects that clients upload before a file has been checked or joined.
+# Prefix of all objects that clients upload, until the file has been checked or joined.
 UPLOADS: Final = "uploads/"
 
 
@@ -37,7 +37,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 def bare_id(file_id: str) -> str | None:
-    """Return a file's id without its prefix, or None if the text is not a file id."""
+    """Return a file's id without its prefix; None if the text is not a file id."""
     bare = file_id.removeprefix(FILE_PREFIX)
     return bare if bare != file_id and is_id(bare) else None
 
@@ -53,7 +53,9 @@ def key_of_file(file: StoredFile) -> Item:
 
 
 def read_cursor(after: str) -> str:
-    """Return the id, without prefix, after which a page begins; raise RequestError if invalid."""
+    """Return the id, without prefix, after which a page begins; raise RequestError if it is
+    invalid.
+    """
     bare = bare_id(after)
     if bare is None:
         raise RequestError(
@@ -65,8 +67,8 @@ def read_cursor(after: str) -> str:
 def object_of(file: StoredFile) -> str:
     """Return the object key of a file's content.
 
-    The bucket's lifecycle rules find expired files by the first two parts of the key, even in a
-    workspace that nobody uses.
+    The bucket's lifecycle rules find expired files by the first two segments of the key, even in a
+    workspace that is no longer used.
     """
     kept, expiring = objects_of(file.workspace_id, bare_id_of(file))
     return kept if file.expires_s is None else expiring
@@ -79,21 +81,21 @@ def objects_of(workspace_id: str, bare: str) -> tuple[str, str]:
 
 
 def awaited_object_of(file: StoredFile) -> str:
-    """Return the object key that a client uploads to; the sweeper deletes leftovers.
+    """Return the object key to which a client uploads; the sweeper deletes what is left over.
 
-    This key differs from `object_of`, because a signed address can be used until it expires, even
-    after the file is deleted.
+    This key differs from `object_of`, because a signed URL can be used until it expires, even after
+    the file has been deleted.
     """
     return f"{UPLOADS}{_place(file.workspace_id, bare_id_of(file))}"
 
 
 def part_object_of(file: StoredFile, part: str) -> str:
-    """Return the object key of an upload's part; the sweeper deletes left-over parts."""
+    """Return the object key of a part of an upload; the sweeper deletes leftover parts."""
     return f"{awaited_object_of(file)}/{part}"
 
 
 def upload_of_object(key: str) -> str | None:
-    """Return the id, without prefix, of the file that an object below `UPLOADS` is sent for."""
+    """Return the id, without prefix, of the file that an object under `UPLOADS` was sent for."""
     names = key.removeprefix(UPLOADS).split("/")
     return names[1] if len(names) > 1 and is_id(names[1]) else None
 
@@ -170,10 +172,10 @@ def is_being_deleted(item: Item) -> bool:
 async def find_file(
     client: AwsCaller, table: str, workspace_id: str, file_id: str, *, now_s: float
 ) -> StoredFile | None:
-    """Return a file of this workspace, or None if it is missing, deleted or expired.
+    """Return a file of this workspace; None if it is missing, deleted or expired.
 
-    A file whose upload in parts is incomplete counts as missing. The content of any other file may
-    not have arrived yet.
+    A file whose upload in parts is incomplete counts as missing. For any other file, the content
+    may not have arrived yet.
     """
     bare = bare_id(file_id)
     if bare is None:

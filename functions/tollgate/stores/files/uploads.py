@@ -49,11 +49,11 @@ from tollgate.stores.files.rows import (
     part_object_of,
 )
 
-# The expiry and the number of parts are those of OpenAI:
+# The expiry and the number of parts are the same as OpenAI's:
 # https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
 UPLOAD_EXPIRES_S: Final = 3_600
 UPLOAD_PARTS_MAX: Final = 1_000
-# A client may send every part twice, because it retries a part whose reply was lost.
+# A client may send every part twice, because it retries parts whose reply was lost.
 _TIMES_SENT_MAX: Final = 2
 
 
@@ -138,7 +138,7 @@ class DynamoUploadStore:
                 await self._try(FILE_APART, file, {":jn": string(order)})
                 raise
             except StoreRejected:
-                # A part is missing: another request has completed or cancelled the upload.
+                # A part is missing because another request has completed or cancelled the upload.
                 ended = await self._find(workspace_id, upload_id)
                 if ended is not None and ended[0].parts is not None:
                     raise
@@ -154,7 +154,7 @@ class DynamoUploadStore:
             upload = await self._find(workspace_id, upload_id)
             if upload is None:
                 return None
-            # After this write the upload cannot be found; its parts are removed afterwards.
+            # From this write on, the upload cannot be found; its parts are removed afterwards.
             decided = {":now": number(int(self._clock.now_s()))}
             if not await self._try(FILE_PARTS_DELETING, upload[0], decided):
                 return None
@@ -195,7 +195,8 @@ class DynamoUploadStore:
         digest = hashlib.md5(usedforsecurity=False)
         await self._contents.join(sources, object_of(file), media_type, observe=digest.update)
         if md5 is not None and digest.hexdigest() != md5.lower():
-            # The joined content is overwritten by the next attempt, or removed with the upload.
+            # The joined content will be overwritten by the next attempt, or removed with the
+            # upload.
             raise _refused("md5", f"the parts have the MD5 {digest.hexdigest()}.")
         return media_type
 
@@ -210,7 +211,7 @@ class DynamoUploadStore:
         return _completed(upload[0]) if upload[1] == order else None
 
     async def _discard(self, file: StoredFile) -> None:
-        """Delete the parts after the content is complete; the bucket deletes any that remain."""
+        """Delete the parts once the content is complete; the bucket deletes any that remain."""
         try:
             await self._contents.delete_all(
                 [part_object_of(file, part) for part in file.parts or {}]

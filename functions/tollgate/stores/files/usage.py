@@ -1,8 +1,8 @@
-"""Counts of the files and bytes that a workspace, and each of its keys, stores; and the caps on
+"""Counts the files and bytes stored by each workspace and each of its keys, and enforces caps on
 these counts.
 
-A file is counted before its upload, by one conditional write, so that concurrent uploads cannot
-exceed a cap. Until the file's item is written, the count's item lists the upload. If the process is
+A file is counted before its upload, in one conditional write, so concurrent uploads cannot exceed a
+cap. Until the file's item is written, the upload is listed in the count's item. If the process is
 killed before that, the listed upload is found later and subtracted.
 """
 
@@ -26,17 +26,17 @@ from tollgate.stores.aws.expressions import (
 from tollgate.stores.aws.items import FileUsageItem
 from tollgate.stores.aws.tables import file_usage_key, get_item, try_update
 
-# Maximum number of concurrent uploads in a count: each upload makes the count's item larger.
+# Maximum number of concurrent uploads per count, because each upload makes the count's item larger.
 UPLOADS_MAX: Final = 256
 _ONE: Final = number(1)
-# Maximum number of remembered searches; a forgotten workspace is searched again.
+# Maximum number of searches to remember; a workspace that was forgotten is searched again.
 SEARCHED_MAX: Final = 1_000
 # Minimum interval between two searches of a workspace that has reached its cap.
 _SEARCH_EVERY_S: Final = 60
 
 
 class FileUsages:
-    """The counts of files and bytes of all workspaces and keys."""
+    """File and byte counts, one for each workspace and each key."""
 
     def __init__(self, client: AwsCaller, table: str) -> None:
         self._client = client
@@ -52,7 +52,7 @@ class FileUsages:
     ) -> Item | None:
         """Count a file before its upload; return the count's item if the cap is reached.
 
-        A retry for the same upload is safe: the upload is counted once.
+        A retry for the same upload is safe, because the upload is counted only once.
         """
         values = {
             ":one": _ONE,
@@ -77,7 +77,7 @@ class FileUsages:
                 return None
 
     async def commit(self, count_key: Item, upload: str, size_bytes: int) -> None:
-        """Record that the file's item exists; ignore an upload that was recorded already."""
+        """Record that the file's item exists; ignore an upload that has already been recorded."""
         await self._end(FILE_COMMIT, count_key, upload, {":x": number(size_bytes)})
 
     async def release(self, count_key: Item, upload: str, size_bytes: int) -> None:
@@ -111,7 +111,9 @@ class FileUsages:
 
 
 class RecentSearches:
-    """The times of the last searches for expired files, by workspace; the latest is at the end."""
+    """The times of the last searches for expired files, keyed by workspace; the latest
+    comes last.
+    """
 
     def __init__(self) -> None:
         self._searched_s: OrderedDict[str, float] = OrderedDict()
@@ -120,7 +122,7 @@ class RecentSearches:
         return len(self._searched_s)
 
     def begin(self, workspace_id: str, now_s: float) -> bool:
-        """Return True if a search is due, and record that it begins."""
+        """Return True if a search is due, and record that it is starting."""
         if self._searched_s.get(workspace_id, 0.0) + _SEARCH_EVERY_S > now_s:
             return False
         self._searched_s[workspace_id] = now_s

@@ -1,10 +1,10 @@
-"""Administration of keys in DynamoDB: keys are created, shown, changed, rotated and deleted.
+"""Administers keys in DynamoDB: creates, shows, changes, rotates and deletes them.
 
 One transaction on the core table writes a change and its audit log entry. Afterwards, plain
-conditional updates change the key's state, which every new hold reads and changes: a transaction on
+conditional updates change the key's state, which every new hold reads and changes; a transaction on
 the state would make concurrent holds fail. Until the state has the new settings, they are also
-stored in the key's pointer. An interrupted change is completed by the key's next change or by the
-maintenance of workspaces.
+stored in the key's pointer. An interrupted change is completed by the key's next change or by
+workspace maintenance.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,12 +57,12 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
-# Maximum number of attempts, if other writers change the key or its workspace concurrently.
+# Maximum number of attempts while other writers change the key or its workspace.
 _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.ports.administration.KeyStore`; drops changed keys from `directory`."""
+    """Implements `stores.ports.administration.KeyStore`; removes changed keys from `directory`."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class DynamoKeyStore:
             read_text(state, AnyItem.PARTITION).removeprefix("K#"): state for state in states
         }
         now_s = self._clock.now_s()
-        # A key without a state was deleted after its pointer was read.
+        # A key without a state was deleted after its pointer had been read.
         summaries, unreadable = decode_items(
             lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
             (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
@@ -241,10 +241,10 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key and leave its pointer as a tombstone with the key's spending.
+        """Delete a key, leaving its pointer as a tombstone with the key's spending.
 
-        Return False while requests in flight hold money: the key is already refused, and the caller
-        repeats the call later. Return None if the key does not exist.
+        Returns False while requests in flight hold money; the key is already refused, and the
+        caller repeats the call later. Returns None if the key does not exist.
         """
         if not is_id(key_id):
             return None
@@ -280,7 +280,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def _complete(self, workspace_id: str, key_id: str) -> None:
-        """Complete a change if the key's state does not have the new settings yet."""
+        """Complete a change whose settings are not yet in the key's state."""
         pointer = await get_item(
             self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
         )
@@ -290,7 +290,7 @@ class DynamoKeyStore:
     async def _decide(self, pointer: Item, old: KeySettings, new: KeySettings, by: Actor) -> None:
         """Write a change with its audit log entry.
 
-        Raise RequestError if the new name is taken, or the new team or member is missing.
+        Raises RequestError if the new name is taken, or the new team or member does not exist.
         """
         workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
         renaming: list[object] = []
@@ -356,9 +356,7 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Return pointers of existing keys, and the id of the last pointer if more keys may
-        follow.
-        """
+        """Return the pointers of existing keys, and the last pointer's id if there may be more."""
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

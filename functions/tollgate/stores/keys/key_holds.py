@@ -12,13 +12,15 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """A generation's request for a hold on a key or level."""
 
     amount_nano_usd: int
-    """Amount to set aside, the upper bound of the generation's cost."""
+    """Amount to set aside: the upper bound on the generation's cost."""
     tokens: int = 0
-    """Upper bound of the generation's tokens."""
+    """Upper bound on the generation's tokens."""
     covered: bool = False
-    """True to hold the whole amount or nothing; false to accept a smaller remaining amount."""
+    """True to hold the whole amount or nothing; False to accept a smaller amount if
+    less is left.
+    """
     old_secret: bool = False
-    """True if the caller used a secret that a rotation replaced."""
+    """True if the caller used a secret that a rotation has replaced."""
     tier: TierLimits | None = None
     """Limits of the key's tier, or None without a tier."""
     session: SessionLimit | None = None
@@ -26,10 +28,10 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     warns_from_percent: int | None = None
     """Percent of a spending limit from which the hold warns."""
     slices: int = 1
-    """Number of slices of the state, one of which takes the hold."""
+    """Number of slices of the state, of which one takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
-        """Return a refusal if the amount exceeds the tier's whole budget, or else None."""
+        """Return a refusal if the amount exceeds the tier's whole budget; otherwise None."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
@@ -46,7 +48,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens that a key or level has set aside, and what is left of its rate limits."""
+    """Money and tokens set aside on a key or level, and what is left of its rate limits."""
 
     owner: LimitOwner
     amount_nano_usd: int

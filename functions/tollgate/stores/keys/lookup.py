@@ -1,4 +1,6 @@
-"""Authentication in DynamoDB: principals by the hash of their secret, cached for five seconds."""
+"""Authentication in DynamoDB: principals, keyed by the hash of their secret and cached for five
+seconds.
+"""
 
 import logging
 from collections import OrderedDict
@@ -37,7 +39,7 @@ _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
 
-# Attributes of a secret's item that refer to other items: a team, a member, a session's key.
+# Attributes of a secret's item that refer to other items: a team, a member, or a session's key.
 _LEADS_ABOVE: Final = (SecretItem.TEAM, SecretItem.MEMBER, SessionItem.KEY_HASH)
 
 _Place = tuple[str, str]
@@ -46,13 +48,15 @@ _Value = TypeVar("_Value")
 
 
 class _Cached(Struct, frozen=True):
-    """A cached result: the principal of a secret and its expiry, or None for a refused secret."""
+    """A cached result: the principal of a secret with its expiry, or None for a secret that is
+    refused.
+    """
 
     until_s: float
-    """Monotonic second until which the result is used."""
+    """Monotonic second until which the result may be used."""
     principal: Principal | None
     expires_s: int | None = None
-    """Unix second from which the secret is refused, or None if never."""
+    """Unix second from which the secret is refused; None if there is no expiry."""
 
 
 class DynamoKeyDirectory:
@@ -97,7 +101,7 @@ class DynamoKeyDirectory:
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
             # The cache time starts when the read is sent, because a slow reply may show the state
-            # at that time.
+            # as of that time.
             sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
                 cached = await self._read(digest, sent_s)
@@ -111,8 +115,8 @@ class DynamoKeyDirectory:
     async def _read(self, digest: str, sent_s: float) -> _Cached:
         """Read a secret's item, together with the team and member items that it needed last time.
 
-        The same call reads the pointer to the live catalog, so that the pointer is at most five
-        seconds old as well.
+        The same call reads the pointer to the live catalog, so the pointer is at most five seconds
+        old as well.
         """
         own = secret_key(digest)
         keys = [own, PUBLICATION_KEY, *self._above.get(digest, ())]
@@ -136,9 +140,9 @@ class DynamoKeyDirectory:
         """Read the missing member and team items of a key or session, and return the principal.
 
         `requested` has the keys of the items that this call has requested. `_above` cannot be used
-        instead, because a concurrent read of the same secret may have added keys to it.
+        for this, because a concurrent read of the same secret may have added keys to it.
         """
-        # Imported with the first session, or the first key that belongs to a member or team.
+        # Imported with the first session, or with the first key that belongs to a member or team.
         from tollgate.stores.people.authority import (
             add_levels,
             find_key_row,
@@ -184,7 +188,7 @@ class DynamoKeyDirectory:
             _log.warning("a use of key %s was not recorded: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
-        """Drop the secrets with these hashes from the cache, because their items have changed."""
+        """Remove the secrets with these hashes from the cache, because their items have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 

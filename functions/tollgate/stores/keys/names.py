@@ -1,7 +1,7 @@
 """Names of keys in DynamoDB: one item for each name in use, written together with its key.
 
-Keys that were created before names had to be unique have a name in the pointer, but no such item.
-Therefore a new name is compared with all pointers, and the item decides between concurrent writers.
+Keys created before names had to be unique have a name in the pointer but no such item. A new name
+is therefore compared with all pointers, and the item decides between concurrent writers.
 """
 
 from tollgate.aws.attributes import Item, string
@@ -23,7 +23,7 @@ class KeyNames:
         self._tables = tables
 
     async def read(self, workspace_id: str) -> tuple[KeyName, ...]:
-        """Return the name of every key that a workspace has or had, oldest first."""
+        """Return the name of every key that a workspace has or ever had, oldest first."""
         pointers = await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
         names, _ = decode_items(_read_name, pointers)
         return tuple(names)
@@ -42,13 +42,14 @@ class KeyNames:
             "ConditionExpression": IF_ABSENT,
         }
         if row is not None:
-            # No key has the name: an older version, which did not release names, left the item.
+            # No key has the name; an older version, which did not release names, left the item
+            # behind.
             put["ConditionExpression"] = SAME_KEY
             put["ExpressionAttributeValues"] = {":kid": row[KeyNameItem.KEY]}
         return {"Put": put}
 
     async def release(self, pointer: Item) -> list[object]:
-        """Return the action that frees a key's name, or no action if another key has the name."""
+        """Return the action that frees a key's name; none if another key has the name."""
         if KeyPointerItem.LABEL not in pointer:
             # A corrupt pointer must not prevent the deletion of its key.
             return []

@@ -19,7 +19,7 @@ from tollgate.stores.rules.key_age import age_ends_s
 
 @reads_an_item
 def principal_of(row: Item) -> Principal:
-    """Return the principal in a secret's item."""
+    """Return the principal described by a secret's item."""
     return Principal(
         key_id=read_text(row, SecretItem.KEY),
         workspace_id=read_text(row, SecretItem.WORKSPACE),
@@ -29,7 +29,7 @@ def principal_of(row: Item) -> Principal:
         models=read_texts(row, SecretItem.MODELS),
         shards=read_number(row, SecretItem.SHARDS),
         labels=read_labels(row),
-        # Only the workspace store writes the attribute, and it accepts only values of Admission.
+        # Only the workspace store writes this attribute, and it accepts only values of Admission.
         admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
         old_secret=SecretItem.GRACE_ENDS in row,
         content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
@@ -56,10 +56,10 @@ def principal_of(row: Item) -> Principal:
 
 @reads_an_item
 def refused_from_s(row: Item, *, ages: bool) -> int | None:
-    """Return the Unix second from which a secret is refused, or None if it never is.
+    """Return the Unix second from which a secret is refused; None if it never is.
 
     A secret is refused when its key expires, when the grace period after a rotation ends, or when
-    it reaches the age that the workspace admits, whichever is earliest. The key of sessions does
+    it reaches the maximum age set by the workspace, whichever comes first. The key of sessions does
     not age (`ages`), because nobody has its secret.
     """
     names = (SecretItem.EXPIRES, SecretItem.GRACE_ENDS)

@@ -1,4 +1,4 @@
-"""Announces that a key has to be rotated, before its secret reaches the age that ends it."""
+"""Announces that a key has to be rotated before its secret reaches the maximum age."""
 
 from tollgate.aws.attributes import Item
 from tollgate.aws.aws_json import AwsCaller
@@ -18,7 +18,7 @@ from tollgate.stores.rules.key_age import age_ends_s, reminded_from_s
 
 
 class RotationReminders:
-    """Writes one audit log entry for each secret, which webhooks send as `key.rotation_due`."""
+    """Writes one audit log entry per secret, which webhooks send as `key.rotation_due`."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._clock = clock
@@ -26,9 +26,9 @@ class RotationReminders:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def remind(self, pointer: Item, days: int) -> None:
-        """Announce a key whose secret is refused soon, unless this was done for the secret.
+        """Announce that a key's secret will soon be refused, unless this was announced before.
 
-        `days` is the age that the workspace admits. Keys of sessions have no age.
+        `days` is the maximum age set by the workspace. Keys of sessions do not age.
         """
         secret_s, label = made_s(pointer), read_optional_text(pointer, KeyPointerItem.LABEL)
         if (

@@ -1,4 +1,4 @@
-"""The items of a key in the core table: one for each secret, and a pointer."""
+"""The items of a key in the core table: one per secret, and a pointer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -36,13 +36,13 @@ from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
 
 
 class _StoredSetting(Struct, frozen=True):
-    """The attribute of a setting in both kinds of items, with its encoder and decoder."""
+    """The storage of a setting in both kinds of items: its attribute, encoder and decoder."""
 
     attribute: str
     encode: Callable[[Any], AttributeValue]
-    """Encoder of a value; if the setting is unset, the item lacks the attribute."""
+    """Encodes a value; if the setting is unset, the item does not have the attribute."""
     decode: Callable[[Item, str], object]
-    """Decoder of the attribute from an item, which may lack the attribute."""
+    """Decodes the attribute of an item, which may not have it."""
 
 
 def _read_usd(row: Item, name: str) -> Decimal | None:
@@ -100,7 +100,9 @@ WORKSPACE_COPIES: Final = {
 def secret_row(
     digest: str, pointer: Item, settings: KeySettings, workspace: Item | None, *, made_s: int
 ) -> Item:
-    """Return a secret's item, with all data of key and workspace that authentication needs."""
+    """Return a secret's item, with everything about the key and workspace that authentication
+    needs.
+    """
     shards = number(1) if workspace is None else workspace[WorkspaceItem.SHARDS]
     row: Item = {
         **secret_key(digest),
@@ -117,8 +119,8 @@ def secret_row(
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """Return the key id of a pointer. The id is read from the sort key, so a corrupt pointer has an
-    id, too.
+    """Return the key id of a pointer. The id comes from the sort key, so even a corrupt pointer has
+    one.
     """
     return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
@@ -207,7 +209,7 @@ def used_nano_usd(
     holds: Mapping[str, int],
     second: int,
 ) -> dict[Period, int]:
-    """Return the nano-dollars spent in each period at a time: limit - remaining - held."""
+    """Return the nano-dollars spent in each period at a given time: limit - remaining - held."""
     names = dict(zip(PERIODS, bucket_names(second), strict=True))
     used = {}
     for index, period in enumerate(PERIODS):

@@ -1,10 +1,10 @@
 """The transaction that changes how a state's limits are divided among its slices.
 
 The transaction creates slices, rebalances them, or changes the limits of a state with slices. An
-example in `rules/slices.py` shows which parts the slices get. The parts add up to the limit before
-and after the transaction: each slice's write requires that the slice's limit is unchanged and that
-the room that the slice gives up is still unused. If a concurrent hold has taken that room, the
-whole transaction fails and is retried after reading the slices again, so no limit is exceeded.
+example in `rules/slices.py` shows the resulting parts. The parts add up to the limit before and
+after the transaction: each slice's write requires that the slice's limit is unchanged and that the
+room that the slice gives up is still unused. If a concurrent hold has taken that room, the whole
+transaction fails and is retried after reading the slices again, so no limit is exceeded.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ from tollgate.stores.rules.slices import (
     whole_rate,
 )
 
-# Maximum number of attempts; concurrent holds rarely take the room that is moved.
+# Maximum number of attempts; concurrent holds rarely take the room that is being moved.
 _TRIES_MAX: Final = 5
 # Allowance for requests between the read and a retried transaction: such requests delay the time at
 # which a rate's bucket is full. The buckets of new slices are full that much later. Each retry
@@ -61,7 +61,7 @@ _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
 
 class Division(Struct, frozen=True, kw_only=True):
-    """A new division of a state's settings among a number of slices."""
+    """A new division of a state's settings among several slices."""
 
     owner: LimitOwner
     settings: KeySettings
@@ -70,7 +70,7 @@ class Division(Struct, frozen=True, kw_only=True):
     slices_before: int
     """Number of slices now."""
     slices: int
-    """Number of slices after the division."""
+    """Number of slices afterwards."""
     changes: bool = False
     """True to apply the settings of a later revision; False to divide the current settings again.
     """

@@ -1,4 +1,4 @@
-"""Admission in DynamoDB: reads the items that a hold would write."""
+"""Admission in DynamoDB, which reads the items that a hold would write."""
 
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import refusing_when_unavailable
@@ -15,7 +15,7 @@ from tollgate.stores.rules.admission import WaitingRequests, refuse_by_state, re
 
 
 class DynamoAdmissions:
-    """Implements `stores.ports.base.Admissions` with one consistent batch read a request."""
+    """Implements `stores.ports.base.Admissions` with one consistent batch read per request."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
@@ -26,12 +26,12 @@ class DynamoAdmissions:
     async def admit(
         self, principal: Principal, request_id: str, *, tier: TierLimits | None = None
     ) -> None:
-        """Admit a request once; raise the refusal that the smallest hold would get now."""
+        """Admit a request once; raise the refusal that even the smallest hold would get now."""
         if self._waiting.has(principal.key_id, request_id):
             return
         workspace_id = principal.workspace_id
         owners = [LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)]
-        # The items of a level in slices are many, so only a hold checks such a level.
+        # A level with slices has many items, so such a level is checked only by the hold.
         owners += [
             LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
             for level in principal.levels
@@ -46,7 +46,8 @@ class DynamoAdmissions:
             states = [read_key_state(found[place]) if place in found else None for place in places]
             shard_places = [read_text(key, AnyItem.PARTITION) for key in shard_keys]
             shards = [read_wallet_state(found[place]) for place in shard_places if place in found]
-        # Nothing is awaited from here on, so requests that read at once are counted in turn.
+        # Nothing is awaited from here on, so requests that read at the same time are counted one
+        # after another.
         waiting = self._waiting.count(principal.key_id)
         now_us = microseconds(self._clock.now_s())
         refusals = [
@@ -66,5 +67,5 @@ class DynamoAdmissions:
         self._waiting.add(principal.key_id, request_id)
 
     def end(self, principal: Principal, request_id: str) -> None:
-        """Stop counting a request, because its hold counts it or the request has ended."""
+        """Stop counting a request, because its hold now counts it or the request has ended."""
         self._waiting.discard(principal.key_id, request_id)

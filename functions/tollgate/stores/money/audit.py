@@ -1,9 +1,9 @@
 """The nightly audit, which recomputes the books from all stored items.
 
 Requests are served during the audit, so sums of costs are compared with two bounds. Lower bound:
-every generation that was settled before the audit has a record when the audit reads records. Upper
-bound: every generation with a record at that time is settled, or has a hold, after the audit.
-Without traffic the bounds are equal, and the check is exact.
+every generation that was settled before the audit has a record by the time the audit reads records.
+Upper bound: every generation with a record at that time is settled, or has a hold, after the audit.
+Without traffic, the two bounds are equal and the check is exact.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,15 +52,15 @@ from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 from tollgate.stores.rules.slices import whole_limit
 
-# Maximum number of attempts to read books that do not change meanwhile; changes are rare.
+# Maximum number of attempts to read the books without a change in between; changes are rare.
 _READS_MAX: Final = 3
 # Number of records per page.
 _PAGE: Final = 1_000
 # Maximum number of workspaces audited at the same time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 8
 
-# A function that reports a difference; it takes the name of the invariant, the expected value and
-# the stored value.
+# A function that reports a difference, given the name of the invariant, the expected value and the
+# stored value.
 _Compare = Callable[[str, int, int], None]
 
 
@@ -130,7 +130,7 @@ class Audit(Struct, frozen=True):
             ("I4 spent by the wallet", before.spent, after.spent, after.held_by_wallets),
             ("I10 spent by keys", before.spent_by_keys, after.spent_by_keys, after.held_by_keys),
         ):
-            # A record that was written after its day was read can only lower the bound.
+            # A record that was written after its day had been read can only lower the bound.
             unsettled = sum(cost for id_, cost in costs.items() if id_ in held)
             compare(invariant, total, max(first, total))
             compare(invariant, total - unsettled, min(last, total - unsettled))
@@ -140,7 +140,7 @@ class Audit(Struct, frozen=True):
         return differences
 
     async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
-        """Check I6 for members and teams: the used part of a limit equals spending and holds."""
+        """Check I6 for members and teams: the used part of a limit equals spending plus holds."""
         for level in READERS:
             rows = await all_rows(
                 self.client, self.tables.core, f"W#{workspace.id}", level_rows_prefix(level)
@@ -200,7 +200,7 @@ class Audit(Struct, frozen=True):
         ]
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
-        """Check I3: the credit entries add up to the credit that the shards were granted."""
+        """Check I3: the credit entries add up to the credit that was granted to the shards."""
         granted = entered = 0
         for _ in range(_READS_MAX):
             granted = await self._sum_granted(workspace)
@@ -255,7 +255,7 @@ class Audit(Struct, frozen=True):
             for row in rows
         }
         total = sum(closed.values())
-        # Tomorrow is included, because the clock of another instance may be ahead.
+        # Tomorrow is included because the clock of another instance may be ahead.
         first_s = max(workspace.created_s - DAY_S, now_s - self.retention_s)
         for second in range(first_s, now_s + DAY_S + 1, DAY_S):
             if day_name(second) not in closed:
@@ -292,7 +292,7 @@ class Audit(Struct, frozen=True):
 
 
 def _report_corrupt(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
-    """Return the broken invariant for a corrupt item in a workspace's books."""
+    """Return the broken invariant for a corrupt item in the books of a workspace."""
     return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",

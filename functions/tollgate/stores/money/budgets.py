@@ -1,9 +1,9 @@
 """Monthly budgets of workspaces, with alerts and pauses.
 
-Spending is computed from the states of keys, so no counter needs a reset. An alert is an item that
-is written once. Delivery is retried until each channel accepts the alert, and a lease lets only one
-process send at a time. If a process dies after sending and before recording, the alert is delivered
-again, with the same id.
+Spending is computed from the states of keys, so there is no counter that needs a reset. An alert is
+an item that is written once. Delivery is retried until every channel has accepted the alert, and a
+lease ensures that only one process sends at a time. If a process dies after sending an alert and
+before recording that, the alert is delivered again under the same id.
 """
 
 import logging
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 KEPT_S: Final = 400 * DAY_S
-# Age above which alerts are stale and are no longer sent.
+# Alerts that are older than this are stale and no longer sent.
 _SENT_WITHIN_S: Final = 3 * DAY_S
 # The lease is longer than a channel's timeout, and shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
@@ -45,7 +45,7 @@ class AlertChannel(Protocol):
     """A channel that delivers alerts."""
 
     name: str
-    """Name that never changes, because it is part of the name of a stored attribute."""
+    """A name that never changes, because it is part of the name of a stored attribute."""
 
     async def send(self, event: bytes) -> None:
         """Deliver an event in JSON; raise DeliveryFailed if the channel does not accept it."""
@@ -62,7 +62,9 @@ class Budgets(Struct, frozen=True):
     clock: Clock
 
     async def check(self, workspace_id: str) -> int:
-        """Create and send due alerts, pause or resume; return the number of new alerts."""
+        """Create and send alerts that are due, pause or resume workspaces; return the number of new
+        alerts.
+        """
         workspace = await self.workspaces.read(workspace_id)
         if workspace is None:
             return 0
@@ -99,7 +101,7 @@ class Budgets(Struct, frozen=True):
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Write an alert; return False if the alert exists already."""
+        """Write an alert; return False if it already exists."""
         budget = workspace.settings.budget_nano_usd or 0
         now_s = int(self.clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")
@@ -144,7 +146,7 @@ class Budgets(Struct, frozen=True):
                     await self._send(row, channel)
 
     async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
-        """Return True if this process now has the lease to send an alert."""
+        """Return True if this process now holds the lease for sending an alert."""
         now_s = int(self.clock.now_s())
         names = {
             "#at": _sent_name(channel),

@@ -21,7 +21,7 @@ from tollgate.stores.rules.credit_lots import Lot, Lots
 
 
 def change_of(entry: CreditEntry) -> CreditChange:
-    """Return an entry as the audit log shows it."""
+    """Return an entry in the form in which the audit log shows it."""
     generation = entry.generation_id and f"gen-{entry.generation_id}"
     return CreditChange(
         amount_nano_usd=entry.amount_nano_usd,

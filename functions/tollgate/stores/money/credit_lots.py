@@ -1,8 +1,7 @@
-"""Lots of expiring credit in DynamoDB, in one item per workspace, which is not read by requests to
-models.
+"""Lots of expiring credit in DynamoDB: one item per workspace, which model requests never read.
 
 The lots are changed in the same transaction as their credit entry, on condition that the revision
-is unchanged. Therefore only one of several concurrent writers succeeds.
+is unchanged, so only one of several concurrent writers succeeds.
 """
 
 from collections.abc import Sequence
@@ -36,12 +35,12 @@ from tollgate.stores.rules.credit_lots import (
     take_from_lot,
 )
 
-# Maximum number of attempts while other writers change the lots or shards.
+# Maximum number of attempts while other writers change the lots or the shards.
 CHANGES_MAX: Final = 5
 
 
 class CreditLots:
-    """The lots of expiring credit in all workspaces."""
+    """The lots of expiring credit of all workspaces."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
@@ -58,10 +57,10 @@ class CreditLots:
         return Lots() if item is None else read_lots(item)
 
     async def read_sums(self, workspace_id: str, shards: int) -> Sums:
-        """Return the sums over the shards, read at a time when no credit moved between shards.
+        """Return the sums over the shards, read while no credit moved between shards.
 
-        The reads of different shards are not simultaneous, so a move could be missed or counted
-        twice. If two reads return the same grants for every shard, no move happened.
+        The shards are not read simultaneously, so a move could be missed or counted twice. If two
+        reads return the same grants for every shard, no move happened.
         """
         before = await self._wallets.items(workspace_id, shards)
         for _ in range(CHANGES_MAX):
@@ -72,7 +71,7 @@ class CreditLots:
         raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
 
     async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
-        """Return the action that changes the lots for an entry; no action if no lot changes."""
+        """Return the action that changes the lots for an entry; none if no lot changes."""
         if entry.expires_s is None and entry.amount_nano_usd > 0:
             return ()
         lots = await self.read(entry.workspace_id)
@@ -94,9 +93,9 @@ class CreditLots:
         return ({"Put": self._replacing(entry.workspace_id, lots, after)},)
 
     async def expire(self, workspace_id: str) -> int:
-        """Take back expired credit by credit entries; return the number of entries.
+        """Take back expired credit with credit entries; return the number of entries.
 
-        Credit that is still held is left to a later call.
+        Credit that is still held is left for a later call.
         """
         entries = 0
         # Each lot that is due takes one write.
@@ -137,7 +136,7 @@ class CreditLots:
         return entries
 
     async def _forget_spent(self, workspace_id: str, stored: Lots, lots: Lots) -> None:
-        """Remove the lots that are used up, if any of them has expired."""
+        """Remove the lots that are used up if any of them has expired."""
         if all(lot.left_nano_usd for lot in lots.find_due(self._clock.now_s())):
             return
         unspent = replace(lots, lots=tuple(lot for lot in lots.lots if lot.left_nano_usd))

@@ -20,13 +20,13 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
-# Result of a write: nothing was written if the id has an entry already (repeated), if a shard has
-# too little credit (short), or if another condition failed (changed).
+# The result of a write. Nothing was written if the id already has an entry (repeated), if a shard
+# has too little credit (short), or if another condition failed (changed).
 EntryOutcome = Literal["written", "repeated", "short", "changed"]
 
 
 class CreditWriter:
-    """Writes credit entries, only once for each id."""
+    """Writes credit entries, each id only once."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -39,7 +39,7 @@ class CreditWriter:
     ) -> EntryOutcome:
         """Write a credit entry, its audit log entry, the amount for each shard and other actions.
 
-        Raise StoreUnavailable if the transaction fails for another reason than its conditions.
+        Raises StoreUnavailable if the transaction fails for a reason other than its conditions.
         """
         position = self._ids.new_id()
         once: Item = {

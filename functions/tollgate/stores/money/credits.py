@@ -60,7 +60,7 @@ class DynamoCreditStore:
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
-        """Add credit once for a grant id; return False if the grant exists already."""
+        """Add credit once per grant id; return False if the grant already exists."""
         return await self.enter(
             CreditEntry(
                 id=grant_id,
@@ -74,7 +74,7 @@ class DynamoCreditStore:
         )
 
     async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry and change the balance; return False if the entry exists already."""
+        """Write an entry and change the balance; return False if the entry already exists."""
         with refusing_when_unavailable():
             shards = await self._find_shards(entry, by)
             for _ in range(CHANGES_MAX):
@@ -87,7 +87,9 @@ class DynamoCreditStore:
     async def _write_on_any(
         self, entry: CreditEntry, shards: int, by: Actor, lots: Sequence[object]
     ) -> bool | None:
-        """Write an entry to the first shard with enough credit; return None if lots changed."""
+        """Write an entry on the first shard with enough credit; return None if the lots have
+        changed.
+        """
         first = zlib.crc32(entry.id.encode())
         for step in range(shards):
             parts = {(first + step) % shards: entry.amount_nano_usd}
@@ -202,7 +204,8 @@ class DynamoCreditStore:
         return await self._writer.write(entry, parts, by, update) == "written"
 
     async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
-        """Return the lent credit to take from each shard; raise RequestError if too much is used.
+        """Return the lent credit to take from each shard; raise RequestError if too much of it is
+        used.
 
         Expiring grants do not count, because they do not pay back lent credit.
         """

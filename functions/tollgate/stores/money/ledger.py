@@ -1,8 +1,8 @@
 """The ledger in DynamoDB, which holds money before a generation and settles the cost afterwards.
 
-A hold has several sides: a wallet shard, the state of the key, and the states of levels above the
-key. All sides are written in parallel, each only once. After an unknown outcome all sides are
-released and another id is tried, because the lost write may still be applied to the first id.
+A hold has several sides: a wallet shard, the state of the key, and the states of the levels above
+the key. All sides are written in parallel, each only once. If an outcome is unknown, all sides are
+released and another id is tried, because the lost write may still be applied under the first id.
 """
 
 import asyncio
@@ -40,13 +40,14 @@ from tollgate.stores.ports.base import Hold
 from tollgate.stores.records.generations import DynamoGenerationStore
 
 _IDS_MAX: Final = 3
-# Time after which no further id is tried, and the request is refused with status 503.
+# No further id is tried after this time, and the request is refused with status 503.
 _HOLD_BUDGET_S: Final = 2.5
-# Time after which no write of a record begins. The engine allows 8 s for a settlement: the last
-# write may take 3.3 s, and the sides need the rest.
+# No write of a generation record starts later than this. The engine allows 8 s for a settlement:
+# the last record write can take 3.3 s, and the remaining time is for settling the hold on the
+# wallet, the key and the levels.
 _DECIDES_FOR_S: Final = 4.0
 
-# Maximum number of keys whose last refusal is remembered.
+# Maximum number of keys for which the last refusal is remembered.
 _REFUSED_MAX: Final = 4096
 
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
@@ -71,7 +72,8 @@ class DynamoLedger:
         self._ids = ids
         self._clock = clock
         self._settlements = settlements
-        # Number of states to hold first, by key id, because one of them refused the last hold.
+        # Number of states to hold on first, keyed by key id, because one of them refused the last
+        # hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -100,7 +102,7 @@ class DynamoLedger:
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            # The caller disconnected during the write: release the hold.
+            # The caller disconnected during the write, so the hold is released.
             await asyncio.wait([holding])
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
@@ -163,7 +165,7 @@ class DynamoLedger:
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
         """Write the record unless one exists, settle all sides by the stored record, and return it.
 
-        Once the record exists, an unreachable side raises no error: the sweeper settles that side.
+        Once the record exists, an unreachable side is not an error, because the sweeper settles it.
         """
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
@@ -187,7 +189,8 @@ class DynamoLedger:
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
                 outcome = await self._hold_once(request, hold_id)
                 if isinstance(outcome, Hold):
-                    # A failed write means that the shard is busy, so it counts as crowded.
+                    # A failed write indicates that the shard is busy, so the shard counts as
+                    # crowded.
                     return replace(outcome, crowded=outcome.crowded or attempt > 0)
                 if isinstance(outcome, GatewayError):
                     outcome.request_id = hold_id
@@ -220,7 +223,7 @@ class DynamoLedger:
                 self._hold_states(requests[first_count:], hold_id),
             )
             if request.meanwhile is not None:
-                # The callback runs after the first steps of the sides' tasks, which send the
+                # The callback runs after the first steps of the tasks for the sides, which send the
                 # writes.
                 asyncio.get_running_loop().call_soon(request.meanwhile)
             wallet, above = await holding
@@ -236,8 +239,8 @@ class DynamoLedger:
                 raise side
         refusal = next((side for side in outcomes if isinstance(side, GatewayError)), None)
         if refusal is not None and isinstance(states[0], KeyHold):
-            # The key has counted this request although another side refuses: report the key's rates
-            # after the request.
+            # The key has counted this request although another side refuses it, so the key's rates
+            # are reported as of after the request.
             key = states[0]
             refusal.rate_limit, refusal.token_limit = key.rate_limit, key.token_limit
         return refusal
@@ -248,7 +251,7 @@ class DynamoLedger:
         holding = [
             outcome_of(self._hold_state(owner, hold_id, request)) for owner, request in requests
         ]
-        # Most keys have no limited level above them, and a single state needs no task.
+        # Most keys have no limited level above them, and a single state does not need a task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
 
     def _hold_state(
@@ -261,12 +264,12 @@ class DynamoLedger:
         return (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
-        """Remember which state refused a request, if there are states above that state.
+        """Remember which state refused a request, if there are states above it.
 
-        The next hold tries the states up to that one first. Otherwise the states above would count
-        refused requests, and a key that exceeds its own rate would use up its team's rate. The
-        first refusal is still counted above, because the usual hold tries all states at once, in
-        one round trip.
+        The next hold tries the states up to that one first. Otherwise, the states above it would
+        count refused requests, and a key that exceeds its own rate would use up its team's rate.
+        The first refusal is still counted above, because a hold normally tries all states at once,
+        in one round trip.
         """
         for position, state in enumerate(states, 1):
             if isinstance(state, GatewayError):
@@ -283,7 +286,9 @@ class DynamoLedger:
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
         states: Sequence[_StateOutcome],
     ) -> None:
-        """Release the sides that hold money, or may hold money, after the whole hold failed."""
+        """Release the sides that hold money, or may hold money, after the hold as a
+        whole failed.
+        """
         releases: list[Release] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             write = partial(

@@ -1,8 +1,8 @@
-"""Settles the sides of holds: at once, and again later what the store refused.
+"""Settles the sides of holds: at once, and again later if the store refused.
 
-An overloaded store refuses settlements and releases, or applies the write of a hold after its
-release. Until the sweeper finds such a hold after a quarter of an hour, it would take room of a
-limit.
+An overloaded store may refuse settlements and releases, or apply the write of a hold after its
+release. Such a hold would take up part of a limit until the sweeper finds it a quarter of an hour
+later.
 """
 
 import asyncio
@@ -23,24 +23,24 @@ _LOGGER: Final = logging.getLogger(__name__)
 # The first pause is longer than a call with all its attempts, after which no write can arrive.
 _PAUSES_S: Final = (10.0, 20.0, 30.0)
 SETTLED_WITHIN_S: Final = sum(_PAUSES_S)
-# Maximum number of holds that are settled later; the sweeper settles the rest.
+# Maximum number of holds that wait to be settled; the sweeper settles any others.
 _WAITING_MAX: Final = 1_024
 
 SideWrite = Callable[..., Awaitable[None]]
-"""The settlement of one side, which a repetition finds done; takes `attempts_max`."""
+"""The settlement of one side; repeating it does no harm. Takes `attempts_max`."""
 _Outcome = HoldUnknown | StoreUnavailable | None
 
 
 class Release(Struct, frozen=True, kw_only=True):
-    """The release of one side of a hold that was given up."""
+    """The release of one side of an abandoned hold."""
 
     write: SideWrite
     is_unsure: bool
-    """True if the write of the hold had no reply, so that it may still be applied."""
+    """True if there was no reply to the hold's write, so that it may still be applied."""
 
 
 class Settlements:
-    """Settlements of one process, with those that are repeated later."""
+    """The settlements of one process, including those to be repeated later."""
 
     def __init__(self, clock: Clock, ids: IdSource) -> None:
         self._clock = clock
@@ -48,16 +48,18 @@ class Settlements:
         self._waiting: set[asyncio.Task[None]] = set()
 
     async def settle(self, hold_id: str, sides: Sequence[SideWrite]) -> None:
-        """Settle all sides, and wait while the store throttles; repeat later what failed."""
+        """Settle all sides, waiting while the store throttles; repeat later what failed."""
         jitter = self._ids.uniform
         writing = (repeat_while_refused(side, self._clock, jitter=jitter) for side in sides)
         outcomes = await asyncio.gather(*map(outcome_of, writing))
         self._repeat_later(hold_id, _refused(sides, outcomes))
 
     async def release(self, hold_id: str, sides: Sequence[Release]) -> None:
-        """Release all sides; repeat later what failed, and what may not have been applied yet.
+        """Release the hold on every side (wallet, key, levels).
 
-        After a lost reply there is one attempt, because the caller is waiting.
+        A release that fails, or whose hold may not have been applied yet, is repeated in the
+        background. If the reply to the hold's write was lost, the release is tried only once here,
+        because the caller is waiting.
         """
         writing = (side.write(attempts_max=1 if side.is_unsure else ATTEMPTS_MAX) for side in sides)
         outcomes = await asyncio.gather(*map(outcome_of, writing))

@@ -1,6 +1,6 @@
 """Statements of workspaces, computed from credit entries, closed days and activity in DynamoDB.
 
-The cost of a day includes the generations that began on that day, so a closed day never changes.
+The cost of a day covers the generations that began on that day, so a closed day never changes.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.periods import day_name
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
-# Maximum difference between the clock for an entry's sort key and the clock for its date.
+# Maximum difference between the clock behind an entry's sort key and the one behind its date.
 _CLOCKS_DIFFER_S: Final = 3600
 # Maximum number of open days, before the month, whose activity is counted; older open days are
 # reported as missing.
@@ -47,7 +47,7 @@ class DynamoStatementStore(Struct, frozen=True):
         """Return the statement for a month that has begun; all zero for an unknown workspace."""
         now_s = int(self.clock.now_s())
         workspace = await self.workspaces.get(workspace_id)
-        # The clock for ids may be behind the clock that dated the workspace.
+        # The clock that created the ids may be behind the clock that dated the workspace.
         first_s = (now_s if workspace is None else workspace.created_s) - DAY_S
         entries, before, activity = await asyncio.gather(
             self._entries(workspace_id, month),
@@ -59,7 +59,9 @@ class DynamoStatementStore(Struct, frozen=True):
         )
 
     async def _entries(self, workspace_id: str, month: Month) -> list[CreditEntry]:
-        """Return the entries up to a month's end; raise an error that names a corrupt entry."""
+        """Return the entries up to the end of a month; raise an error that names any
+        corrupt entry.
+        """
         with refusing_when_unavailable():
             rows = await rows_between(
                 self.client,

@@ -1,7 +1,8 @@
-"""The sweeper, which writes records for the expired holds of killed processes, and settles them.
+"""The sweeper, which writes records for the expired holds of killed processes and settles these
+holds.
 
 Other writers may run at the same time: an existing record wins, and every settlement is applied
-once. The lifetime of holds only determines how long credit stays locked.
+only once. The lifetime of holds only determines how long credit stays locked.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ _AT_ONCE_MAX: Final = 16
 
 
 class Sweeper(Struct, frozen=True):
-    """Scans the whole ledger table for holds; concurrent runs are safe, but not needed."""
+    """Scans the whole ledger table for holds; concurrent runs are safe but unnecessary."""
 
     client: AwsCaller
     table: str
@@ -72,7 +73,7 @@ class Sweeper(Struct, frozen=True):
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
-        """Settle one hold by its record; return False if the hold must wait for the next run."""
+        """Settle one hold by its record; return False if the hold has to wait for the next run."""
         async with slots:
             try:
                 record = await self.generations.put_if_absent(lost_record(expired))

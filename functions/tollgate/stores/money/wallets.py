@@ -44,7 +44,7 @@ _WRITES_MAX: Final = 6
 
 
 class WalletHold(Struct, frozen=True, kw_only=True):
-    """Money that is held on one shard."""
+    """Money held on one shard."""
 
     shard: int
     amount_nano_usd: int
@@ -79,7 +79,7 @@ class Wallets:
             return
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
-        """Return the items of a workspace's shards, by consistent reads, in any order."""
+        """Return the items of a workspace's shards, in any order, with consistent reads."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
 
@@ -96,7 +96,7 @@ class Wallets:
         )
 
     async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
-        """Set the lock of a shard; existing holds can still be settled."""
+        """Set or clear the lock of a shard; existing holds can still be settled."""
         key = wallet_key(workspace_id, shard)
         request = WALLET_LOCK.build(self._table, key, {":lk": number(lock)})
         await self._client.call("UpdateItem", request)
@@ -127,11 +127,11 @@ class Wallets:
         *,
         covered: bool = False,
     ) -> WalletHold | GatewayError:
-        """Hold the amount on the first shard that has credit, or all that is left there if that is
-        less.
+        """Hold the amount on the first shard that has credit; if less is left there, hold all of
+        it.
 
-        A `covered` hold needs a shard with the whole amount. Raise HoldUnknown if a write may have
-        been applied, and StoreUnavailable if no write was applied.
+        A `covered` hold needs a shard that has the whole amount. Raises HoldUnknown if a write may
+        have been applied, and StoreUnavailable if none was.
         """
         available_nano_usd = 0
         any_full = False
@@ -166,7 +166,7 @@ class Wallets:
         crowded: bool = False,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by its cost, unless the hold is settled already.
+        """Replace a hold with its cost, unless the hold is already settled.
 
         `crowded` marks the shard, so that the workspace gets more shards.
         """
@@ -196,9 +196,9 @@ class Wallets:
         held_nano_usd: int,
         more_nano_usd: int,
     ) -> GatewayError | None:
-        """Add to a hold; return a refusal if its shard has too little or is locked.
+        """Add to a hold; return a refusal if its shard has too little credit or is locked.
 
-        Retries are safe: the held amount shows whether an earlier call was applied.
+        Retries are safe, because the held amount shows whether an earlier call was applied.
         """
         values = {
             ":a": number(held_nano_usd),
@@ -230,7 +230,7 @@ class Wallets:
     ) -> WalletHold | WalletState | None:
         """Return the hold, the state of a shard that refuses, or None for a missing shard.
 
-        A write is not retried after a lost reply.
+        If the reply is lost, the write is not retried.
         """
         step = "hold"
         for _ in range(_WRITES_MAX):

@@ -32,7 +32,7 @@ _SETTINGS: Final = (
 
 
 class ShardsChange(Struct, frozen=True, kw_only=True):
-    """A number of wallet shards, as the audit log shows it."""
+    """A number of wallet shards, as shown in the audit log."""
 
     shards: int
 
@@ -61,7 +61,9 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
 def replace_settings(
     old: WorkspaceSettings, new: WorkspaceSettings
 ) -> tuple[ConditionalUpdate, Item, dict[str, str]]:
-    """Return an update, its values and names; it replaces settings if they still equal `old`."""
+    """Return an update with its values and names; it replaces settings if they still
+    equal `old`.
+    """
     before, after = encode_workspace(old), encode_workspace(new)
     lacking = [name for name in _SETTINGS if name not in before]
     removed = [name for name in before if name not in after]
@@ -72,7 +74,7 @@ def replace_settings(
 
 
 def lock_change(lock: int) -> LockChange:
-    """Return a stored lock as the audit log shows it."""
+    """Return a stored lock in the form in which the audit log shows it."""
     return LockChange(locked=lock == LOCKED, paused=lock == PAUSED)
 
 

@@ -40,13 +40,14 @@ from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
-# A shard with less than half (1 / `_SHORT_PART`) of the mean credit gets more from the richest.
+# A shard with less than half (1 / `_SHORT_PART`) of the average credit gets more from the richest
+# one.
 _SHORT_PART: Final = 2
-# Maximum number of workspaces at a time. Ten thousand workspaces take a few hundred thousand calls,
-# which must end before the next round.
+# Maximum number of workspaces visited at a time. Ten thousand workspaces take a few hundred
+# thousand calls, which must end before the next round.
 _AT_ONCE_MAX: Final = 16
-# Maximum time for retries of a write to a throttled item. The time is long, because the write
-# competes with the item's load and the next round is minutes away.
+# Maximum time for retrying a write to a throttled item. It is long because the write competes with
+# the item's load, and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
@@ -55,7 +56,7 @@ _Written = TypeVar("_Written")
 
 
 class WorkspaceMaintenance(Struct, frozen=True):
-    """Maintains all workspaces; concurrent rounds are safe, because every write is conditional."""
+    """Maintains all workspaces; concurrent rounds are safe because every write is conditional."""
 
     client: AwsCaller
     tables: Tables
@@ -72,7 +73,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` is the number of holds by level, for levels with too many holds on one item.
+        `crowded` is the number of holds on each level that has too many on one item.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
@@ -111,10 +112,10 @@ class WorkspaceMaintenance(Struct, frozen=True):
     async def _divide(
         self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
     ) -> Counter[str]:
-        """Add slices to levels, or make their slices even; return counts, which include failures.
+        """Add slices to levels, or rebalance their slices; return counts, including failures.
 
-        A corrupt level is skipped. After another failure the remaining levels wait for the next
-        round, because the store accepts no writes.
+        A corrupt level is skipped. After any other failure, the remaining levels wait for the next
+        round, because the store is not accepting writes.
         """
         counts: Counter[str] = Counter()
         for level, row in levels:
@@ -148,7 +149,7 @@ class WorkspaceMaintenance(Struct, frozen=True):
         return grown
 
     async def _complete_keys(self, workspace_id: str, key_days: int | None) -> None:
-        """Complete changes of keys that died with their process, and announce due rotations."""
+        """Complete changes to keys whose process died, and announce due rotations."""
         reminders = RotationReminders(self.client, self.tables, ids=self.ids, clock=self.clock)
         for pointer in await self.workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:

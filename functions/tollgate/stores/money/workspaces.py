@@ -1,7 +1,8 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
-Requests do not read the workspace's item. Therefore its lock is copied to each shard. Its number of
-shards, admission, response days, networks and maximum key age are copied to each secret's item.
+Requests do not read the workspace's item. Its lock is therefore copied to each shard, and its
+number of shards, admission, response days, networks and maximum key age are copied to each secret's
+item.
 """
 
 from collections.abc import Callable, Sequence
@@ -139,7 +140,7 @@ class Workspaces:
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace the settings by the result of `edit`, and copy them to the secrets' items."""
+        """Replace the settings with the result of `edit`, and copy them to the items of secrets."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
@@ -206,9 +207,9 @@ class Workspaces:
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
-        """Multiply the shards by four, up to sixteen; return False if nothing was changed.
+        """Multiply the shards by four, up to sixteen; return False if nothing changed.
 
-        If there are many `holds`, the shards are multiplied again until each of them has few holds.
+        If there are many `holds`, the shards are multiplied again until each has only a few.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:
@@ -234,7 +235,9 @@ class Workspaces:
         return True
 
     async def copy_to_secrets(self, workspace_id: str) -> None:
-        """Copy the settings for authentication to the secrets' items, unless they are copied."""
+        """Copy the settings that authentication needs to the items of secrets, unless
+        that is done.
+        """
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return

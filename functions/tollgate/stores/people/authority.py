@@ -22,22 +22,22 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
-# A function that returns the item with a key, or None if the item was not read or not found.
+# A function that returns the item with a key; None if the item was not read or not found.
 _Find = Callable[[Item], Item | None]
 
 
 def list_needed_rows(row: Item, find: _Find) -> list[Item]:
     """Return the keys of the items that a secret's item refers to, as far as they are known.
 
-    A session's secret refers to its sign-in and its key, a key to its member and team, a member to
-    a team.
+    A session's secret refers to its sign-in and its key, a key to its member and team, and a member
+    to a team.
     """
     needed: list[Item] = []
     key_row: Item | None = row
     if SessionItem.KEY_HASH in row:
         needed.append(secret_key(read_text(row, SessionItem.KEY_HASH)))
         key_row = find(needed[0])
-    # A session's item also states the workspace and the member, so that the member's item can be
+    # A session's item also contains the workspace and the member, so that the member's item can be
     # read together with the key's item.
     workspace_id = read_text(row, SecretItem.WORKSPACE)
     member_id = read_optional_text(row, SecretItem.MEMBER)
@@ -55,7 +55,7 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
 
 
 def find_key_row(row: Item, find: _Find) -> Item | None:
-    """Return the item of a secret's key, or None if a session's key has been deleted."""
+    """Return the item of a secret's key; None if the key of a session has been deleted."""
     if SessionItem.KEY_HASH not in row:
         return row
     return find(secret_key(read_text(row, SessionItem.KEY_HASH)))
@@ -63,12 +63,12 @@ def find_key_row(row: Item, find: _Find) -> Item | None:
 
 @reads_an_item
 def session_ends_s(row: Item) -> int | None:
-    """Return the Unix second from which a session is refused, or None for the item of a key."""
+    """Return the Unix second from which a session is refused; None for the item of a key."""
     return read_number(row, SessionItem.EXPIRES) if SessionItem.KEY_HASH in row else None
 
 
 def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None:
-    """Return the principal with its member and team, or None if either was removed or deleted."""
+    """Return the principal with its member and team; None if either was removed or deleted."""
     workspace_id, member_id = principal.workspace_id, principal.member_id
     team_id, tier, role = principal.team_id, principal.tier, principal.role
     levels: list[LimitLevel] = []
@@ -116,7 +116,9 @@ def _sign_in_of(row: Item) -> Item:
 
 @reads_an_item
 def _has_ended(row: Item, member: Item, find: _Find) -> bool:
-    """Return whether the sign-in of a session's secret was ended, alone or with all others."""
+    """Return whether the sign-in that a session's secret belongs to was ended, alone or with all
+    others.
+    """
     if read_round(row) != read_round(member):
         return True
     return SessionItem.SIGN_IN in row and find(_sign_in_of(row)) is None

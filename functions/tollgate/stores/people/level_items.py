@@ -48,12 +48,12 @@ def slices_of(row: Item) -> int:
 
 @reads_an_item
 def read_round(row: Item) -> int:
-    """Return the round of sessions of a member's item, or of the item of a session."""
+    """Return the session round of a member's item, or of the item of a session."""
     return read_optional_number(row, MemberItem.ROUND) or 0
 
 
 def id_of_row(row: Item) -> str:
-    """Return a level's id, from the sort key, which is readable even in a corrupt item."""
+    """Return a level's id from the sort key, which can be read even in a corrupt item."""
     return read_text(row, AnyItem.SORT).partition("#")[2]
 
 
@@ -98,7 +98,7 @@ async def join_levels(
     actions: list[object] = []
     if team_id is not None:
         key = await find("team", team_id, is_valid=is_team_id(team_id))
-        # The counter of joins makes a concurrent deletion of the team fail.
+        # The join counter makes a concurrent deletion of the team fail.
         actions.append({"Update": TEAM_JOIN.build(table, key, {":one": number(1)})})
     if member_id is not None:
         key = await find("member", member_id, is_valid=is_member_id(member_id))

@@ -1,9 +1,9 @@
-"""Items and states of teams and members: create, list, change.
+"""The items and states of teams and members: created, listed and changed here.
 
-A level without limits needs no state: its holds are not counted, unless a state of earlier limits
-is divided into slices. When a level gets limits, for the first time or again, a state like that of
-a key is written. It starts with the level's spending in the current periods. Later changes are
-applied to the state in the same way as changes of a key.
+A level without limits needs no state: its holds are not counted, unless it has a state from earlier
+limits that is divided into slices. Whenever a level gets limits, a state like that of a key is
+written, starting with the level's spending in the current periods. Later changes are applied to the
+state in the same way as changes to a key.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,20 +62,20 @@ from tollgate.stores.rules.periods import PERIODS, bucket_names
 
 # Maximum number of attempts to make a change while other writers change the same item.
 LEVEL_ROUNDS_MAX: Final = 5
-# Days of activity that are summed up for a new state. The spending in a `total` limit therefore
-# starts with the last year's spending only.
+# Number of days of activity that are summed up for a new state. For a `total` limit, only the
+# spending of the last year is therefore included.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 
 
 class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
-    """The differences between the items of teams and of members."""
+    """The differences between the items of teams and those of members."""
 
     level: AboveKey
     is_id: Callable[[str], bool]
     id_rule: str
-    """Error message that states which ids are valid."""
+    """Error message that explains which ids are valid."""
     read: Callable[[Item], _Settings]
     show: Callable[[Item, Mapping[str, LevelSpending]], _Shown]
 
@@ -169,7 +169,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
     ) -> Sequence[object]:
-        """Return the further transaction actions that a change of settings needs."""
+        """Return the additional transaction actions that a change of settings needs."""
         return ()
 
     def _check_id(self, level_id: str) -> None:
@@ -210,7 +210,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return True
 
     async def _row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return a level's item or tombstone, or None if there is none or the id is invalid."""
+        """Return a level's item or tombstone; None if there is none or the id is invalid."""
         if not self._kind.is_id(level_id):
             return None
         key = self._key(workspace_id, level_id)
@@ -252,7 +252,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             states.setdefault(owner.id, []).append(state)
         counted: dict[str, LevelSpending] = {}
         for level_id, (first, *other_slices) in states.items():
-            # Corrupt states are logged here, and the audit of their workspace reports them.
+            # Corrupt states are logged here, and reported by the audit of their workspace.
             spendings, _ = decode_items(partial(self._read_spending, other_slices), [first])
             counted.update((level_id, spending) for spending in spendings)
         return counted
@@ -293,7 +293,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     ) -> object:
         """Return the action that writes a state with the spending of the current periods.
 
-        If the level had limits before, its old state may have holds. The action fails if such a
+        If the level had limits before, its old state may contain holds. The action fails if such a
         hold is settled in the meantime.
         """
         key = level_state_key(self._kind.level, workspace_id, level_id)
@@ -324,15 +324,15 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _used_without(
         self, holds: Iterable[str], workspace_id: str, level_id: str, second: int
     ) -> dict[Period, int]:
-        """Return the level's spending without the generations whose holds are settled later.
+        """Return the level's spending without the generations whose holds will be settled later.
 
-        A generation may have its record while its hold is still in the state. The settlement of the
-        hold then adds the cost.
+        A generation may already have its record while its hold is still in the state; the
+        settlement of the hold then adds the cost.
         """
         while True:
             settling = await self._settling(workspace_id, holds)
             used = await self._used(workspace_id, level_id, second)
-            # A record that was written between the two reads may be in the sum or not.
+            # A record that was written between the two reads may or may not be in the sum.
             if await self._settling(workspace_id, holds) == settling:
                 break
         for id_, cost in settling.items():
@@ -343,13 +343,14 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return used
 
     async def _settling(self, workspace_id: str, holds: Iterable[str]) -> dict[str, int]:
-        """Return the cost of each hold's generation, as far as they have records."""
+        """Return the cost of each hold's generation, if it has a record."""
         records = [await self._generations.get(workspace_id, id_) for id_ in holds]
         return {record.id: record.cost_nano_usd for record in records if record is not None}
 
     async def _used(self, workspace_id: str, level_id: str, second: int) -> dict[Period, int]:
         """Return the level's spending in each current period, from the daily roll-ups."""
-        # A new store has an empty cache, so the roll-ups are up to date.
+        # A new store is created for each read, because its cache is empty and so cannot return
+        # stale roll-ups.
         store = DynamoActivityStore(
             self._client, self._tables, self._generations, ids=self._ids, clock=self._clock
         )

@@ -127,9 +127,9 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
         """Return the transaction action that checks that another owner remains; raise RequestError
-        if there is no other owner.
+        if there is none.
 
-        Without the check, two owners who remove each other at the same time would leave the
+        Without this check, two owners who remove each other at the same time would leave the
         workspace without an owner.
         """
         for row in await all_rows(
@@ -165,5 +165,5 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
 
 
 def _hash(subject: str) -> str:
-    """Return the SHA-256 of a subject, since a subject may be too long for a sort key."""
+    """Return the SHA-256 of a subject, because a subject may be too long for a sort key."""
     return hashlib.sha256(subject.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Pending changes of levels, which are in the level's item but not yet in its state."""
+"""Pending changes to levels, which are in the level's item but not yet in its state."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -37,7 +37,7 @@ READERS: Final[Mapping[AboveKey, Callable[[Item], LevelSettings]]] = {
 
 
 class PendingLevels:
-    """Completes pending changes, even if the process that began a change has died."""
+    """Completes pending changes, even if the process that began them has died."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client

@@ -62,8 +62,8 @@ def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
 def _select(
     spending: Mapping[str, LevelSpending], row: Item, settings: LevelSettings
 ) -> LevelSpending:
-    """Return a level's spending, or zero if the level has no limits, because its state may then be
-    outdated.
+    """Return a level's spending, or zero if the level has no limits, because its state may be
+    outdated then.
     """
     counted = spending.get(id_of_row(row)) if settings.is_limited else None
     return counted or LevelSpending()
@@ -98,7 +98,7 @@ def seeded_state(
 ) -> Item:
     """Return the state of a level that has already spent `used_nano_usd` in the current periods.
 
-    `holds` are open holds from an earlier time at which the level had limits.
+    `holds` are open holds from an earlier time when the level had limits.
     """
     buckets: dict[str, int] = {}
     for index, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):

@@ -1,8 +1,9 @@
 """Sessions of members in DynamoDB: secrets that refer to a sign-in and to the member's session key.
 
-A secret's item has the hash of the session key's own secret, which nobody knows. Settings are not
-copied into sessions, so a change of the key, the workspace, the member or the team applies to all
-sessions. A secret is refused without its sign-in's item, so deleting that item ends the session.
+A secret's item contains the hash of the session key's own secret, which nobody knows. Settings are
+not copied into sessions, so a change to the key, the workspace, the member or the team applies to
+all sessions. Without its sign-in's item, a secret is refused, so deleting that item ends the
+session.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -67,8 +68,8 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.stores.rules.level_settings import is_member_id
 
-# The number is high because an agent sends several requests at the same time; a member's own rate
-# limit may be lower.
+# The rate is high because an agent sends several requests at the same time; a member's own limit
+# may be lower.
 _RATE: Final = 600
 _BURST: Final = 600
 
@@ -161,9 +162,11 @@ class DynamoSessionStore:
         lifetime_s: int,
         by: Actor,
     ) -> OpenedSession | None:
-        """Write a new secret together with its sign-in; return None without member or sign-in.
+        """Write a new secret together with its sign-in; return None if there is no member or
+        sign-in.
 
-        `sign_in` returns the sign-in's item for a member's item, `write` the action that stores it.
+        `sign_in` returns the sign-in's item for a member's item, and `write` the action that stores
+        it.
         """
         if lifetime_s < 1:
             raise RequestError(
@@ -313,7 +316,7 @@ class DynamoSessionStore:
         return True
 
     async def _member(self, workspace_id: str, member_id: str) -> Item | None:
-        """Return the item of a member, or None if there is none or only a tombstone."""
+        """Return the item of a member; None if there is none or only a tombstone."""
         if not is_member_id(member_id):
             return None
         key = level_row_key("member", workspace_id, member_id)
@@ -323,9 +326,9 @@ class DynamoSessionStore:
     async def _session_key(
         self, workspace_id: str, member_id: str, member: Item, by: Actor
     ) -> Item | None:
-        """Return the pointer of the member's session key, which is created if there is none.
+        """Return the pointer of the member's session key, which is created if necessary.
 
-        Return None if another process has created a session key in the meantime.
+        Returns None if another process has created a session key in the meantime.
         """
         key_id_before = read_optional_text(member, MemberItem.SESSION_KEY)
         if key_id_before is not None:

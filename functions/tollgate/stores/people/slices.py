@@ -1,4 +1,6 @@
-"""Slices of team and member states: split before DynamoDB throttles an item, and rebalanced."""
+"""Slices of team and member states: splits a state before DynamoDB throttles its item, and
+rebalances slices.
+"""
 
 from collections.abc import Mapping
 
@@ -40,10 +42,10 @@ class LevelSlices:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def maintain(self, level: AboveKey, row: Item, crowded: Mapping[LimitOwner, int]) -> bool:
-        """Give a level more slices if it is crowded, otherwise rebalance its slices.
+        """Give a level more slices if it is crowded; otherwise rebalance its slices.
 
         `crowded` has the number of holds of each owner whose state has too many for one item.
-        Return whether the level has got more slices.
+        Returns whether the level got more slices.
         """
         # A pending change is completed first; the next round maintains the level's slices.
         if is_tombstone(row) or LevelItem.PENDING in row:

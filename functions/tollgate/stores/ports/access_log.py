@@ -1,4 +1,4 @@
-"""Protocol of the log of access: reads of content, refused calls and failed sign-ins."""
+"""The protocol of the access log: reads of content, refused calls and failed sign-ins."""
 
 from typing import Literal, Protocol
 
@@ -9,13 +9,16 @@ Denial = Literal["call.refused", "sign_in.refused"]
 
 
 class AccessLog(Protocol):
-    """Adds entries of access to the audit log, each at most once an hour."""
+    """Adds accesses to the audit log, each at most once an hour."""
 
     async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
         """Record that a caller reads an object of its workspace.
 
-        Raise LedgerError if the entry cannot be written; the caller then must not see the object.
+        Raises LedgerError if the entry cannot be written, in which case the caller must not see the
+        object.
         """
 
     async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
-        """Record a refused call of a route, without an error if the entry cannot be written."""
+        """Record that a call of a route was refused; do not raise if the entry cannot
+        be written.
+        """

@@ -1,8 +1,8 @@
 """Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
-Separate from `stores.ports.base`, so that a function that only serves generations does not import
-this module. `by` is the actor of a change; a change and its audit log entry are written together.
-Every method raises LedgerError(service_unavailable) if the store cannot be reached.
+This module is separate from `stores.ports.base`, so that a function that only serves generations
+need not import it. `by` is the actor of a change; a change and its audit log entry are written
+together. Every method raises LedgerError(service_unavailable) if the store cannot be reached.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ WORKSPACES_PAGE_MAX: Final = 100
 
 
 class NewKey(KeySettings, frozen=True, kw_only=True):
-    """The settings, workspace and role of a key that is to be created."""
+    """The settings, workspace and role of a key to create."""
 
     workspace_id: str
     role: KeyRole = "inference"
@@ -70,19 +70,19 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    """Unix second at which each limit is renewed, or None if never."""
+    """Unix second at which each limit resets; None if it never does."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Nano-dollars spent in each current period, including periods without a limit."""
     spent_nano_usd: int = 0
-    """Nano-dollars spent in total."""
+    """Total nano-dollars spent."""
     held_nano_usd: int = 0
-    """Nano-dollars held now."""
+    """Nano-dollars that are currently held."""
     hold_ids: tuple[str, ...] = ()
     """Ids of the generations that the amount is held for, oldest first."""
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
     old_secret: OldSecret | None = None
-    """The secret that a rotation replaced, or None once the secret is refused."""
+    """The secret that a rotation replaced; None once it is refused."""
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class KeyStore(KeyDirectory, Protocol):
         """Create a key and return it with its secret; raise RequestError if the name is taken."""
 
     async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
-        """Return the name of every key that a workspace has or had, oldest first."""
+        """Return the name of every key that a workspace has or ever had, oldest first."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
         """Return a key with its spending, or None if it does not exist."""
@@ -117,12 +117,13 @@ class KeyStore(KeyDirectory, Protocol):
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by the result of `edit`; return None if the key does not exist.
+        """Replace a key's settings with the result of `edit`; return None if the key does not
+        exist.
 
-        If the settings stay equal, nothing is written, not even an audit log entry. Raise
-        RequestError, and change nothing, if another key has the new name. `edit` is called again if
-        another writer has changed the key in the meantime. Every instance refuses a disabled or
-        expired key within five seconds.
+        If the settings do not change, nothing is written, not even an audit log entry. Raises
+        RequestError, without changing anything, if another key has the new name. `edit` is called
+        again if another writer has changed the key in the meantime. Every instance refuses a
+        disabled or expired key within five seconds.
         """
 
     async def rotate(
@@ -135,10 +136,10 @@ class KeyStore(KeyDirectory, Protocol):
         """
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key; return True if it is deleted, or False while its generations run.
+        """Delete a key; return True once it is deleted, and False while its generations run.
 
         The first call already disables the key; the caller repeats the call until it returns True.
-        Return None if the key does not exist.
+        Returns None if the key does not exist.
         """
 
 
@@ -146,9 +147,9 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """The settings of a workspace that can be changed."""
 
     admission: Admission | None = None
-    """Admission policy for the workspace's requests; None to use the policy of the catalog."""
+    """Admission policy for the workspace's requests; None to use the catalog's."""
     budget_nano_usd: int | None = None
-    """Spending budget in a UTC month; None for no budget."""
+    """Spending budget per UTC month; None for no budget."""
     pause_at_budget: bool = False
     """True to lock the workspace while its budget for the month is spent."""
     response_days: int | None = None
@@ -156,11 +157,17 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     file_days: int | None = None
     """Default number of days after which files expire; None to keep files."""
     allowed_ips: str | None = None
-    """Networks from which its keys and sessions may be used, separated by commas; None for all."""
+    """Networks from which the workspace's keys and sessions may be used, separated by commas; None
+    for all.
+    """
     key_days: int | None = None
-    """Days after which the secret of a key is refused, unless it is rotated; None for no limit."""
+    """Maximum age in days of a key's secret, which is refused unless it is rotated; None for no
+    limit.
+    """
     usage_on: UsageOn | None = None
-    """Frame of chat streams that contains the usage, unless the key or request sets `usage_on`."""
+    """Frame of chat streams that contains the usage, unless the key or the request sets
+    `usage_on`.
+    """
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)
@@ -172,11 +179,11 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """A workspace with its state."""
+    """A workspace and its state."""
 
     id: str
     shards: int
-    """Number of wallet shards that the money is divided among."""
+    """Number of wallet shards among which the money is divided."""
     created_s: int
     locked: bool = False
     """True if an administrator has locked the workspace."""
@@ -184,7 +191,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
     """True if the workspace is locked because its budget is spent."""
     settings: WorkspaceSettings = WorkspaceSettings()
     credit_limit_nano_usd: int = 0
-    """The part of the credit that the operator lends."""
+    """The part of the credit that the operator has lent."""
 
 
 class WorkspaceStore(Protocol):
@@ -210,7 +217,9 @@ class WorkspaceStore(Protocol):
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace the settings by the result of `edit`; return None without such a workspace."""
+        """Replace the settings with the result of `edit`; return None if there is no such
+        workspace.
+        """
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
         """Lock or unlock a workspace; requests of a locked workspace are refused."""
@@ -227,7 +236,8 @@ class AuditLog(Protocol):
         limit: int,
         before: str | None = None,
     ) -> Page[AuditEntry]:
-        """Return a page of a workspace's entries (or all entries) below id `before`, latest first.
+        """Return a page of a workspace's entries (or all entries) with ids below `before`, latest
+        first.
 
         One call reads a limited number of entries, so a page may be short or empty and still have a
         `next`.
@@ -287,7 +297,9 @@ class StatementStore(Protocol):
     """The statements of workspaces."""
 
     async def statement(self, workspace_id: str, month: Month) -> Statement:
-        """Return the statement of a month that has begun, with zeros for an unknown workspace."""
+        """Return the statement for a month that has begun; for an unknown workspace, all amounts
+        are zero.
+        """
 
 
 class UploadStore(Protocol):
@@ -317,10 +329,10 @@ class UploadStore(Protocol):
 
 
 class SignedContents(Protocol):
-    """The files that clients upload to signed addresses of this host."""
+    """The files that clients upload to signed URLs of this host."""
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a file; raise GatewayError if the address was not signed for this file."""
+        """Write a file; raise GatewayError if the URL was not signed for this file."""
 
 
 class FileStore(Protocol):
@@ -334,9 +346,9 @@ class FileStore(Protocol):
     async def announce(
         self, new: NewFile, size_bytes: int
     ) -> tuple[StoredFile, SignedUpload] | None:
-        """Reserve room for a file that the client uploads; return None without a bucket.
+        """Reserve room for a file that the client will upload; return None if there is no bucket.
 
-        Raise AccessError if its key's or workspace's cap is reached.
+        Raises AccessError if the cap of its key or workspace is reached.
         """
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
@@ -364,7 +376,7 @@ class FileStore(Protocol):
         """Delete a file and its content; return False if it does not exist."""
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        """Return the address or path of a file's content, or None if it is missing."""
+        """Return the URL or path of a file's content; None if it is missing."""
 
     async def usage(self, workspace_id: str) -> FileUsage:
         """Return the number and size of a workspace's files."""

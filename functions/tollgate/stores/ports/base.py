@@ -1,7 +1,7 @@
-"""Protocols of the stores that serving a generation needs.
+"""Protocols of the stores that are needed to serve a generation.
 
-Every method raises LedgerError(service_unavailable) if the store cannot be reached: the gateway
-refuses a request that it cannot check. Only cooldowns fail open.
+Every method raises LedgerError(service_unavailable) if the store cannot be reached, because the
+gateway refuses a request that it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -45,20 +45,24 @@ class LevelHold(Struct, frozen=True, kw_only=True):
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Money set aside for a generation in a wallet shard, and in the states of key and levels."""
+    """Money set aside for a generation in a wallet shard, and in the states of the key and its
+    levels.
+    """
 
     id: str
     """Id of the generation."""
     workspace_id: str
     key_id: str
     shard: int
-    """Wallet shard that the money was taken from."""
+    """Wallet shard from which the money was taken."""
     wallet_nano_usd: int
     """Nano-dollars held in the wallet shard, possibly less than requested."""
     key_nano_usd: int
     """Nano-dollars held in the key's state, possibly less than requested."""
     key_buckets: tuple[str, ...] = ()
-    """Period buckets that the key's amount was taken from; the unspent part returns there."""
+    """Period buckets from which the key's amount was taken; the unspent part is
+    returned to them.
+    """
     key_tokens: int = 0
     """Tokens taken from the key's minute."""
     rate_limit: RateLimit | None = None
@@ -68,7 +72,9 @@ class Hold(Struct, frozen=True, kw_only=True):
     warning: LimitWarning | None = None
     """The key's limit of which a large part is used, for response headers."""
     covered: bool = False
-    """True if the hold must always cover the cost: it is topped up when it is nearly used up."""
+    """True if the hold must always cover the cost, so that it is topped up when it is nearly used
+    up.
+    """
     tier: TierLimits | None = None
     """Limits of the key's tier, which also apply to top-ups."""
     levels: tuple[LevelHold, ...] = ()
@@ -78,7 +84,9 @@ class Hold(Struct, frozen=True, kw_only=True):
     These holds are settled even if the key has moved to another team in the meantime.
     """
     crowded: bool = False
-    """True if the shard has too many holds; settle() marks the shard so that shards are added."""
+    """True if the shard has too many holds; settle() then marks the shard so that
+    shards are added.
+    """
 
     @property
     def key(self) -> LimitOwner:
@@ -110,10 +118,10 @@ class Ledger(Protocol):
         session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Set money aside before anything is spent.
+        """Set money aside before anything is spent, and return the hold.
 
-        If both the key and its `tier` state a limit, the narrower one applies; the limits of its
-        member and team apply, too. `tokens` is the upper bound of the generation's tokens, which
+        If both the key and its `tier` have a limit, the stricter one applies; the limits of its
+        member and team apply as well. `tokens` is the upper bound of the generation's tokens, which
         are taken from the key's minute. A `covered` hold takes the whole amount or is refused. Any
         other hold takes the remaining amount, and is refused only if nothing is left. A `session`
         takes the whole amount in any case, so its limit is not exceeded. The hold's id
@@ -151,19 +159,21 @@ class Ledger(Protocol):
 
 
 class Admissions(Protocol):
-    """Admission of requests whose work before the hold is costly.
+    """Admits requests whose work before the hold is costly.
 
-    A hold counts a request only after the costly work. Until then, an admitted request counts here,
-    so that requests sent at once cannot all pass a limit that admits one of them.
+    A hold counts a request only after the costly work. Until then, an admitted request is counted
+    here, so that requests sent at the same time cannot all pass a limit that admits only one of
+    them.
     """
 
     async def admit(
         self, principal: Principal, request_id: str, *, tier: TierLimits | None = None
     ) -> None:
-        """Admit a request once, and write nothing; admitting the same request again does nothing.
+        """Admit a request once, without writing anything; admitting the same request again does
+        nothing.
 
-        Raise the refusal that the smallest hold would get now, with the admitted requests of this
-        process that have no hold yet counted as holds.
+        Raises the refusal that even the smallest hold would get now. The admitted requests of this
+        process that have no hold yet are counted as holds.
         """
 
     def end(self, principal: Principal, request_id: str) -> None:
@@ -190,9 +200,9 @@ class KeyDirectory(Protocol):
 class CooldownStore(Protocol):
     """Cooldowns and speeds of endpoints, shared by all instances.
 
-    Unlike other stores this one is best effort: no method raises if the store cannot be reached. An
-    endpoint with unknown failures counts as available, and an endpoint with unknown speed as not
-    measured. Failures and speeds that cannot be written are lost.
+    Unlike other stores, this one is best effort: no method raises if the store cannot be reached.
+    An endpoint whose failures are unknown counts as available, and one whose speed is unknown
+    counts as not measured. Failures and speeds that cannot be written are lost.
     """
 
     async def find_resting(
@@ -241,4 +251,4 @@ class SealKeys(Protocol):
     """The keys that encrypt the compaction items of workspaces, which clients store."""
 
     async def get(self, workspace_id: str) -> bytes:
-        """Return the key of a workspace: 32 random bytes, which never change."""
+        """Return a workspace's key: 32 random bytes that never change."""

@@ -17,7 +17,7 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
-# Prefix of the name of a session key; the member's id follows.
+# Prefix of a session key's name, followed by the member's id.
 SESSION_KEY_PREFIX: Final = "session:"
 # The kinds of sign-in codes, each with its own type of value.
 CodeKind = Literal["code", "device", "refresh", "user"]
@@ -26,12 +26,12 @@ _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level. Spending is counted only for levels that have limits."""
+    """The spending of a level, which is counted only if the level has limits."""
 
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    """Unix second at which each limit is renewed, or None if never."""
+    """Unix second at which each limit resets; None if it never does."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Nano-dollars spent in each current period; empty for a level that is not counted."""
     held_nano_usd: int = 0
@@ -59,7 +59,7 @@ class Member(MemberSettings, frozen=True, kw_only=True):
     removed_s: int | None = None
     """Unix second of the removal, or None while the member belongs to the workspace."""
     subject: str | None = None
-    """Identity that signs in as this member: the issuer, a space and the subject."""
+    """The identity that signs in as this member: the issuer, a space and the subject."""
     spending: LevelSpending = LevelSpending()
 
 
@@ -90,10 +90,10 @@ class LevelStore(Protocol[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace the settings by the result of `edit`; return None if the level does not exist.
+        """Replace the settings with the result of `edit`; return None if the level does not exist.
 
-        If the settings stay equal, nothing is written. `edit` is called again if another writer has
-        changed the level in the meantime.
+        If the settings do not change, nothing is written. `edit` is called again if another writer
+        has changed the level in the meantime.
         """
 
 
@@ -124,7 +124,7 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         """Create a member; return None if the id or subject is taken, even by a removed member."""
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member or tombstone that an identity signs in as, or None if unknown."""
+        """Return the member or tombstone that an identity signs in as; None if it is unknown."""
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
@@ -138,7 +138,7 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         """Remove a member, whose keys and sessions every instance refuses within five seconds.
 
-        Return False if the member was removed before, or None if the id was never used.
+        Returns False if the member was removed before, and None if the id was never used.
         """
 
 
@@ -151,7 +151,7 @@ class Session(Struct, frozen=True, kw_only=True):
     renewed_s: int
     """Unix second at which the latest secret was issued."""
     expires_s: int
-    """Unix second at which the session ends unless it is renewed before."""
+    """Unix second at which the session ends unless it is renewed."""
     renewable: bool
     """True if the program has a refresh token."""
     origin: str | None = None
@@ -222,7 +222,7 @@ class SessionStore(Protocol):
 
 
 class CodeStore(Protocol):
-    """Expiring values, stored under the hash of a code."""
+    """Values with an expiry, stored under the hash of a code."""
 
     async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
         """Store a value; return False if the code has one already."""
@@ -242,4 +242,6 @@ class CodeStore(Protocol):
         """Delete a value and return it to one caller only; return None if there is none."""
 
     async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
-        """Count a call from an address in this time window; return False above `most` calls."""
+        """Count a call from an address in this time window; return False if there were more than
+        `most`.
+        """

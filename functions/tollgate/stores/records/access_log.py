@@ -1,4 +1,4 @@
-"""The log of access in DynamoDB, as entries of the audit log."""
+"""The access log in DynamoDB, stored as entries of the audit log."""
 
 import logging
 from typing import Final
@@ -17,7 +17,7 @@ from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 
 _log = logging.getLogger(__name__)
 
-# The number of entries of this hour that a process remembers, so that it does not write them again.
+# Number of this hour's entries that a process remembers, so that it does not write them again.
 _REMEMBERED_MAX: Final = 10_000
 
 
@@ -33,16 +33,16 @@ class DynamoAccessLog:
         self._refused: set[str] = set()
 
     async def note_read(self, kind: ReadContent, target: str, *, by: Actor) -> None:
-        """Write the entry of a read, unless it is written; raise LedgerError on failure."""
+        """Write the entry for a read unless it exists; raise LedgerError on failure."""
         entry = entry_of_read(kind, target, by, now_s=self._clock.now_s())
         if entry.id in self._written:
             return
         await self._write(entry)
-        # Only a confirmed entry is remembered, so that no object is shown without one.
+        # Only confirmed entries are remembered, so that no object is shown without one.
         _remember(self._written, entry.id)
 
     async def note_refusal(self, refusal: Denial, target: str, code: str, *, by: Actor) -> None:
-        """Write the entry of a refusal, unless it is written or another call writes it."""
+        """Write the entry for a refusal, unless it exists or another call is writing it."""
         entry = entry_of_refusal(refusal, target, code, by, now_s=self._clock.now_s())
         if entry.id in self._refused:
             return

@@ -36,7 +36,7 @@ from tollgate.stores.rules.audit_chain import (
 )
 from tollgate.stores.rules.audit_entries import first_entry_id
 
-# A day before all seals, so that the seal before a range is found by one query.
+# A day before all seals, so that a single query finds the seal preceding a range.
 _EARLIEST: Final = "D#0"
 
 
@@ -46,11 +46,11 @@ class _ExportedEntry(Struct, frozen=True, kw_only=True):
     id: str
     hash: str
     entry: Raw
-    """The text of the entry exactly as it is stored, over which the hash is computed."""
+    """The text of the entry exactly as stored, over which the hash is computed."""
 
 
 class AuditSealing:
-    """Seals and exports the closed days of all logs; concurrent runs write equal seals."""
+    """Seals and exports the closed days of all logs; concurrent runs write identical seals."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, bucket: ObjectStore | None, *, clock: Clock
@@ -131,7 +131,7 @@ async def read_day(
     low = first_entry_id(start_s * 1_000)
     rows = await rows_between(client, table, partition, low=low, high=end, consistent=True)
     return [
-        # A row without a text is corrupt; the chain covers the row too.
+        # A row without text is corrupt, but the chain covers it as well.
         StoredEntry(
             read_text(row, AnyItem.SORT),
             read_text(row, AuditItem.ENTRY) if AuditItem.ENTRY in row else "",
@@ -142,7 +142,7 @@ async def read_day(
 
 
 def export_name(workspace_id: str | None, day: str) -> str:
-    """Return the name of the object that has an exported day."""
+    """Return the name of the object that contains an exported day."""
     folder = "all" if workspace_id is None else f"workspace={workspace_id}"
     return f"audit/{folder}/day={day}.jsonl.gz"
 

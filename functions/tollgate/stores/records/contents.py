@@ -1,6 +1,6 @@
-"""Stores content as objects, whose key prefix states the kind and the storage time in days.
+"""Stores content as objects whose key prefix contains the kind and the storage time in days.
 
-The bucket's expiry rules delete objects by that prefix. Expired objects are not returned.
+The bucket's expiry rules delete objects by this prefix. Expired objects are not returned.
 """
 
 from typing import Literal

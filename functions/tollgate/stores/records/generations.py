@@ -27,7 +27,7 @@ from tollgate.stores.aws.tables import (
 )
 
 _COMPRESSION_LEVEL: Final = 6
-# Maximum number of queries in one call of `page`, which covers a month or ten thousand records.
+# Maximum number of queries per call of `page`, which is enough for a month or ten thousand records.
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
 _LAST_SECOND: Final = 2**32 - 1
@@ -43,7 +43,7 @@ class DynamoGenerationStore:
         self._retention_s = retention_s
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace by a consistent read, or None."""
+        """Return a record of this workspace with a consistent read; None if there is none."""
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
@@ -109,7 +109,7 @@ class DynamoGenerationStore:
     ) -> tuple[list[Item], str | None]:
         """Return records from `low` to `high` on `low`'s day, newest first, and the last id read.
 
-        The id is None if no record is left on that day.
+        The id is None if there are no more records on that day.
         """
         with refusing_when_unavailable():
             reply = await self._client.call(
@@ -133,7 +133,7 @@ class DynamoGenerationStore:
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
         """Write the record unless the generation has one, and return the stored record.
 
-        Retries are safe. Raise StoreUnavailable if the store cannot be reached.
+        Retries are safe. Raises StoreUnavailable if the store cannot be reached.
         """
         try:
             await self._client.call(
@@ -161,7 +161,9 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
-    """Return the item for a record, which has at most 1 KB (one write unit) with one attempt."""
+    """Return the item for a record; a record with one attempt takes at most 1 KB (one
+    write unit).
+    """
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),

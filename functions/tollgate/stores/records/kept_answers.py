@@ -1,4 +1,4 @@
-"""Stored answers by Idempotency-Key: a claim in DynamoDB, and the answer as an object."""
+"""Answers stored by Idempotency-Key: a claim in DynamoDB, and the answer as an object."""
 
 from contextlib import suppress
 from typing import Final
@@ -17,7 +17,7 @@ from tollgate.stores.aws.tables import claim_key
 from tollgate.stores.rules.object_names import workspace_folder
 
 KEPT_FOR_S: Final = DAY_S
-# Time after which a claim without an answer is abandoned: no function runs longer.
+# Time after which a claim without an answer counts as abandoned, because no function runs longer.
 ABANDONED_AFTER_S: Final = 900
 
 
@@ -33,9 +33,9 @@ class DynamoAnswerStore:
         self._clock = clock
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the stored answer for this claim, or None if the claim is now the caller's.
+        """Return the stored answer for this claim; None if the claim now belongs to the caller.
 
-        Raise RequestError if the key was used with another body, or the answer is in progress.
+        Raises RequestError if the key was used with another body, or the answer is being generated.
         """
         with refusing_when_unavailable():
             existing = await self._put(claim)
@@ -85,7 +85,7 @@ class DynamoAnswerStore:
             )
 
     async def _put(self, claim: Claim) -> Item | None:
-        """Write the claim, or return the valid existing claim.
+        """Write the claim, or return the existing claim if it is valid.
 
         A claim is valid for a day if its answer is stored, and otherwise for 15 minutes.
         """

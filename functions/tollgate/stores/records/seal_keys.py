@@ -1,4 +1,4 @@
-"""The key of each workspace for its compaction items, in DynamoDB.
+"""The key with which each workspace's compaction items are sealed, in DynamoDB.
 
 Keys never change, so a process reads each key only once.
 """
@@ -57,7 +57,8 @@ class DynamoSealKeys:
                     },
                 )
             except ConditionFailed:
-                # Another process created the key, or this write was retried after a lost reply.
+                # Another process created the key, or this write was retried after its reply was
+                # lost.
                 continue
             return key
         item = await get_item(self._client, self._table, place)

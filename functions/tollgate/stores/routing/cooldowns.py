@@ -1,7 +1,7 @@
-"""The cooldowns of endpoints in DynamoDB, which all instances share.
+"""The cooldowns of endpoints in DynamoDB, shared by all instances.
 
 An endpoint's item counts its failures within one window, from which readers compute whether the
-endpoint rests. If the store cannot be reached, no endpoint rests.
+endpoint is resting. If the store cannot be reached, no endpoint rests.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ class Failures(Struct, frozen=True):
     def add_one(
         self, now_s: float, policy: CooldownPolicy, fault: KeyFault | None = None
     ) -> "Failures":
-        """Return the failures with one more now; after the window, a new count begins."""
+        """Return the failures including one more now; after the window, a new count begins."""
         if self.since_s <= now_s - policy.within_s:
             return Failures(int(now_s), 1, int(now_s), fault)
         return Failures(self.since_s, self.count + 1, int(now_s), fault)
@@ -67,7 +67,7 @@ class Failures(Struct, frozen=True):
         return KeyNote(self.fault, self.last_s)
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """Return the Unix second until which the endpoint rests; None if it does not rest."""
+        """Return the Unix second until which the endpoint rests; None if it is not resting."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s
@@ -92,7 +92,7 @@ class DynamoCooldownStore:
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the resting endpoints, from reads of the last five seconds."""
+        """Return the resting endpoints, using reads from the last five seconds."""
         failures = await self._find(endpoint_ids)
         return select_resting(failures, policy, now_s=self._clock.now_s())
 
@@ -118,7 +118,7 @@ class DynamoCooldownStore:
     ) -> bool:
         """Count a failure with the fault of the key, unless the store cannot be reached.
 
-        Only one instance gets True, for the failure that makes the endpoint rest.
+        Only one instance gets True: the one whose failure starts the cooldown.
         """
         now_s = int(self._clock.now_s())
         values: Item = {

@@ -1,6 +1,7 @@
-"""Published catalogs: immutable objects by their sha, and a pointer item that names the live one.
+"""Published catalogs: immutable objects named by their sha, and a pointer item that names the live
+one.
 
-A further item for each revision is stored forever.
+In addition, one item per revision is stored forever.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ class PublicationStore:
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """Return the publication, at most five seconds old; None before the first publication."""
+        """Return the publication, at most five seconds old; None if nothing has been published."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
@@ -64,7 +65,7 @@ class PublicationStore:
     async def catalog(self, sha: str) -> bytes:
         """Return the compiled catalog with this sha.
 
-        Raise LedgerError(service_unavailable) if the catalog is missing or damaged.
+        Raises LedgerError(service_unavailable) if the catalog is missing or corrupt.
         """
         content = None
         if self._objects is not None:
@@ -87,7 +88,7 @@ class PublicationStore:
         return sha
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make a publication live; raise RequestError if another publication came first.
+        """Make a publication live; raise RequestError if another publication was written first.
 
         `entry` is written to the audit log in the same transaction.
         """
@@ -113,8 +114,8 @@ class PublicationStore:
                 await self._client.call(
                     "TransactWriteItems",
                     {
-                        # The token makes the call idempotent, so that the client may retry it after
-                        # a lost reply.
+                        # The token makes the call idempotent, so the client may retry it after a
+                        # lost reply.
                         "ClientRequestToken": entry.id,
                         "TransactItems": [
                             {"Put": pointer},

@@ -1,8 +1,8 @@
-"""The speeds of endpoints in DynamoDB, which all instances share.
+"""The speeds of endpoints in DynamoDB, shared by all instances.
 
-Each instance adds up the times of its answers, and regularly adds the sums to the endpoint's item.
-The item has two windows of half an hour. The earlier window loses weight while the current one
-fills.
+Each instance adds up the times of its answers, and regularly adds these sums to the endpoint's
+item. The item has two windows of half an hour. The earlier window loses weight as the current one
+fills up.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# Time after which an endpoint without answers has no speed.
+# Time after which an endpoint that has had no answers has no speed.
 SPEED_LASTS_S: Final = DAY_S
 # Minimum time between an instance's writes for one endpoint.
 WRITE_EVERY_S: Final = 60.0
@@ -146,7 +146,7 @@ class DynamoSpeeds:
 async def read_by_endpoint(
     client: AwsCaller, table: str, keys: Sequence[Item], read: Callable[[Item], _Decoded]
 ) -> dict[str, _Decoded]:
-    """Return the decoded items by endpoint, without corrupt items; empty if the read fails.
+    """Return the decoded items by endpoint, skipping corrupt ones; empty if the read fails.
 
     Routing fails open: without speeds and cooldowns, requests still reach endpoints that may work.
     """
@@ -167,7 +167,7 @@ def window_of(now_s: float) -> int:
 def select_measured(
     windows: Mapping[str, MeasuredWindows | None], now_s: float
 ) -> dict[str, Speed]:
-    """Return the current speeds of the endpoints that have a speed."""
+    """Return the current speeds of the endpoints that have one."""
     speeds = {name: measured.speed(now_s) for name, measured in windows.items() if measured}
     return {name: speed for name, speed in speeds.items() if speed}
 
@@ -177,7 +177,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
     return MeasuredWindows(
         since_s=read_number(item, SpeedItem.SINCE),
         times=AnswerTime(
-            # Sums are divided by this number, so a corrupt 0 becomes 1.
+            # Sums are divided by this number, so a corrupt 0 is replaced with 1.
             answers=max(1, read_number(item, SpeedItem.ANSWERS)),
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),

@@ -1,4 +1,4 @@
-"""Creates the audit log entries of access, whose ids allow each entry once an hour."""
+"""Creates the audit log entries for accesses, whose ids allow each entry once an hour."""
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256
@@ -8,15 +8,17 @@ from tollgate.core.records.audit import ACCESS_ACTIONS, Actor, AuditEntry
 from tollgate.stores.ports.access_log import Denial, ReadContent
 
 HOUR_S: Final = 3_600
-# The number of entries an hour of refused calls without a valid key. Network addresses share them,
-# so that a flood from many addresses cannot fill the log.
+# Maximum number of entries per hour for refused calls without a valid key. Network addresses share
+# them, so a flood from many addresses cannot fill the log.
 ADDRESS_PLACES: Final = 64
 _ID_LENGTH: Final = 15
 _READ_ACTIONS: Final = dict(zip(("content", "response", "file"), ACCESS_ACTIONS[:3], strict=True))
 
 
 def entry_of_read(kind: ReadContent, target: str, by: Actor, *, now_s: float) -> AuditEntry:
-    """Return the entry of a read; reads of one object by one actor in an hour have one id."""
+    """Return the entry for a read; all reads of an object by the same actor in an hour share one
+    id.
+    """
     action = _READ_ACTIONS[kind]
     return _entry(action, target, by, now_s=now_s, same=(action, target, by.id))
 
@@ -24,9 +26,11 @@ def entry_of_read(kind: ReadContent, target: str, by: Actor, *, now_s: float) ->
 def entry_of_refusal(
     refusal: Denial, target: str, code: str, by: Actor, *, now_s: float
 ) -> AuditEntry:
-    """Return the entry of a refusal; its actor, route and code have one id in an hour.
+    """Return the entry for a refusal; within an hour, the id is the same for an actor, route and
+    code.
 
-    Callers without a valid key share `ADDRESS_PLACES` ids, by the hash of their network address.
+    Callers without a valid key share `ADDRESS_PLACES` ids, chosen by the hash of their network
+    address.
     """
     same: tuple[str, ...] = (refusal, target, code, by.id)
     if by.workspace_id is None:

@@ -1,4 +1,4 @@
-"""Decides whether a request may do costly work before its hold, from states that were read."""
+"""Decides from stored states whether a request may do costly work before its hold."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -19,17 +19,17 @@ from tollgate.stores.rules.account import (
 
 
 class WaitingRequests:
-    """The admitted requests of this process that have no hold yet, by key."""
+    """The admitted requests of this process that do not have a hold yet, by key."""
 
     def __init__(self) -> None:
         self._ids: dict[str, set[str]] = {}
 
     def has(self, key_id: str, request_id: str) -> bool:
-        """Return whether a request waits for its hold."""
+        """Return whether a request is waiting for its hold."""
         return request_id in self._ids.get(key_id, ())
 
     def count(self, key_id: str) -> int:
-        """Return the number of a key's requests that wait for their holds."""
+        """Return how many of a key's requests are waiting for their holds."""
         return len(self._ids.get(key_id, ()))
 
     def add(self, key_id: str, request_id: str) -> None:
@@ -57,7 +57,7 @@ def refuse_by_state(
     now_us: int,
     tier: TierLimits | None = None,
 ) -> GatewayError | None:
-    """Return the refusal that the smallest hold on a key or level would get, or None.
+    """Return the refusal that even the smallest hold on a key or level would get; otherwise None.
 
     `waiting` is the number of admitted requests whose holds are not written yet; each counts as a
     hold and as a request.
@@ -73,7 +73,9 @@ def refuse_by_state(
 
 
 def refuse_by_wallet(shards: Iterable[WalletState], request_id: str) -> GatewayError | None:
-    """Return the refusal that the smallest hold on a workspace's shards would get, or None."""
+    """Return the refusal that even the smallest hold on a workspace's shards would get; otherwise
+    None.
+    """
     any_full = False
     for shard in shards:
         if shard.locked:

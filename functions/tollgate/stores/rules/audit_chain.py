@@ -1,8 +1,8 @@
 """The chain of hashes over the entries of an audit log, sealed once a day.
 
-The link of an entry is the SHA-256 of the link before, the entry's id and its stored text. The
-first link of a day continues the last link of the day before, so a seal stands for all entries up
-to its day.
+The link of an entry is the SHA-256 of the previous link, the entry's id and its stored text. The
+first link of a day continues from the last link of the previous day, so a seal covers all entries
+up to its day.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,10 +15,10 @@ from msgspec import Struct
 from tollgate.core.clock import DAY_S
 from tollgate.core.records.audit import AuditSeal, SealedDay
 
-# The time after the end of a day until it is sealed. An entry gets its id before its transaction is
+# The time between the end of a day and its sealing. An entry gets its id before its transaction is
 # sent, and clocks differ.
 _SEALED_AFTER_S: Final = 3_600
-# The time until an unsealed day is a problem, because the roll-up runs every hour.
+# The time after which an unsealed day counts as a problem, because the roll-up runs every hour.
 _MISSED_AFTER_S: Final = 3 * 3_600
 # The number of characters of each link in a seal, which locate the first difference, and the number
 # of links. A DynamoDB item has 400 KB at most.
@@ -27,7 +27,7 @@ _MARKS_MAX: Final = 30_000
 
 
 class StoredEntry(Struct, frozen=True):
-    """The id of an entry, and its text exactly as it is stored."""
+    """The id of an entry, and its text exactly as stored."""
 
     id: str
     text: str
@@ -56,7 +56,7 @@ def day_start_s(day: str) -> int:
 
 
 def links(previous: str, entries: Iterable[StoredEntry]) -> list[str]:
-    """Return the link of each entry, which continue the link `previous`."""
+    """Return the link of each entry, continuing from the link `previous`."""
     found: list[str] = []
     for entry in entries:
         previous = sha256(f"{previous}\n{entry.id}\n{entry.text}".encode()).hexdigest()
@@ -65,7 +65,7 @@ def links(previous: str, entries: Iterable[StoredEntry]) -> list[str]:
 
 
 def seal_day(day: str, before: AuditSeal | None, entries: Sequence[StoredEntry]) -> AuditSeal:
-    """Return the seal of a day that follows the seal `before`."""
+    """Return the seal for a day that follows the seal `before`."""
     previous = "" if before is None else before.hash
     chain = links(previous, entries)
     return AuditSeal(
@@ -85,9 +85,9 @@ def check_day(
     *,
     now_s: float,
 ) -> SealedDay:
-    """Compare the entries of a day with its seal, and the seal with the last seal before.
+    """Compare the entries of a day with its seal, and the seal with the previous one.
 
-    A day without a seal has no problem if it comes before the first seal, or is not due yet.
+    A day without a seal is not a problem if it comes before the first seal, or is not due yet.
     """
     if found is None:
         overdue = before is not None and day <= _day_of(int(now_s) - _MISSED_AFTER_S - DAY_S)

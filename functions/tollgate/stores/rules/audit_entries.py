@@ -18,12 +18,12 @@ _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
 _LAST_MS: Final = 9_999_999_999_999
 # Fields that identify a person. Entries cannot be erased, so they contain pseudonyms instead.
 _PERSONAL: Final = frozenset({"display_name", "email", "subject"})
-# Fields with a different name for callers.
+# Fields that have a different name for callers.
 _NAMES: Final = {"label": "name"}
 
 
 class SecretChange(Struct, frozen=True, kw_only=True):
-    """The last characters of a key's secret, as an entry shows them."""
+    """The last characters of a key's secret, as shown in an entry."""
 
     secret: str
     old_secret_expires_s: int | None = None
@@ -31,7 +31,7 @@ class SecretChange(Struct, frozen=True, kw_only=True):
 
 
 class RotationDue(Struct, frozen=True, kw_only=True):
-    """The secret of a key that has to be rotated, as an entry shows it."""
+    """A key whose secret has to be rotated, as shown in an entry."""
 
     secret: str
     secret_expires_s: int
@@ -39,13 +39,13 @@ class RotationDue(Struct, frozen=True, kw_only=True):
 
 
 class SubjectChange(Struct, frozen=True, kw_only=True):
-    """The sign-in identity of a member, as an entry shows it."""
+    """The sign-in identity of a member, as shown in an entry."""
 
     subject: str
 
 
 class SessionChange(Struct, frozen=True, kw_only=True):
-    """A session of a member, as an entry shows it."""
+    """A session of a member, as shown in an entry."""
 
     session_id: str
     expires_s: int | None = None
@@ -53,7 +53,7 @@ class SessionChange(Struct, frozen=True, kw_only=True):
 
 
 class CreditChange(Struct, frozen=True, kw_only=True):
-    """The fields of a credit entry that the audit log shows."""
+    """The fields of a credit entry that are shown in the audit log."""
 
     amount_nano_usd: int
     note: str | None
@@ -62,14 +62,14 @@ class CreditChange(Struct, frozen=True, kw_only=True):
 
 
 class LockChange(Struct, frozen=True, kw_only=True):
-    """The lock of a workspace as an entry shows it."""
+    """The lock of a workspace, as shown in an entry."""
 
     locked: bool
     paused: bool = False
 
 
 class AuditedChange(Struct, frozen=True, kw_only=True):
-    """A change to record; `AuditEntry` documents the fields."""
+    """A change to record; see `AuditEntry` for the fields."""
 
     action: str
     target: str
@@ -106,7 +106,7 @@ def describe(settings: Struct | None) -> dict[str, str]:
 
 
 def new_entry(change: AuditedChange, by: Actor, *, ids: IdSource, clock: Clock) -> AuditEntry:
-    """Return the entry for a change that happens now, with the fields that differ."""
+    """Return the entry for a change made now, with the fields that differ."""
     at_ms = int(clock.now_s() * 1_000)
     before, after = describe(change.before), describe(change.after)
     return AuditEntry(
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _pseudonym(value: str) -> str:
-    """Return the start of a value's SHA-256, which only shows whether a known value was meant."""
+    """Return the start of a value's SHA-256, which shows only whether a known value was meant."""
     return f"sha256:{sha256(value.encode()).hexdigest()[:12]}"
 
 

@@ -1,7 +1,8 @@
 """Pure rules for lots of expiring credit: what is left of each lot, and what to take back.
 
-Wallets do not know lots. Between two changes, the set of lots is constant, so all spending of that
-time is deducted from these lots. Therefore the wallet's sums determine what is left of each lot.
+Wallets know nothing about lots. Between two changes, the set of lots is constant, so all spending
+in that time is deducted from these lots. The wallet's sums are therefore enough to compute what is
+left of each lot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ class Lots(Struct, frozen=True, kw_only=True):
     spent_nano_usd: int = 0
     """Total spending of the workspace at that change, which is deducted from the lots."""
     lots: tuple[Lot, ...] = ()
-    """Lots in the order in which they are spent."""
+    """Lots in the order in which they will be spent."""
     revision: int = 0
     """Number of changes."""
 
@@ -65,8 +66,8 @@ class Sums(Struct, frozen=True, kw_only=True):
 def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
     """Return the lots after deducting the spending since their last change, in order of expiry.
 
-    If the workspace has less credit than its lots, the difference is deducted too: credit was taken
-    back, or answers cost more than their holds.
+    If the workspace has less credit than its lots, the difference is deducted too, because credit
+    was taken back or answers cost more than their holds.
     """
     spent = max(lots.spent_nano_usd, spent_nano_usd)
     paid = _pay(lots.lots, spent - lots.spent_nano_usd)
@@ -75,7 +76,7 @@ def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
 
 
 def add_lot(lots: Lots, lot: Lot) -> Lots:
-    """Add a lot and remove used-up lots; raise RequestError if there are too many lots."""
+    """Add a lot and remove lots that are used up; raise RequestError if there are too many lots."""
     new_lots = (*(old for old in lots.lots if old.left_nano_usd), lot)
     if len(new_lots) > LOTS_MAX:
         raise RequestError(
@@ -102,8 +103,8 @@ def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
 def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | None:
     """Return an expired lot and the amount to take back now; None if nothing can be taken back.
 
-    Money that was held before the expiry stays in the lot, because those holds may still spend it.
-    Money that was held later is taken back after its release, because available credit must not
+    Money that was held before the expiry stays in the lot, because its holds may still spend it.
+    Money that was held later is taken back after it is released, because available credit must not
     become negative.
     """
     available = sum(max(0, left) for left in sums.available_nano_usd.values())

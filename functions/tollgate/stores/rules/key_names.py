@@ -32,17 +32,18 @@ def refuse_taken_name(names: Iterable[KeyName], label: str) -> None:
 
 
 def choose_free_name(names: Iterable[KeyName], label: str) -> str:
-    """Return the name, followed by a number if the name is taken."""
+    """Return the name, with a number appended if it is taken."""
     taken = {name.label for name in names if not name.deleted}
     numbered = (f"{label} {number}" for number in count(2))
     return label if label not in taken else next(name for name in numbered if name not in taken)
 
 
 def find_key_id(names: Sequence[KeyName], wanted: str, *, param: str) -> str:
-    """Return the id of the key with this id or name; existing keys come before deleted keys.
+    """Return the id of the key with this id or name; existing keys take precedence over deleted
+    ones.
 
-    Raise RequestError with similar names if no key matches. Deleted keys, and keys from before
-    names were unique, may have the same name: raise RequestError with their ids.
+    Raises RequestError with similar names if no key matches. Deleted keys, and keys from before
+    names were unique, may share a name, in which case RequestError lists their ids.
     """
     if any(name.key_id == wanted for name in names):
         return wanted

@@ -1,8 +1,8 @@
-"""The settings of a key, which can be changed after its creation.
+"""The settings of a key, which can be changed after the key is created.
 
 `KeySettings` is the only list of settings. Fields with a `KeyOption` are plain settings: the API
 and `tollgate keys` do not convert their values, so their fields and options are generated. Other
-settings have a different form for callers (USD, times), and are converted by hand.
+settings look different to callers (USD, times), and are converted by hand.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     """The settings of a key; raises RequestError for an invalid value."""
 
     label: str
-    """Name that people see."""
+    """The name that people see."""
     tier: Annotated[
         str | None,
         KeyOption(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX),
@@ -154,9 +154,9 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX
         ),
     ] = None
-    """Requests at the same time; None for no limit."""
+    """Number of concurrent requests; None for no limit."""
     expires_s: int | None = None
-    """Unix second from which the key is refused; None for never."""
+    """Unix second from which the key is refused; None if it never expires."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels, such as a team or environment, by which spending can be grouped."""
     disabled: bool = False

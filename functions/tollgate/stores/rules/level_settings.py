@@ -1,4 +1,4 @@
-"""The settings of teams and members. These can have the same limits as keys; all settings are
+"""The settings of teams and members, which can have the same limits as keys; every setting is
 optional.
 """
 
@@ -45,11 +45,11 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     requests_per_minute: int | None = None
     """Average rate for all the level's keys together (GCRA); None for no limit."""
     burst: int | None = None
-    """Requests at once after a pause; None for twice the rate."""
+    """Number of requests at once after a pause; None for twice the rate."""
     tokens_per_minute: int | None = None
     """Tokens per calendar minute; None for no limit."""
     concurrency: int | None = None
-    """Requests at the same time; None for no limit."""
+    """Number of concurrent requests; None for no limit."""
 
     def __post_init__(self) -> None:
         for name, plain in PLAIN_SETTINGS.items():
@@ -75,10 +75,10 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
 
 
 def counts_holds(settings: LevelSettings, slices: int) -> bool:
-    """Return True if a hold counts against a level whose state has this many slices.
+    """Return True if holds are counted on a level whose state has this many slices.
 
-    A level with several slices counts holds even without limits. New limits would otherwise need a
-    new seed, which replaces a single state item and ignores the holds on other slices.
+    A level with several slices counts holds even if it has no limits. Otherwise, new limits would
+    need a new seed, which replaces a single state item and ignores the holds on other slices.
     """
     return settings.is_limited or slices > 1
 
@@ -91,7 +91,7 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
     """Team for the member's keys without a team."""
     email: str | None = None
     disabled: bool = False
-    """True refuses the member's keys and sessions until it is False again."""
+    """True to refuse the member's keys and sessions until it is False again."""
 
     @property
     def is_active_owner(self) -> bool:
@@ -106,8 +106,8 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
 
 def state_settings(level: LevelSettings) -> KeySettings:
-    """Return a level's settings as settings of a key, because a level's state has the same form as
-    a key's state.
+    """Return a level's settings as settings of a key, because the states of both have the same
+    form.
     """
     rate = level.requests_per_minute
     burst = level.burst if level.burst is not None else 2 * (rate or 0)

@@ -12,8 +12,8 @@ from tollgate.core.limits import LimitOwner
 from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
-# Age at which the function that placed a hold must have ended: the function's timeout, and a margin
-# for differing clocks.
+# Age at which the function that placed a hold must have ended: the function's timeout plus a margin
+# for clock differences.
 FUNCTION_TIMEOUT_S: Final = 885
 _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
@@ -40,7 +40,7 @@ class StateHolds(Struct, frozen=True, kw_only=True):
 
 
 class ExpiredHold(Struct, frozen=True, kw_only=True):
-    """An expired hold, with the items on which it is stored.
+    """An expired hold, with the items that contain it.
 
     If a write was delivered twice, the hold may be on two wallet shards.
     """
@@ -52,7 +52,7 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 
     @property
     def key_id(self) -> str:
-        """Id of the key, empty if the key's state does not have the hold."""
+        """Id of the key; empty if the key's state does not contain the hold."""
         keys = (state.owner.id for state in self.states if state.owner.level == "key")
         return next(keys, "")
 
@@ -73,7 +73,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     oldest_age_s: float
     """Age of the oldest hold, even if that hold has not expired; 0 if there are no holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
-    """Number of holds by level, for levels with too many holds on one item."""
+    """Number of holds on each level that has too many on one item."""
 
     @property
     def counts(self) -> dict[str, float]:
@@ -87,7 +87,7 @@ class SweepReport(Struct, frozen=True, kw_only=True):
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
-    """Return the expired holds, oldest first, each with all the items on which it is stored."""
+    """Return the expired holds, oldest first, each with all the items that contain it."""
     wallets: dict[str, list[WalletHolds]] = {}
     states: dict[str, list[StateHolds]] = {}
     for item in items:
@@ -109,7 +109,7 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
 
 
 def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
-    """Return the number of holds by level, for levels with too many holds on one item."""
+    """Return the number of holds on each level that has too many on one item."""
     holds: Counter[LimitOwner] = Counter()
     crowded = set()
     for item in items:
@@ -133,8 +133,8 @@ def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
 def lost_record(expired: ExpiredHold) -> GenerationRecord:
     """Return the record, at cost 0, for a generation whose process died.
 
-    Holds that refused attempts and late writes leave behind look like those of a lost generation,
-    so a lost generation is never charged.
+    Holds left behind by refused attempts and late writes look like those of a lost generation, so a
+    lost generation is never charged.
     """
     return lost_generation(
         expired.id, expired.workspace_id, expired.key_id, held_nano_usd=expired.held_nano_usd

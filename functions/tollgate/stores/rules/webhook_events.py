@@ -1,4 +1,4 @@
-"""Creates webhook events from audit log entries and alerts, and computes the times of retries."""
+"""Creates webhook events from audit log entries and alerts, and computes when to retry."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from tollgate.core.webhooks import WebhookEvent, iso_ms
 
 EVENT_PREFIX: Final = "evt_"
 BUDGET_EVENT: Final = "budget.threshold_reached"
-# Time for which an event is retried. An endpoint that accepts no event for this time is disabled.
+# How long an event is retried. An endpoint that accepts no event for this long is disabled.
 TRIED_FOR_S: Final = 3 * DAY_S
 _FIRST_WAIT_S: Final = 240
 _WAIT_MAX_S: Final = 8 * 3600

@@ -28,8 +28,9 @@ _log: Final = logging.getLogger(__name__)
 class ErasureRounds:
     """Carries out the requested erasures.
 
-    Each round deletes everything that it finds. Calls that ran during the request may write data
-    up to an hour later, so only a round that begins after that hour finishes the erasure.
+    Each round deletes everything that it finds. Calls that were running when the erasure was
+    requested may write data up to an hour later, so only a round that begins after that hour
+    finishes the erasure.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class ErasureRounds:
         erased = Counter(erasure.erased)
         async for name, count in self._erase(erasure, waiting, days):
             erased[name] += count
-            # Stored after each class, so that an interrupted round does not lose the counts.
+            # Progress is stored after each class, so that an interrupted round does not lose the
+            # counts.
             new = replace(erasure, erased=dict(erased), days=tuple(sorted(days)))
             await self._store.note_progress(erasure, new)
             erasure = new

@@ -42,9 +42,10 @@ _ERASER: Final = Actor(kind="process", id="erasure")
 
 
 class PeopleErasure:
-    """Erases everything of a member or a workspace except for records and their contents.
+    """Erases everything that belongs to a member or a workspace, except for records and their
+    contents.
 
-    The books refer to keys and members, so their tombstones stay, without names of people.
+    The books refer to keys and members, so their tombstones stay, without people's names.
     """
 
     def __init__(

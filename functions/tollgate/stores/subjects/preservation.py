@@ -24,7 +24,7 @@ _MEDIA_TYPE: Final = "application/octet-stream"
 
 
 class Preservation:
-    """Preserves the data of subjects on hold, in rounds."""
+    """Preserves the data of subjects on legal hold, in rounds."""
 
     def __init__(
         self,
@@ -72,7 +72,9 @@ class Preservation:
         return report
 
     async def _copy_files(self, hold: LegalHold) -> int:
-        """Copy the files that expire. The others need no copy, as callers cannot delete them."""
+        """Copy the files that expire. The others need no copy, because callers cannot
+        delete them.
+        """
         copied, after = 0, None
         while True:
             with refusing_when_unavailable():

@@ -104,7 +104,7 @@ class StoredRecords:
 
 
 def without_person(record: GenerationRecord) -> GenerationRecord:
-    """Return a record without what callers stated about the person; cost and usage stay."""
+    """Return a record without what callers said about the person; cost and usage stay."""
     return replace(
         record,
         user=None,

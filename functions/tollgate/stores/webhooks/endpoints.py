@@ -62,7 +62,7 @@ _SECRET_BYTES: Final = 32
 
 
 class WebhookChange(Struct, frozen=True, kw_only=True):
-    """A webhook as the audit log shows it: only the host, since the path may contain a secret."""
+    """A webhook as shown in the audit log: only the host, because the path may contain a secret."""
 
     host: str
     events: tuple[str, ...]
@@ -70,7 +70,7 @@ class WebhookChange(Struct, frozen=True, kw_only=True):
 
 
 class RotationChange(Struct, frozen=True, kw_only=True):
-    """The rotation of a webhook's secret, as the audit log shows it."""
+    """The rotation of a webhook's secret, as shown in the audit log."""
 
     old_secret_expires_s: int
 

@@ -76,8 +76,8 @@ _OVERLAP_S: Final = 600
 # ends in time.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
-# Limits for a webhook in a round: attempts, and failures in a row after which other events wait.
-# The latter is also the number of attempts at once.
+# Limits per webhook and round: the number of attempts, and the number of failures in a row after
+# which other events wait. The latter is also the number of concurrent attempts.
 _SENT_MAX: Final = 50
 _FAILURES_MAX: Final = 3
 # Interval between rounds, and the distance between the workspaces with which two rounds begin.
@@ -87,7 +87,7 @@ _READ_AT_ONCE: Final = 16
 _QUEUED_AT_ONCE: Final = 4
 _SENT_AT_ONCE: Final = 64
 _SENT_AT_ONCE_BY_WORKSPACE: Final = 4
-# Time from the begin of a round after which no workspace is read, and after which nothing is sent.
+# Time from the start of a round after which no workspace is read, and after which nothing is sent.
 # One attempt takes 5 seconds, and the function that runs the round has a timeout of 240.
 _READ_WITHIN_S: Final = 60.0
 _SENT_WITHIN_S: Final = 90.0
@@ -156,7 +156,8 @@ class WebhookRounds:
             report = sum(reports, start=WebhookReport())
             return replace(report, waiting=min(report.waiting, 1))
 
-        # Rounds begin with different workspaces, so that the same ones do not always wait.
+        # Each round begins with a different workspace, so that it is not always the same ones that
+        # wait.
         first = int(self._clock.now_s()) // _EVERY_S * _STRIDE % max(1, len(names))
         visits = map(visit, [*names[first:], *names[:first]])
         return sum(await asyncio.gather(*visits), start=WebhookReport())
@@ -174,7 +175,7 @@ class WebhookRounds:
     async def _queue(self, stored: StoredWebhook) -> None:
         """Create deliveries for the events since the last round, then move the cursor.
 
-        The oldest events come first, so that the cursor can be moved when the time is over.
+        The oldest events come first, so that the cursor can be moved even when time runs out.
         """
         webhook, now_s = stored.webhook, int(self._clock.now_s())
         ends_s = self._clock.monotonic_s() + _QUEUED_WITHIN_S
@@ -201,7 +202,7 @@ class WebhookRounds:
     ) -> AsyncIterator[WebhookEvent]:
         scopes: Sequence[str | None] = (workspace_id,)
         if workspace_id == self._operator_workspace:
-            # Changes of the catalog do not belong to a workspace; the operator's webhooks get them.
+            # Catalog changes do not belong to a workspace, so they go to the operator's webhooks.
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
@@ -278,9 +279,9 @@ class WebhookRounds:
     async def _send_one(
         self, stored: StoredWebhook, pending: StoredDelivery, places: _Places
     ) -> bool | None:
-        """Send a delivery in a free place, and return whether the webhook accepted it.
+        """Send a delivery once a place is free, and return whether the webhook accepted it.
 
-        Return None if the time is over, or if another process has claimed the delivery.
+        Returns None if time has run out, or if another process has claimed the delivery.
         """
         async with places.of_workspace, places.of_all:
             if self._clock.monotonic_s() > places.until_s:
@@ -339,7 +340,9 @@ class WebhookRounds:
             await self._endpoints.disable(webhook, reason, by=SWEEPER)
 
     async def _end(self, webhook: Webhook, ended: StoredDelivery) -> None:
-        """Replace a pending delivery by an ended one; a crash in between sends the event again."""
+        """Replace a pending delivery with an ended one; after a crash in between, the event is sent
+        again.
+        """
         item = encode_delivery(webhook, ended)
         await self._client.call("PutItem", {"TableName": self._table, "Item": item})
         event_id = ended.delivery.event_id

@@ -1,6 +1,6 @@
-"""Encryption of the secrets that sign events, in the core table.
+"""Encrypts the secrets that sign events, in the core table.
 
-The prefix of a stored secret states its form: `kms.`, `aes.`, or `whsec_` if it is not encrypted.
+The prefix of a stored secret shows its form: `kms.`, `aes.`, or `whsec_` if it is not encrypted.
 Each ciphertext is bound to its workspace and webhook, so a copy in another item is useless.
 """
 
@@ -16,7 +16,7 @@ _KMS_PREFIX: Final = "kms."
 
 
 class SecretUnreadable(DeliveryFailed):
-    """Raised if a stored secret cannot be decrypted, and hence an event cannot be signed."""
+    """Raised if a stored secret cannot be decrypted, so that an event cannot be signed."""
 
 
 class SecretSealer(Protocol):

@@ -46,7 +46,7 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A document whose pages (counted from 1) need OCR, and pictures of these pages."""
+    """A document whose pages (counted from 1) need OCR, and images of these pages."""
 
     model: str
     document: InlineMedia

@@ -1,9 +1,9 @@
-"""Amazon Textract's OCR for pictures of pages.
+"""Amazon Textract's OCR for images of pages.
 
-https://docs.aws.amazon.com/textract/latest/dg/API_DetectDocumentText.html (2026-11-22): a picture
-of one page as Base64 in `Document.Bytes`; `Blocks` of type LINE contain the text from top to
-bottom. Each page is sent in its own request, because the call for whole files is asynchronous and
-needs a bucket.
+https://docs.aws.amazon.com/textract/latest/dg/API_DetectDocumentText.html (2026-11-22): an image of
+one page as Base64 in `Document.Bytes`; `Blocks` of type LINE contain the text from top to bottom.
+Each page is sent in its own request, because the call for whole files is asynchronous and needs a
+bucket.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class _Reply(Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
-    """Return a request for each page; raise RunFailure for a page without a picture."""
+    """Return a request for each page; raise RunFailure for a page without an image."""
     if missing := set(scan.pages) - scan.pictures.keys():
         raise RunFailure("unavailable", f"{len(missing)} pages have no picture")
     return tuple(

@@ -77,20 +77,20 @@ class PageFetcher(Protocol):
 
 
 class Painted(Struct, frozen=True, kw_only=True):
-    """Pictures that a model has made, and their fees."""
+    """Images that a model has made, and their fees."""
 
     images: tuple[MadeImage, ...]
     fees: tuple[Fee, ...]
 
 
 class Painter(Protocol):
-    """Makes pictures with image models from the catalog."""
+    """Makes images with image models from the catalog."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
         """Return the maximum cost of the work; raise GatewayError if no model may do the work."""
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Return the pictures; raise RunFailure if no endpoint returns pictures in time."""
+        """Return the images; raise RunFailure if no endpoint returns images in time."""
 
 
 class ToolBound(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
     fees: tuple[Fee, ...] = ()
     """Fees for the run; empty if the engine was not called."""
     made: tuple[MadeImage, ...] = ()
-    """Pictures for the reply."""
+    """Images for the reply."""
 
 
 class RequestTools(Protocol):

@@ -117,8 +117,8 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
                 "This host stores files in a folder, which has no upload addresses; use POST "
                 "/v1/files."
             )
-        # A host that receives content itself signs URLs without a host name, which the request
-        # supplies.
+        # A host that receives content itself signs URLs without a host name, which is taken from
+        # the request.
         return PresignedObject.of(*announced, base_url=str(request.base_url))
 
 
@@ -138,7 +138,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             str | None, Query(max_length=128, description="the member who owns the files")
         ] = None,
     ) -> Response:
-        """List the files that the caller may reach, by the time of their upload.
+        """List the files that the caller can access, by the time of their upload.
 
         A page has at most 1,000 files, even if `limit` is higher.
         """
@@ -208,7 +208,7 @@ def content_reply(file: StoredFile, found: FileDownload) -> Response:
 
 
 async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
-    """Return a file that the caller may reach; raise RequestError(not_found) if there is none."""
+    """Return a file that the caller can access; raise RequestError(not_found) if there is none."""
     file = await files.get(own.workspace_id, file_id)
     if file is None or not own.has_file(file):
         raise _not_found()
@@ -271,5 +271,5 @@ def _store(services: Services) -> FileStore:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
+    """Return the refusal for an unknown id, which is the same as for an id of another workspace."""
     return not_found("There is no such file in this workspace.", _PARAM)

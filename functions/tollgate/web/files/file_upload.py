@@ -1,4 +1,4 @@
-"""Reading of the form that uploads a file, with all checks except the store's limits."""
+"""Reads the form that uploads a file, and makes all checks except those of the store's limits."""
 
 import re
 from hashlib import sha256
@@ -21,13 +21,15 @@ _OBJECTS: Final = frozenset({"expires_after"})
 
 
 class Upload(Struct, frozen=True, kw_only=True):
-    """A file from a form, which is not yet checked against the workspace's limits."""
+    """A file from a form, not yet checked against the workspace's limits."""
 
     file: NewFile
     content: bytes
 
     def claim(self, key: str, request_id: str) -> Claim:
-        """Return the claim for an Idempotency-Key, with which the same file is stored only once."""
+        """Return the claim for an Idempotency-Key, which ensures that the same file is stored only
+        once.
+        """
         if not _CLAIM.fullmatch(key):
             raise invalid_request(
                 "Idempotency-Key: 1 to 255 letters, digits and characters of `_.:-`."
@@ -44,7 +46,7 @@ class Upload(Struct, frozen=True, kw_only=True):
 
 
 def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_max: int) -> Upload:
-    """Return the file of a form; raise RequestError with the invalid field."""
+    """Return the file in a form; raise RequestError with the invalid field."""
     form = parse_form(body, content_type)
     fields = validate_texts(FileFields, form.values(objects=_OBJECTS))
     content = form.file("file")

@@ -17,7 +17,7 @@ from tollgate.web.services import Services
 _PATH: Final = "/v1/uploads"
 # https://platform.openai.com/docs/api-reference/uploads/add-part (2026-11-22)
 PART_BYTES_MAX: Final = 64 * 1024 * 1024
-# A form has boundaries and headers in addition to its part.
+# A form has boundaries and headers in addition to the part itself.
 PART_FORM_BYTES_MAX: Final = PART_BYTES_MAX + 64 * 1024
 
 
@@ -161,7 +161,7 @@ def _stores(services: Services) -> tuple[FileStore, UploadStore]:
 
 
 async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
-    """Raise RequestError(not_found) for an upload that the caller may not reach."""
+    """Raise RequestError(not_found) for an upload that the caller cannot access."""
     if own.is_all:
         return
     file = await uploads.file(own.workspace_id, upload_id)
@@ -170,7 +170,7 @@ async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
+    """Return the refusal for an unknown id, which is the same as for an id of another workspace."""
     return not_found(
         "There is no such open upload in this workspace; uploads expire after an hour.", "upload_id"
     )

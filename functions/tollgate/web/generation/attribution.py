@@ -1,4 +1,4 @@
-"""Labels that a caller states about itself, read from requests as routing.yaml configures.
+"""Labels that a caller sends about itself, read from requests as configured in routing.yaml.
 
 Imported at the first request under a catalog that reads such labels.
 """
@@ -19,7 +19,7 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,63}")
 def find_stated_labels(
     sources: Mapping[str, str], headers: Mapping[str, str], parsed: ParsedWork
 ) -> dict[str, str]:
-    """Return the labels that a request states; labels that are not plain short text are skipped."""
+    """Return the labels in a request; labels that are not plain short text are skipped."""
     return {
         name: label
         for name, source in sources.items()
@@ -39,7 +39,7 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that may contain labels: all metadata, and any JSON in the user's id."""
+    """Yield the objects that may contain labels: all metadata, and any JSON in the user id."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

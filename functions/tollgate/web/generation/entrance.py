@@ -49,16 +49,16 @@ class RequestServices(Struct, frozen=True, kw_only=True):
 
     keys: KeyDirectory
     access_log: Callable[[], AccessLog]
-    """Returns the log of access, which is imported at the first refusal."""
+    """Returns the access log, which is imported at the first refusal."""
     ingresses: Mapping[str, Ingress]
-    """The ingress of each row of `ingress.formats`, by name."""
+    """The ingress for each row of `ingress.formats`, keyed by name."""
     clock: Clock
     ids: IdSource
     journal: Journal
 
 
 class Gateways(Protocol):
-    """Source of the gateway that serves a key."""
+    """Provides the gateway that serves a key."""
 
     async def for_key(self, key_id: str) -> Gateway:
         """Return the gateway that serves a request of this key from start to end."""
@@ -75,11 +75,11 @@ class Entered(Struct, frozen=True, kw_only=True):
     principal: Principal
     request_id: str
     reach: OwnerScope
-    """The stored objects that the request may name."""
+    """The stored objects that the request may refer to."""
     gateway: Gateway
     body: bytes
     is_large: bool
-    """True if parsing the body may take more than some milliseconds."""
+    """True if parsing the body may take more than a few milliseconds."""
 
 
 class Entrance:
@@ -106,7 +106,7 @@ class Entrance:
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
-        # The headers are decoded once, because each look-up in Starlette's `Headers` searches all
+        # The headers are decoded once, because every look-up in Starlette's `Headers` searches all
         # of them.
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
@@ -153,7 +153,9 @@ class Entrance:
         )
 
     async def compute(self, entered: Entered, work: Callable[[], _Result]) -> _Result:
-        """Return the result of work on the body, next to the event loop if the body is large."""
+        """Return the result of work on the body, computed outside the event loop if the body is
+        large.
+        """
         side, workspace_id = entered.gateway.side, entered.principal.workspace_id
         return await side.run(workspace_id, work, is_large=entered.is_large)
 

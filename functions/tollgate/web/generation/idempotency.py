@@ -1,4 +1,4 @@
-"""`Idempotency-Key` of metered requests, with which repeated requests are billed once."""
+"""`Idempotency-Key` on metered requests, which ensures that repeated requests are billed once."""
 
 import logging
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ _LENGTH_MAX: Final = 255
 
 
 def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) -> Claim | None:
-    """Return the claim of the Idempotency-Key header, or None if the request has none.
+    """Return the claim for the Idempotency-Key header; None if the request has none.
 
-    The claim covers the API key, so that two API keys may use the same header value.
-    Raises RequestError if the value is empty, too long or not printable ASCII.
+    The claim includes the API key, so two API keys may use the same header value. Raises
+    RequestError if the value is empty, too long or not printable ASCII.
     """
     key = headers.get(_HEADER)
     if key is None:
@@ -49,7 +49,7 @@ async def generate_once(
     reply: ReplyWriter,
     ingress: Ingress,
 ) -> None:
-    """Replay the stored reply of this claim, or generate the reply and store it."""
+    """Replay the reply stored for this claim, or generate the reply and store it."""
     stored_reply = await answers.claim(claim)
     if stored_reply is not None:
         await replay(

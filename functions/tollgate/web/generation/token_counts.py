@@ -13,6 +13,7 @@ from tollgate.engine.replies.sink import ClientGone, send_error
 from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.engine.usage.token_counts import CountPace, TokenCount, count_tokens
 from tollgate.ingress.formats import IngressFormat
+from tollgate.routing.planning.presets import complete_request
 from tollgate.web.generation.entrance import Entrance, FormatEndpoint
 from tollgate.web.http.reply import AsgiReply
 from tollgate.web.http.request_id import request_id_of
@@ -53,6 +54,10 @@ class CountEndpoint(FormatEndpoint):
                 request = await self._entrance.compute(entered, parse)
             else:
                 request = stored.request
+            if request.preset is not None:
+                catalog = entered.gateway.planner.catalog
+                complete = partial(complete_request, catalog, request)
+                request = (await self._entrance.compute(entered, complete)).request
             return await count_tokens(
                 entered.gateway,
                 request,

@@ -1,1 +1,1 @@
-"""HTTP for all routes: paths, ids, cross-origin requests, errors, replies, CSV."""
+"""HTTP for all routes: paths, ids, cross-origin requests, errors, replies and CSV."""

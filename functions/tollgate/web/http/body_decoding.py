@@ -1,4 +1,4 @@
-"""Decoding of request bodies that clients send compressed (`Content-Encoding`).
+"""Decodes request bodies that clients send compressed (`Content-Encoding`).
 
 RFC 9110, 8.4.1, defines gzip and deflate; RFC 8878 defines zstd.
 """
@@ -10,9 +10,9 @@ from typing import Final, Protocol
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 
-# Size of a step, after which other requests may run; a step takes about 0.2 ms.
+# Size of a step, after which other requests get a chance to run; a step takes about 0.2 ms.
 STEP_BYTES: Final = 64 * 1024
-# Conversations are compressed to a tenth of their size, so a body that expands a hundredfold is a
+# Conversations compress to a tenth of their size, so a body that expands a hundredfold is a
 # decompression bomb. Content of up to `_ANY_RATIO_BYTES` may expand without limit.
 _RATIO_MAX: Final = 100
 _ANY_RATIO_BYTES: Final = 1_000_000
@@ -64,7 +64,7 @@ def _unsupported(coding: str, supported: str) -> RequestError:
 
 
 class BodyDecoder:
-    """Decodes a body that arrives in pieces and consists of one compressed stream."""
+    """Decodes a body that arrives in pieces and consists of a single compressed stream."""
 
     def __init__(self, coding: str) -> None:
         """Raise RequestError if the value of Content-Encoding is not supported."""

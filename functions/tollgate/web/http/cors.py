@@ -1,4 +1,4 @@
-"""Cross-origin requests of browsers, from the allowed origins."""
+"""Handles cross-origin requests from browsers, from the allowed origins."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -53,10 +53,10 @@ _EXPOSED_HEADERS: Final = (
 
 
 class WebLimits(Struct, frozen=True, kw_only=True):
-    """Limits that the host configures."""
+    """Limits configured by the host."""
 
     allowed_origins: Sequence[str] = ("*",)
-    """Origins whose pages may call the api from a browser."""
+    """Origins whose pages may call the API from a browser."""
     body_bytes_max: int = 50_000_000
     """Maximum size of a body, on metered routes."""
     trusted_proxies: Sequence[str] = ()
@@ -88,7 +88,7 @@ class Cors(CORSMiddleware):
 
 def _varying(send: Send) -> Send:
     """Return a `send` that adds `vary: Origin`, because replies to requests with an origin have
-    further headers.
+    additional headers.
     """
 
     async def send_varying(message: Message) -> None:
@@ -105,7 +105,7 @@ def _varying(send: Send) -> Send:
 
 
 def _allowing(send: Send) -> Send:
-    """Return a `send` that changes status 405 to 204, and keeps the header `allow`."""
+    """Return a `send` that changes status 405 to 204 and keeps the `allow` header."""
     turned = False
 
     async def send_allowed(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""The columns of a CSV table, which are the fields of a JSON object that fit into one cell."""
+"""The columns of a CSV table: the fields of a JSON object that fit into one cell."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Replies as CSV tables, requested by `Accept: text/csv` or `?format=csv`."""
+"""Replies in the form of CSV tables, requested with `Accept: text/csv` or `?format=csv`."""
 
 import csv
 import io
@@ -21,7 +21,9 @@ async def wanted_format(
     format_: Annotated[Format | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> Format:
-    """Return the requested format, from the query's `format` or else the start of `Accept`."""
+    """Return the requested format, taken from the query's `format` or else from the start of
+    `Accept`.
+    """
     if format_ is not None:
         return format_
     return "csv" if accept is not None and accept.startswith("text/csv") else "json"

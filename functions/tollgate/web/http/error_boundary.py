@@ -1,4 +1,4 @@
-"""The error envelope for every failure of an api route."""
+"""The error envelope for every failure of an API route."""
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,7 +43,7 @@ class ErrorBoundary:
 
 
 def error_response(error: GatewayError, scope: Scope) -> Response:
-    """Return the reply to a failed request in the envelope of the api routes."""
+    """Return the reply to a failed request, in the envelope of the API routes."""
     rendered = openai_reply(error, request_id_of(scope))
     return Response(rendered.body, rendered.status, dict(rendered.headers))
 
@@ -52,10 +52,10 @@ def _as_json(scope: Scope) -> Scope:
     """Return the scope with `content-type: application/json`, unless the client sent a multipart
     form.
 
-    Explanations and file uploads accept multipart forms, which state their boundary. Every other
-    body is JSON, even though `curl -d` declares a form and some clients declare nothing. Ignoring
-    the type does not expose the api to cross-site request forgery, because a key is sent as a
-    header and never as a cookie.
+    Explanations and file uploads accept multipart forms, whose header contains the boundary. Every
+    other body is JSON, even though `curl -d` declares a form and some clients declare nothing.
+    Ignoring the type does not expose the API to cross-site request forgery, because a key is sent
+    in a header and never as a cookie.
     """
     if is_form(dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")):
         return scope

@@ -16,8 +16,8 @@ METERED_PATHS: Final = frozenset(
     {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
 )
 COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each.counting)
-# Paths of the streaming function, which has access to the keys of providers; the buffered function
-# serves all other paths.
+# Paths of the streaming function, which has access to provider keys; the buffered function serves
+# all other paths.
 STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
 _HANDSHAKE: Final = b"sec-websocket-key"
@@ -25,7 +25,8 @@ _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
 
 _PROVIDER: Final = "use the provider's own API"
-# Alternatives to unsupported routes of OpenAI and other gateways, by the path's first segment.
+# Alternatives to unsupported routes of OpenAI and other gateways, keyed by the path's first
+# segment.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
@@ -38,9 +39,9 @@ _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 def refuse_method(scope: Scope) -> RequestError:
     """Return the error for a method other than POST on a path of the streaming function.
 
-    A WebSocket handshake gets 426, after which Codex uses HTTP at once. After any other status it
-    repeats the handshake (github.com/openai/codex/issues/43353, 2026-09-07). A handshake is
-    recognized by its key, because proxies remove the header `upgrade`.
+    A WebSocket handshake gets 426, after which Codex switches to HTTP at once. After any other
+    status, Codex repeats the handshake (github.com/openai/codex/issues/43353, 2026-09-07). A
+    handshake is recognized by its key, because proxies remove the `upgrade` header.
     """
     if any(name == _HANDSHAKE for name, _ in scope["headers"]):
         return RequestError(
@@ -50,9 +51,9 @@ def refuse_method(scope: Scope) -> RequestError:
 
 
 class CanonicalPath:
-    """Lets `/api/v1/…`, `/v1/…` and trailing or doubled slashes reach the same route.
+    """Makes `/api/v1/…`, `/v1/…`, and paths with trailing or doubled slashes reach the same route.
 
-    API Gateway strips the stage `api` from the path; other hosts do not strip it.
+    API Gateway strips the stage `api` from the path; other hosts do not.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -94,8 +95,8 @@ def has_slash_at_end(scope: Scope) -> bool:
 def no_route(method: str, path: str) -> RequestError:
     """Return the not_found error for an unknown path, with a hint.
 
-    A path outside /v1/ usually means that the client's base URL lacks the version; a path with two
-    versions means that the client adds the version itself, as Anthropic's SDKs do.
+    A path outside /v1/ usually means that the version is missing from the client's base URL; a path
+    with two versions means that the client adds the version itself, as Anthropic's SDKs do.
     """
     hint = f"GET {OPENAPI} lists all routes"
     once = _VERSION_AGAIN.sub("", path)
@@ -122,7 +123,9 @@ def wrong_function(path: str) -> RequestError:
 
 
 def canonical_path(path: str) -> str:
-    """Return a path as its route declares it: without `/api`, doubled or trailing slashes."""
+    """Return a path as declared by its route: without `/api` and without doubled or trailing
+    slashes.
+    """
     path = _SLASHES.sub("/", path)
     if path.startswith(f"{_MOUNT}/"):
         path = path.removeprefix(_MOUNT)

@@ -12,12 +12,12 @@ from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.ingress.validation import has_more_marks
 from tollgate.web.http.body_decoding import BodyDecoder
 
-# The size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556
-# bytes), minus the headers and the JSON around the body.
+# Size limit of a reply that the platform does not stream. "Lambda quotas": 6 MB (6,291,556 bytes),
+# minus the headers and the JSON around the body.
 REPLY_BYTES_MAX: Final = 6_000_000
 
-# Number of commas and brackets from which parsing a short body is as costly as parsing a large one.
-# A message has three of these marks and takes 10 µs.
+# Number of commas and brackets at which parsing a short body costs as much as parsing a large one.
+# A message has three of these characters and takes 10 µs.
 _FREE_MARKS: Final = 1_000
 
 
@@ -27,7 +27,9 @@ def is_large_body(body: bytes) -> bool:
 
 
 def size_in_reply(body: bytes) -> int:
-    """Return the size of a JSON body as the platform counts it: as a string inside JSON."""
+    """Return the size of a JSON body as the platform counts it, which is as a string
+    inside JSON.
+    """
     return len(body) + body.count(b'"') + body.count(b"\\")
 
 
@@ -105,7 +107,7 @@ async def read_body(
 
 
 class _Body:
-    """The decoded content of a body so far, and the limits of the body."""
+    """The content of a body decoded so far, and the body's limits."""
 
     def __init__(
         self,

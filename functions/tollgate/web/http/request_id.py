@@ -32,7 +32,7 @@ def _printable(value: str | None) -> str | None:
 
 
 class RequestIds:
-    """Assigns each request an id before any other middleware, and adds the id to the reply.
+    """Assigns each request an id before any other middleware runs, and adds the id to the reply.
 
     A reply that already has the header keeps its value.
     """
@@ -51,7 +51,8 @@ class RequestIds:
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # Starlette's headers are avoided, since each look-up searches all of them as text.
+                # Starlette's headers are avoided, because every look-up searches all of them as
+                # strings.
                 headers = [*message["headers"]]
                 if not any(name == _RAW_REQUEST_ID for name, _ in headers):
                     headers.append((_RAW_REQUEST_ID, request_id.encode()))

@@ -9,14 +9,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.core.networks import find_source, parse_networks
 from tollgate.web.http.cors import WebLimits
 
-# Headers that proxies add to requests, whose sender then is not the caller.
+# Headers that proxies add to requests, in which case the sender is not the caller.
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 class SourceAddress:
-    """Replaces the address of a trusted proxy in the scope by the address of the proxy's client.
+    """Replaces a trusted proxy's address in the scope with the address of the proxy's client.
 
-    Only requests whose peer is a trusted proxy have `X-Forwarded-For` read.
+    `X-Forwarded-For` is read only if the request's peer is a trusted proxy.
     """
 
     def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
@@ -51,5 +51,5 @@ def source_address(limits: WebLimits) -> list[Middleware]:
 
 
 def is_forwarded(headers: Container[str]) -> bool:
-    """Return whether a request states that a proxy has forwarded it."""
+    """Return whether a request declares that a proxy has forwarded it."""
     return any(name in headers for name in _FORWARDED)

@@ -96,11 +96,11 @@ def _add_ends(router: APIRouter, services: Services) -> None:
     async def delete_key(
         own: OwnThings, by: By, key_id: str, response: Response
     ) -> DeletedKeyReply:
-        """Refuse a key permanently. The status is 202 while a request of the key runs: repeat until
-        200.
+        """Delete a key permanently. The status is 202 while a request of the key is running: repeat
+        until 200.
         """
         key = await services.keys.get(own.workspace_id, key_id)
-        # A key whose deletion has begun is not found, and the caller repeats the call.
+        # While a deletion is in progress, the key is not found, and the caller repeats the call.
         if not own.is_all and (key is None or not own.has_key(key)):
             raise _no_such_key()
         if key is not None and is_session_key(key):
@@ -208,7 +208,7 @@ def _no_such_key() -> RequestError:
 
 
 def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
-    """Check a new key, and return it; a key that a member creates belongs to that member.
+    """Check a new key and return it; a key that a member creates belongs to that member.
 
     Raises AccessError for a role or a setting that the caller may not give, and RequestError for a
     name that is reserved for session keys.
@@ -228,7 +228,7 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
         )
     if new.tier is not None:
         raise permission_denied("Only an administrator may set a tier.", "tier")
-    # If a key has no team, its spending is grouped under the team that its label names.
+    # If a key has no team, its spending is grouped under the team named by its label.
     for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
         if new.labels.get(name) not in (None, own_value):
             raise permission_denied(
@@ -257,7 +257,7 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
 
 
 def _only_frees(old: KeySettings, new: KeySettings) -> bool:
-    """Return whether a change only enables a key and removes limits in dollars.
+    """Return whether a change only enables a key and removes dollar limits.
 
     Earlier versions let administrators disable and limit session keys.
     """
@@ -267,7 +267,7 @@ def _only_frees(old: KeySettings, new: KeySettings) -> bool:
 
 
 def session_key_refused() -> RequestError:
-    """Return the refusal of a change to the key of a member's sessions."""
+    """Return the refusal of a change to a member's session key."""
     return invalid_request(
         "The key of a member's sessions is not managed as a key: end sessions at "
         "/v1/members/{member_id}/sessions, and limit or remove the member.",
@@ -276,7 +276,7 @@ def session_key_refused() -> RequestError:
 
 
 def is_session_key(key: KeySettings) -> bool:
-    """Return whether a key is the one for a member's sessions."""
+    """Return whether a key is a member's session key."""
     return key.member_id is not None and key.label.startswith(SESSION_KEY_PREFIX)
 
 

@@ -78,7 +78,7 @@ class Limits(Body):
         }
 
     def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
-        """Return `limits` with the changes of the body; null removes the limit of a period."""
+        """Return `limits` with the body's changes applied; null removes that period's limit."""
         unchanged = {
             period: limit for period, limit in limits.items() if period not in self.model_fields_set
         }

@@ -1,1 +1,1 @@
-"""Lists of models, in the formats of clients."""
+"""Lists of models, in the formats that clients expect."""

@@ -1,4 +1,4 @@
-"""Models in the format of Anthropic's list, for clients that send `anthropic-version`.
+"""Models in Anthropic's format's list, for clients that send `anthropic-version`.
 
 https://platform.claude.com/docs/en/api/models/list (2026-11-22)
 """
@@ -34,7 +34,7 @@ class ClaudeModelsReply(BaseModel):
 
 
 def claude_model(shown: ModelObject) -> ClaudeModelObject:
-    """Return a model in Anthropic's format, with the limits of one answer."""
+    """Return a model in Anthropic's format, with the limits of a single answer."""
     return ClaudeModelObject(
         id=shown.id,
         display_name=shown.name,

@@ -1,4 +1,5 @@
-"""Models in the format of Codex, which drops the whole list of `GET /models` if a field is missing.
+"""Models in the format of Codex, which discards the whole list from `GET /models` if a field is
+missing.
 
 Measured with Codex 0.169.0; without `apply_patch_tool_type`, a model gets no `apply_patch` tool.
 """
@@ -37,7 +38,7 @@ class TruncationPolicy(BaseModel):
 
 
 class CodexModel(BaseModel):
-    """A model with tools, with the fields that Codex reads."""
+    """A model that can call tools, with the fields that Codex reads."""
 
     slug: str
     display_name: str

@@ -27,7 +27,7 @@ class Datacenter(BaseModel):
 
 
 def list_datacenters(catalog: Catalog, *models: ModelSection) -> list[Datacenter] | None:
-    """Return the distinct known locations of models; None if all are unknown."""
+    """Return the distinct known locations of models; None if none is known."""
     datacenters: list[Datacenter] = []
     for model in models:
         for endpoint in model.endpoints:

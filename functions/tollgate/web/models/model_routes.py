@@ -1,4 +1,4 @@
-"""Routes that list the catalog's models, routes and aliases, with prices and capabilities."""
+"""Routes that list the models, routes, aliases and presets of the catalog, with prices."""
 
 from typing import Annotated, Final, Literal, get_args
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError, invalid_request
 from tollgate.core.principal import Principal
-from tollgate.core.request import Modality
+from tollgate.core.request import PRESET_PREFIX, Modality
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
@@ -54,12 +54,12 @@ HandledModalities = Annotated[
 
 
 class ModelsReply(BaseModel):
-    """The models, routes and aliases of the catalog."""
+    """The models, routes, aliases and presets of the catalog."""
 
     object: Literal["list"] = "list"
     data: list[ModelObject]
     total_count: int
-    # OpenRouter's SDKs require the null. Replies leave out null fields, but keep nulls in dicts.
+    # OpenRouter's SDKs require the null. Replies omit null fields, but keep nulls in dicts.
     links: dict[Literal["next"], None] = Field(
         default={"next": None}, description="`next` is null, because the list has only one page."
     )
@@ -87,17 +87,18 @@ def model_routes(services: Services) -> APIRouter:
         output_modalities: MadeModalities = None,
         modality: HandledModalities = None,
     ) -> ModelsReply | ClaudeModelsReply:
-        """List all models, routes and aliases; with a key, those that the key may use.
+        """List all models, routes, aliases and presets; with a key, those that the key may use.
 
         Retired models are left out, unless a successor takes their place. Prices are the current
         ones of the first endpoint. A request with `anthropic-version` gets Anthropic's list, in
-        pages by `limit`, `after_id` and `before_id`; others get the whole list. A request with
+        pages by `limit`, `after_id` and `before_id`; all others get the whole list. A request with
         `client_version`, which Codex sends, gets `models` in Codex's format as well as `data`.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
+        presets = (f"{PRESET_PREFIX}{slug}" for slug in catalog.presets.rows)
         usable = {
             name: list_usable_models(catalog, name, principal)
-            for name in (*catalog.models, *catalog.routes, *catalog.aliases)
+            for name in (*catalog.models, *catalog.routes, *catalog.aliases, *presets)
         }
         shown = [
             name_object(catalog, name, models, now_s=now_s)
@@ -124,7 +125,7 @@ def model_routes(services: Services) -> APIRouter:
     async def show_model(
         name: str, principal: OptionalCaller, anthropic_version: AnthropicVersion = None
     ) -> ModelObject | ClaudeModelObject:
-        """Show one model, route or alias, as OpenAI's or Anthropic's `models.retrieve` does."""
+        """Show one model, route or alias, like OpenAI's or Anthropic's `models.retrieve`."""
         catalog = await catalog_of(principal)
         models = list_usable_models(catalog, name, principal)
         if not models:
@@ -142,7 +143,9 @@ async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> Mode
 
 
 def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
-    """Return the modalities in a filter, none for `all`; raise RequestError for an unknown one."""
+    """Return the modalities in a filter, or none for `all`; raise RequestError for an
+    unknown one.
+    """
     names = frozenset((listed or _ALL).split(","))
     if unknown := names - _MODALITIES - {_ALL}:
         raise invalid_request(
@@ -153,14 +156,16 @@ def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:
 
 
 def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that make one of the named modalities; all models if none is named."""
+    """Return the models that can make one of the named modalities; all models if none is named."""
     if not modalities:
         return shown
     return [model for model in shown if modalities & {*model.architecture.output_modalities}]
 
 
 def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that accept or make one of the named modalities; all if none is named."""
+    """Return the models that accept or can make one of the named modalities; all if
+    none is named.
+    """
     if not modalities:
         return shown
     return [

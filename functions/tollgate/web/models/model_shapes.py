@@ -29,7 +29,7 @@ _BY_CAPABILITY: Final = {
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
 }
-# Every endpoint enforces an output limit, and response formats are emulated if unsupported.
+# Every endpoint enforces an output limit, and response formats that are not supported are emulated.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
 
@@ -68,14 +68,14 @@ class RatesObject(BaseModel):
 
 
 class Pricing(RatesObject):
-    """The rates that apply to a small prompt now."""
+    """The rates that currently apply to a small prompt."""
 
     prompt: str
     completion: str
 
 
 class PricingOverride(BaseModel):
-    """Rates that replace the base rates while all stated conditions hold."""
+    """Rates that replace the base rates while all of these conditions hold."""
 
     since: date | None = None
     until: date | None = None
@@ -100,7 +100,7 @@ class ModelObject(BaseModel):
     """A model, an alias or a route, in OpenAI's and OpenRouter's format.
 
     An alias has the fields of its target. A route has the prices of its first model, the limits of
-    its largest, and everything that any of its models accepts. Prices are those of the first
+    its largest one, and everything that any of its models accepts. Prices are those of the first
     endpoint.
     """
 
@@ -335,7 +335,7 @@ def _created_s(model: ModelSection) -> int:
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
-    """Return the parameters that an endpoint accepts and that its format has a field for."""
+    """Return the parameters that an endpoint accepts and for which its format has a field."""
     target = offer.attempt.target
     kind = catalog.models[target.model].kind
     if kind != "chat":

@@ -1,4 +1,4 @@
-"""The JSON of a workspace's balance, for the credit and workspace routes."""
+"""The JSON form of a workspace's balance, for the credit and workspace routes."""
 
 from datetime import datetime
 from typing import Annotated

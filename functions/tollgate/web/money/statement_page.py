@@ -1,4 +1,4 @@
-"""A statement as a page to print, without scripts or external resources."""
+"""A statement as a printable page, without scripts or external resources."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Routes for monthly statements of a workspace, as JSON, CSV or a page to print."""
+"""Routes for a workspace's monthly statements, as JSON, CSV or a printable page."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
@@ -33,7 +33,9 @@ async def statement_format(
     format_: Annotated[StatementFormat | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> StatementFormat:
-    """Return the requested format, from the query's `format` or else the start of `Accept`."""
+    """Return the requested format, taken from the query's `format` or else from the start of
+    `Accept`.
+    """
     if format_ is not None:
         return format_
     wanted = accept or ""
@@ -77,7 +79,7 @@ def statement_routes(services: Services) -> APIRouter:
     async def show_statement(
         principal: Caller, format_: _Wanted, month: _Month = None
     ) -> StatementReply | Response:
-        """Show the money of a month: balances, entries, and usage net of refunds.
+        """Show the statement for a month: balances, entries, and usage net of refunds.
 
         The statement agrees with the ledger to the nano-dollar; its status says whether it is
         final.
@@ -90,7 +92,7 @@ def statement_routes(services: Services) -> APIRouter:
     async def show_workspace_statement(
         workspace_id: str, format_: _Wanted, month: _Month = None
     ) -> StatementReply | Response:
-        """Show the money of a workspace in a month."""
+        """Show a workspace's statement for one month."""
         await services.find_workspace(workspace_id)
         return await reply(workspace_id, month, format_)
 

@@ -10,8 +10,8 @@ from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
 from tollgate.web.shapes import Usd, moment
 
-# `amount` is a row's change to the balance. In the last row it is the closing balance, which is the
-# sum of the rows above.
+# `amount` is a row's change to the balance. In the last row, it is the closing balance, which is
+# the sum of the rows above.
 STATEMENT_COLUMNS: Final = (
     "type",
     "team",
@@ -62,7 +62,7 @@ class StatementLineObject(BaseModel):
 
 
 class StatementObject(BaseModel):
-    """The money of a workspace in one UTC month, in USD.
+    """A workspace's money in one UTC month, in USD.
 
     closing_balance = opening_balance + grants + payments + refunds + adjustments + expiries -
     usage.

@@ -1,4 +1,4 @@
-"""Routes for workspaces, which the operator creates, locks and gives budgets."""
+"""Routes for workspaces, which the operator creates, locks and assigns budgets to."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -170,7 +170,7 @@ def workspace_routes(services: Services) -> APIRouter:
     ) -> WorkspaceReply:
         """Change a workspace; a locked workspace is refused from its next request on.
 
-        A credit limit below the part that is used or held is refused.
+        A credit limit lower than what is used or held is refused.
         """
         services.check_days({"response_days": body.response_days})
         if workspace_id == by.workspace_id:

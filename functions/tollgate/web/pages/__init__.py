@@ -1,1 +1,1 @@
-"""Pages of the console and of the reference."""
+"""Pages of the console and of the API reference."""

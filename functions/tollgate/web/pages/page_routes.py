@@ -22,8 +22,8 @@ _TYPES: Final[Mapping[str, str]] = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Resources come only from this host, pages contain no inline script or style and cannot be framed,
-# and text never becomes markup: `trusted-types 'none'` blocks innerHTML.
+# Resources come only from this host, pages contain no inline scripts or styles and cannot be
+# framed, and text never becomes markup: `trusted-types 'none'` blocks innerHTML.
 PAGE_HEADERS: Final[Mapping[str, str]] = {
     "cache-control": "no-cache",
     "content-security-policy": (

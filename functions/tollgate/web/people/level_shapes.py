@@ -1,6 +1,4 @@
-"""Bodies and replies about the limits of teams, members and keys, and the search for the tightest
-limit.
-"""
+"""Bodies and replies about the limits of teams, members and keys, including the tightest limit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -23,11 +21,11 @@ from tollgate.web.shapes import Body, Usd, moment_or_none
 
 _Level = TypeVar("_Level", bound=LevelSettings)
 _Model = TypeVar("_Model", bound=BaseModel)
-# Fields of a body that are not settings, or have another type than the setting.
+# Fields of a body that are not settings, or have a different type from the setting.
 _NO_SETTINGS: Final = frozenset({"id", "limits"})
 
 
-# Plain settings of keys that teams and members have as well; for these, each may be unset.
+# Plain key settings that teams and members have as well; for these, every setting may be unset.
 _PLAIN: Final = {
     name: setting.offer
     for name, setting in PLAIN_SETTINGS.items()
@@ -67,13 +65,15 @@ def _plain_type(name: str) -> Any:
 
 
 def _describe(offer: KeyOption) -> str:
-    """Return the first sentence of a description; further sentences are about keys."""
+    """Return the first sentence of a description; the other sentences apply only to keys."""
     return f"{offer.text.split('. ')[0].rstrip('.')}."
 
 
 @_take_plain
 class LevelBody(Body):
-    """Settings of a team or a member: fields that are left out stay, null removes a limit."""
+    """Settings of a team or a member. Fields that are left out do not change, and null removes a
+    limit.
+    """
 
     display_name: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
         None, description="name that people see; null shows the id"
@@ -95,7 +95,7 @@ class LevelBody(Body):
         return sent
 
     def edit(self, settings: _Level) -> _Level:
-        """Return settings with the changes of the body."""
+        """Return settings with the changes from the body."""
         limits = settings.limits_nano_usd
         if self.limits is not None:
             limits = self.limits.change(limits)
@@ -142,7 +142,7 @@ def spending_fields(settings: LevelSettings, spending: LevelSpending) -> dict[st
 
 
 class LevelObject(SpendingObject):
-    """A team or member of the key, whose limits apply to the key's requests as well."""
+    """The team or member of a key, whose limits also apply to the key's requests."""
 
     level: Level
     id: str
@@ -171,7 +171,7 @@ class TightestObject(BaseModel):
 
 
 class OwnKeyObject(KeyObject):
-    """A key, with the levels whose limits apply to its requests as well."""
+    """A key, with the levels whose limits also apply to its requests."""
 
     levels: list[LevelObject] = Field(
         description="the member and the team of the key, where it has them"
@@ -212,7 +212,7 @@ def _find_tightest(
     """Return the limit with the smallest remaining amount among a key, its levels and its
     workspace.
 
-    Among equal limits, the one that is checked first is returned.
+    If several are equal, the one that is checked first is returned.
     """
     left = min(_all_left(key, levels, balance), key=lambda candidate: candidate.nano_usd)
     return TightestObject(
@@ -251,7 +251,7 @@ def _each(
     level: Level, id_: str, limits: Mapping[Period, int], spending: LevelSpending
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
-        # A limit that was just set may not have counts yet.
+        # A limit that was just set may not have any counts yet.
         if period not in spending.remaining_nano_usd:
             continue
         yield _Left(

@@ -59,7 +59,7 @@ def member_routes(services: Services) -> APIRouter:
     async def change_member(
         principal: Caller, by: By, member_id: str, body: MemberChangeBody
     ) -> MemberReply:
-        """Change a member; role and limits apply everywhere within five seconds.
+        """Change a member; role and limits take effect everywhere within five seconds.
 
         Only an owner may change owners. Members who are not owners may not change their own role
         and limits.
@@ -160,7 +160,7 @@ async def _change(
 
 
 def check_role(role: MemberRole, principal: Principal) -> None:
-    """Raise AccessError unless the caller may give and take this role."""
+    """Raise AccessError unless the caller may give and take away this role."""
     if role not in GIVEN_ROLES.get(principal.role, ()):
         raise permission_denied(
             "Only an owner or the operator may add and change owners."

@@ -18,7 +18,7 @@ MemberId = Annotated[
 
 
 class TeamChangeBody(LevelBody):
-    """Changes of a team: fields that are left out stay, null removes a limit."""
+    """Changes to a team. Fields that are left out do not change, and null removes a limit."""
 
 
 class NewTeamBody(LevelBody):
@@ -32,7 +32,7 @@ class NewTeamBody(LevelBody):
 
 
 class MemberBody(LevelBody):
-    """Settings of a member in addition to those of a team."""
+    """Settings that a member has in addition to those of a team."""
 
     role: MemberRole = "developer"
     team_id: TeamId | None = Field(
@@ -45,7 +45,7 @@ class MemberBody(LevelBody):
 
 
 class MemberChangeBody(MemberBody):
-    """Changes of a member: fields that are left out stay, null removes a limit."""
+    """Changes to a member. Fields that are left out do not change, and null removes a limit."""
 
 
 class NewMemberBody(MemberBody):
@@ -109,7 +109,7 @@ class MemberObject(SpendingObject):
 
 
 class MembersQuery(BaseModel):
-    """Filter of members, and the page to return."""
+    """A filter for members, and the page to return."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -121,7 +121,7 @@ class MembersQuery(BaseModel):
     limit: Annotated[int, Field(ge=1, le=PEOPLE_PAGE_MAX)] = PEOPLE_PAGE_MAX
 
     def accepts(self, member: Member) -> bool:
-        """Return whether the filter admits a member."""
+        """Return whether the filter includes a member."""
         return self.team in (None, member.team_id) and (self.removed or member.removed_s is None)
 
 

@@ -1,4 +1,4 @@
-"""Routes of SCIM 2.0, by which an identity provider disables and enables members."""
+"""Routes of SCIM 2.0, through which an identity provider disables and enables members."""
 
 from typing import Annotated, Any, Final
 
@@ -73,7 +73,7 @@ def scim_routes(services: Services) -> APIRouter:
         responses={409: _CONFLICT},
     )
     async def create_user(principal: Caller, by: By, body: ScimUserBody) -> ScimUser | ScimReply:
-        """Add a member as a viewer; the sign-in file states the role at the first sign-in."""
+        """Add a member as a viewer; the role is set by the sign-in file at the first sign-in."""
         new = body.settings()
         check_role(new.role, principal)
         member = await services.members.create(principal.workspace_id, body.userName, new, by=by)

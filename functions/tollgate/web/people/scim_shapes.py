@@ -1,4 +1,4 @@
-"""Bodies and replies of SCIM 2.0 (RFC 7643, 7644), as identity providers send and read them."""
+"""Bodies and replies of SCIM 2.0 (RFC 7643, 7644), as sent and read by identity providers."""
 
 import re
 from typing import Any, Final, Literal
@@ -40,7 +40,9 @@ class ScimEmail(BaseModel):
 
 
 class ScimUser(BaseModel):
-    """A member as a user: only `active` changes, all else is read-only after the creation."""
+    """A member as a user. After its creation, only `active` can change; everything else is
+    read-only.
+    """
 
     schemas: list[str] = [_USER]
     id: str
@@ -101,9 +103,9 @@ class ScimOperation(BaseModel):
     value: Any = None
 
     def active(self) -> bool | None:
-        """Return the value that the operation gives `active`, or None if it gives none.
+        """Return the value that the operation gives to `active`; None if it gives none.
 
-        Okta sends an object without a path, Entra a path with a Boolean, a text, or a list.
+        Okta sends an object without a path; Entra sends a path with a boolean, a string, or a list.
         """
         value = self.value
         if self.op.lower() not in ("add", "replace"):
@@ -130,7 +132,7 @@ class ScimPatchBody(BaseModel):
     Operations: list[ScimOperation] = Field(min_length=1, max_length=100)
 
     def active(self) -> bool | None:
-        """Return the value that the last operation on `active` gives it."""
+        """Return the value that the last operation on `active` sets."""
         given = [value for each in self.Operations if (value := each.active()) is not None]
         return given[-1] if given else None
 

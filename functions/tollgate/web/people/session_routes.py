@@ -1,4 +1,4 @@
-"""Routes of members' sessions, which are listed and ended, but never managed as keys."""
+"""Routes of members' sessions, which are listed and ended but never managed like keys."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -68,7 +68,7 @@ class EndedSessionReply(BaseModel):
 
 
 class EndedSessionsReply(BaseModel):
-    """The member all of whose sessions were ended."""
+    """A member whose sessions have all been ended."""
 
     member_id: str
     ended: Literal[True] = True
@@ -102,7 +102,7 @@ def session_routes(services: Services) -> APIRouter:
     ) -> EndedSessionsReply:
         """End all sessions of a member, who may sign in again; keys stay as they are.
 
-        Refresh tokens of the sessions end as well. Only an owner may end the sessions of owners.
+        The sessions' refresh tokens end as well. Only an owner may end the sessions of owners.
         """
         _check_rights(await _find(services, own, member_id), principal)
         if not await services.sessions.end_all(own.workspace_id, member_id, by=by):
@@ -132,9 +132,10 @@ async def _find(services: Services, own: Own, member_id: str) -> Member:
 
 
 def _check_rights(member: Member, principal: Principal) -> None:
-    """Raise AccessError unless the caller may end the member's sessions: those below it, its own.
+    """Raise AccessError unless the caller may end the member's sessions: its own, or those of lower
+    roles.
 
-    A key does not count as its member: an admin could otherwise create a key of an owner.
+    A key does not count as its member, because an admin could otherwise create a key of an owner.
     """
     if not (principal.session and principal.member_id == member.id):
         check_role(member.role, principal)

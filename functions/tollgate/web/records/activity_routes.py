@@ -39,9 +39,9 @@ _DEFAULT_DAYS = 30
 _BY_MAX: Final = 5
 # The maximum number of rows on a page.
 ROWS_MAX: Final = 10_000
-# Reserved bytes of a reply for everything except the rows: four lists of 400 days, and a cursor.
+# Bytes of the reply reserved for everything but the rows: four lists of 400 days, and a cursor.
 _REST_BYTES: Final = 50_000
-# The maximum number of sums in memory, of half a kilobyte each.
+# Maximum number of sums in memory; each takes half a kilobyte.
 GROUPS_MAX: Final = 50_000
 
 
@@ -54,13 +54,13 @@ class ReplyPage:
         self._room = REPLY_BYTES_MAX - _REST_BYTES
         self._last: tuple[str, ...] = ()
         self.shown: list[OpenRouterActivity] = []
-        # The place of the page's last row; None until a row does not fit.
+        # The position of the page's last row; None until a row does not fit.
         self.next: tuple[str, ...] | None = None
 
     def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
         """Add the next row; the first row that does not fit ends the page."""
         shown = OpenRouterActivity.show(row, self.by)
-        # Size as JSON, with a comma; a row of CSV is shorter.
+        # Size as JSON with a comma; a CSV row is shorter.
         self._room -= size_in_reply(shown.model_dump_json().encode()) + 1
         if self.shown and (self._room < 0 or len(self.shown) == self._limit):
             self.next = self._last
@@ -72,9 +72,10 @@ class ReplyPage:
 async def list_rows(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, *, is_first: bool
 ) -> int | None:
-    """Add the wanted rows to a page; return the sum over all pages, None for a later page.
+    """Add the wanted rows to a page; return the sum over all pages, or None for a later page.
 
-    A later page has no sum, because that would require reading all rows of the other pages again.
+    A later page has no sum, because computing it would mean reading all rows of the other pages
+    again.
     """
     total = read = 0
     async for row in found.rows:
@@ -93,7 +94,7 @@ async def list_rows(
 async def sum_groups(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, after: tuple[str, ...]
 ) -> int:
-    """Add the groups after a place to a page; return the sum of all groups."""
+    """Add the groups after a position to a page; return the sum of all groups."""
     groups = ActivityGroups(page.by)
     total = read = 0
     async for row in found.rows:
@@ -125,7 +126,7 @@ def _check_read(rows: int) -> None:
 
 
 class ActivityQuery(Selection):
-    """Filter of activity, the fields to sum by, and the page to return."""
+    """A filter for activity, the fields to group by, and the page to return."""
 
     by: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=_BY_MAX)
@@ -194,7 +195,8 @@ def activity_routes(services: Services) -> APIRouter:
             missing_days=list(found.missing_days),
             last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
-        # Serialized here, once: FastAPI would copy and validate the page, which can be large.
+        # Serialized here once, because FastAPI would copy and validate the page, which can be
+        # large.
         return Response(shown.model_dump_json(), media_type="application/json")
 
     @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
@@ -203,7 +205,7 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[ActivityQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> Response:
-        """List activity of whole UTC days, by default of the last 30 days.
+        """List activity for whole UTC days; defaults to the last 30 days.
 
         Today's figures are at most a minute old.
         """
@@ -217,7 +219,7 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[ActivityQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> Response:
-        """List activity of a workspace, of whole UTC days, by default of the last 30 days."""
+        """List a workspace's activity for whole UTC days; defaults to the last 30 days."""
         await services.find_workspace(workspace_id)
         return await reply(Own(workspace_id=workspace_id), query, format_)
 
@@ -227,22 +229,22 @@ def activity_routes(services: Services) -> APIRouter:
 # A sort key of DynamoDB has at most 1,024 bytes.
 _PLACE_BYTES_MAX: Final = 1_000
 _DAY: Final = re.compile(r"[0-9]{8}", re.ASCII)
-# The names by which rows are summed, and the place of the last row or sum.
+# The names by which rows are grouped, and the position of the last row or sum.
 _Cursor = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def write_activity_cursor(by: Sequence[str], place: Sequence[str]) -> str:
-    """Return the cursor of the page after a place."""
+    """Return the cursor for the page after a position."""
     return urlsafe_b64encode(json.encode((by, place))).decode().rstrip("=")
 
 
 def read_activity_cursor(
     text: str | None, by: tuple[str, ...], days_s: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return the place after which a page begins, empty for the first page.
+    """Return the position after which a page begins; empty for the first page.
 
-    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor of
-    another list.
+    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor from a
+    different list.
     """
     if text is None:
         return ()
@@ -258,9 +260,11 @@ def read_activity_cursor(
 
 
 def _is_row(place: str, days_s: Sequence[int]) -> bool:
-    """Return whether a text can be the place of a row on one of these days, or on an earlier day.
+    """Return whether a string can be the position of a row on one of these days, or on an earlier
+    day.
 
-    At midnight the default period drops its first day, but the pages of that day can still be read.
+    At midnight, the default period loses its first day, but the pages of that day can still be
+    read.
     """
     day = place.partition("#")[0]
     known = _DAY.fullmatch(day) is not None and len(place.encode()) <= _PLACE_BYTES_MAX

@@ -1,4 +1,4 @@
-"""Activity, as the api and the export show it."""
+"""Activity in the form shown by the API and the export."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -12,7 +12,7 @@ from tollgate.web.shapes import Usd
 
 
 class ActivityObject(BaseModel):
-    """Usage of one key, one model and one provider on one UTC day, or a sum over several of these.
+    """Usage of one key, model and provider on one UTC day, or a sum over several such rows.
 
     In a sum, the fields by which it is not grouped are null.
     """

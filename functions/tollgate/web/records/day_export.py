@@ -1,6 +1,6 @@
-"""Export of closed days as tables in gzipped CSV files, by workspace and day.
+"""Exports closed days as tables in gzipped CSV files, by workspace and day.
 
-A file has the same columns as the table in the api. Repeated exports of a day write files with the
+A file has the same columns as the table in the API. Exporting a day again writes files with the
 same names, so they replace earlier ones.
 """
 
@@ -25,7 +25,7 @@ from tollgate.web.records.generation_shapes import GenerationObject
 
 _log = logging.getLogger(__name__)
 
-# The maximum number of rows in a file, which takes a few megabytes of memory. A day with a million
+# Maximum number of rows in a file, which takes a few megabytes of memory. A day with a million
 # generations has 20 files.
 FILE_ROWS: Final = 50_000
 
@@ -40,7 +40,7 @@ class ExportedDay(Struct, frozen=True, kw_only=True):
 
 
 class DaysToExport(Protocol):
-    """The closed days of all workspaces, and the store of their files."""
+    """The closed days of all workspaces, and the store for their files."""
 
     async def workspaces(self) -> Sequence[str]:
         """Return the ids of all workspaces."""
@@ -71,7 +71,8 @@ class DayExport:
     async def export_due(self) -> int:
         """Export the closed days that are not exported yet, and return their number.
 
-        A day that fails stays due; LedgerError names such days after all others are exported.
+        A day that fails remains due; after all others are exported, a LedgerError names the days
+        that failed.
         """
         count, left = 0, list[str]()
         for workspace_id in await self._days.workspaces():
@@ -155,7 +156,7 @@ class DayExport:
 
 
 class _TableFile:
-    """A gzipped CSV file in memory; equal rows give equal bytes."""
+    """A gzipped CSV file in memory; equal rows result in equal bytes."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.rows = 0

@@ -1,4 +1,4 @@
-"""Records of generations, their content and their routing trace, as the api shows them."""
+"""Records of generations, their content and their routing trace, as shown by the API."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -70,7 +70,7 @@ class TokensObject(_Mirror):
 
 @_with_fields_of(PriceCeiling)
 class PriceCeilingObject(_Mirror):
-    """The highest price that a caller accepts: USD per million tokens, and per request."""
+    """The highest prices that a caller accepts: USD per million tokens, and per request."""
 
 
 @_with_fields_of(RoutingPreferences)
@@ -87,12 +87,12 @@ class PromptObject(_Mirror):
 
 @_with_fields_of(Units)
 class UnitsObject(_Mirror):
-    """The size of work on inputs, in units other than text tokens."""
+    """The size of input work, in units other than text tokens."""
 
 
 @_with_fields_of(Picture)
 class PictureObject(_Mirror):
-    """The form of requested pictures; null leaves the choice to the provider."""
+    """The size and quality of requested images; null leaves the choice to the provider."""
 
 
 @_with_fields_of(RoundsBound)
@@ -116,7 +116,7 @@ class CeilingObject(_Mirror):
 
 @_with_fields_of(RoutingTrace)
 class TraceObject(_Mirror):
-    """The facts about a request that the planner knows, without any of the request's text."""
+    """The facts that the planner knows about a request, without any of the request's text."""
 
     prompts: tuple[PromptObject, ...]
     units: UnitsObject | None
@@ -152,7 +152,7 @@ class BillLineObject(BaseModel):
 
 
 class RunObject(BaseModel):
-    """One run of a tool within the request, without query and result."""
+    """One run of a tool within the request, without the query and the result."""
 
     tool: str
     engine: str = Field(description="empty if no engine was reached")

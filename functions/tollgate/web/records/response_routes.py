@@ -65,7 +65,7 @@ class InputItems(BaseModel):
 
 async def _read_id(request: Request, response_id: str) -> str:
     """Return the id in a path; reply with status 405 if the path belongs to a route that is not
-    served here.
+    supported.
     """
     if request.scope["path"] in STREAMING_PATHS:
         raise HTTPException(405)
@@ -142,7 +142,7 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 
     @router.post("/{response_id}/cancel")
     async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
-        """Refuse with status 400, since only a background response could be cancelled."""
+        """Refuse with status 400, because only a background response could be cancelled."""
         await _find(services, principal, own, response_id)
         raise invalid_request(
             "Cannot cancel a synchronous response. Only `background: true` could be cancelled, "
@@ -154,7 +154,7 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
 ) -> StoredResponse:
-    """Return a stored response that the caller may reach; raise RequestError if there is none."""
+    """Return a stored response that the caller can access; raise RequestError if there is none."""
     responses, generation_id = await _reach(services, principal, own, response_id)
     stored = await responses.get(principal.workspace_id, generation_id)
     if stored is None:
@@ -175,8 +175,9 @@ async def _reach(
 ) -> tuple[ResponseStore, str]:
     """Return the store of responses, and the id of a response's generation.
 
-    Raises RequestError for a response that the caller may not reach. Once the record of a
-    generation has expired, only callers with access to the whole workspace reach its response.
+    Raises RequestError for a response that the caller cannot access. Once the record of a
+    generation has expired, its response is accessible only to callers with access to the whole
+    workspace.
     """
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:
@@ -187,7 +188,7 @@ async def _reach(
 
 
 def _not_found(principal: Principal) -> RequestError:
-    """Return the refusal for an unknown id, which is the same as for another workspace's id."""
+    """Return the refusal for an unknown id, which is the same as for an id of another workspace."""
     if principal.role == "inference" and principal.response_days is None:
         return invalid_request(HOW_TO_STORE, _PARAM)
     return not_found("There is no such stored response in this workspace.", _PARAM)
@@ -203,7 +204,7 @@ def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
 
 
 def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:
-    """Return up to `limit` items, at least one, that fit into a reply of the platform."""
+    """Return up to `limit` items, but at least one, that fit into a reply on the platform."""
     size = 0
     for place, item in enumerate(items[:limit]):
         size += size_in_reply(to_json(item))

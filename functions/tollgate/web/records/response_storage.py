@@ -41,10 +41,10 @@ _log: Final = logging.getLogger(__name__)
 
 # Maximum size of a response with its input. Longer conversations are answered but not stored.
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
-# The latest response of a conversation has all items, so one read is usually enough.
+# The latest response of a conversation contains all items, so one read is usually enough.
 _READS_MAX: Final = 8
 _READ_BYTES_MAX: Final = 2 * RESPONSE_BYTES_MAX
-# The maximum time that the end of a reply waits for the store.
+# Maximum time that the end of a reply waits for the store.
 _STORE_BUDGET_S: Final = 4.0
 # Time left to send the last bytes before the platform ends the invocation.
 _LAST_BYTES_S: Final = 1.0
@@ -72,7 +72,7 @@ async def parse_with_turns(
     compacts: bool,
     side: SideThread,
 ) -> ParsedCall:
-    """Parse a request together with the stored turns that it names.
+    """Parse a request together with the stored turns that it refers to.
 
     `responses` is None for a key that stores no responses. `read_seal` is called if `compacts` is
     set or a stored turn contains a compaction item. `admit` is awaited before stored turns or the
@@ -112,12 +112,14 @@ class _Reader:
         self.read_bytes = 0
 
     async def compute(self, size_bytes: int, work: Callable[[], _Result]) -> _Result:
-        """Return the result of work on this many bytes, next to the event loop if they are many."""
+        """Return the result of work on this many bytes, computed outside the event loop if they are
+        many.
+        """
         is_large = size_bytes > LARGE_BYTES
         return await self._side.run(self._workspace_id, work, is_large=is_large)
 
     async def read(self, request: JsonObject) -> StoredTurns:
-        """Return the turns that a request names; the request has not been validated yet."""
+        """Return the turns that a request refers to; the request has not been validated yet."""
         earlier: tuple[JsonObject, ...] = ()
         previous = request.get(PREVIOUS)
         if isinstance(previous, str):
@@ -131,7 +133,8 @@ class _Reader:
             return StoredTurns(earlier=earlier)
         known = {str(item["id"]): item for item in earlier if "id" in item}
         named = {generation for generation in wanted.values() if generation}
-        # Ids are ordered by time: newer responses, which have most items, are read first.
+        # Ids are ordered by time: newer responses are read first, because they contain the most
+        # items.
         for generation in sorted(named, reverse=True)[:_READS_MAX]:
             found_all = all(id_ in known for id_, of in wanted.items() if of is not None)
             if found_all or self.read_bytes > _READ_BYTES_MAX:
@@ -213,7 +216,7 @@ class StoringSink:
         await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
-        # The response is stored before the last bytes are sent, since after them the client may
+        # The response is stored before the last bytes are sent, because afterwards the client may
         # read the response and the platform may freeze the process.
         try:
             await self._keep(record)
@@ -260,7 +263,7 @@ def _encode_readable(response: bytes, items: Sequence[JsonObject], *, owner: str
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
     # Numbers like `1e999` are read as infinity, which JSON cannot express. The check decodes the
-    # content, because a text may also contain the word.
+    # content, because a string may also contain the word.
     if b"Infinity" in content:
         try:
             StoredResponse.from_bytes(content)

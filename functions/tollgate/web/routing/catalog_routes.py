@@ -1,4 +1,6 @@
-"""The route of the live catalog and its history; catalogs are published by command line only."""
+"""The route for the live catalog and its history; catalogs are published only from the command
+line.
+"""
 
 from datetime import datetime
 
@@ -12,7 +14,7 @@ from tollgate.web.shapes import moment
 
 
 class PublicationObject(BaseModel):
-    """One publication: the live catalog that it set, and the candidate that it began to test."""
+    """One publication: the catalog that went live, and the candidate whose test began."""
 
     revision: int = Field(description="number of the publication, from 1")
     live: str = Field(description="sha of the catalog that serves keys outside the test")

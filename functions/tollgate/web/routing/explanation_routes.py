@@ -9,6 +9,7 @@ from starlette.requests import Request
 from tollgate.core.errors import invalid_request
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import Work
+from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.files.named_files import find_named_files
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
@@ -19,7 +20,6 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
-from tollgate.web.generation.ceilings import find_limits, in_session
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
 from tollgate.web.models.endpoint_status import find_status
@@ -103,6 +103,7 @@ def explanation_routes(services: Services) -> APIRouter:
             status=status,
             tools=tools,
             guards=guards,
+            work=work,
         )
 
     return router

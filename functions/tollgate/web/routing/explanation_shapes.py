@@ -1,10 +1,10 @@
-"""The JSON of an explained plan, for the api and the command line."""
+"""The JSON form of an explained plan, for the API and the command line."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.dotted_names import DottedName
@@ -12,12 +12,14 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.money.amounts import usd
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
+from tollgate.core.request import GenerationRequest, SystemMessage
 from tollgate.core.routing.endpoint_status import KeyFault
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
 from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
 from tollgate.ingress.base import ParsedWork
+from tollgate.providers.ports.parameters import stated_parameters
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
 from tollgate.routing.planning.offers import SkippedRule
@@ -118,7 +120,7 @@ class SimulatedAttemptObject(BaseModel):
 
 
 class SimulationObject(BaseModel):
-    """The attempts if endpoints fail as stated; `error` is null if an attempt serves."""
+    """The attempts if endpoints fail in the given way; `error` is null if an attempt serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -157,7 +159,7 @@ class ExplainedTool(BaseModel):
 
 
 class ExplainedRounds(BaseModel):
-    """Upper bounds of the rounds, since each prompt may contain all earlier results."""
+    """Upper bounds on the rounds, because each prompt may contain all earlier results."""
 
     rounds_max: int
     result_tokens: int = Field(description="tokens of the results of all runs")
@@ -198,6 +200,31 @@ class ExplainedGuardrail(BaseModel):
         )
 
 
+class ExplainedPreset(BaseModel):
+    """The request as its preset completes it."""
+
+    name: str
+    system: str | None = Field(description="system prompt with the values of the variables")
+    max_tokens: int | None
+    reasoning: str | None
+    parameters: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, work: Work | None) -> Self | None:
+        """Convert a completed request to its JSON; None for a request without a preset."""
+        if not isinstance(work, GenerationRequest) or work.preset is None:
+            return None
+        systems = (each for each in work.messages if isinstance(each, SystemMessage))
+        parts = [part.text for each in systems for part in each.content]
+        return cls(
+            name=work.preset,
+            system="\n".join(parts) or None,
+            max_tokens=work.output_tokens_max,
+            reasoning=work.reasoning.effort if work.reasoning else None,
+            parameters=stated_parameters(work),
+        )
+
+
 class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
@@ -216,6 +243,7 @@ class ExplanationObject(BaseModel):
         description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
     guardrails: list[ExplainedGuardrail]
+    preset: ExplainedPreset | None
     next_on: list[str] = Field(description="errors after which the next attempt is made")
     unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
     error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
@@ -237,6 +265,7 @@ def explain_plan(
     status: EndpointStatus,
     tools: InjectedTools | None = None,
     guards: Sequence["BoundedGuard"] = (),
+    work: Work | None = None,
 ) -> ExplanationObject:
     """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
     measured speeds.
@@ -276,6 +305,7 @@ def explain_plan(
         else None,
         rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
         guardrails=[ExplainedGuardrail.of(guard) for guard in guards],
+        preset=ExplainedPreset.of(work),
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,
@@ -293,7 +323,7 @@ def guards_of(
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
-    """Return the seconds that an answer may take if no platform ends the invocation."""
+    """Return how many seconds an answer may take if no platform ends the invocation."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
@@ -313,7 +343,7 @@ def _candidate(
     until_s = status.resting.get(attempt.target.endpoint_id)
     speed = status.speeds.get(attempt.target.endpoint_id)
     if place is None and excluded is None:
-        # Without fallbacks, the plan has only the fastest endpoint.
+        # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
     tokens_per_s = None if speed is None else speed.tokens_per_s
     return CandidateObject(

@@ -29,11 +29,11 @@ _FIELD_LENGTH_MAX: Final = 32 * 1024
 _COOKIE: Final = "tollgate_sign_in"
 _WINDOW_S: Final = 600
 _DEVICES_MAX: Final = 30
-# Of all callers together whose own addresses are unknown: bounds what strangers can have stored.
+# Shared by all callers whose own address is unknown; limits what strangers can cause to be stored.
 _PROXY_DEVICES_MAX: Final = 3_000
 _TYPED_CODES_MAX: Final = 10
 _NO_STORE: Final = {"cache-control": "no-store", "pragma": "no-cache"}
-# Refusals that ask the program to try again, which are no failed sign-ins.
+# Refusals that ask the program to try again and do not count as failed sign-ins.
 _WAITING: Final = frozenset({"authorization_pending", "slow_down", "temporarily_unavailable"})
 _DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 
@@ -64,7 +64,7 @@ class OAuthRoutes:
         )
 
     async def authorize_device(self, request: Request) -> Response:
-        """Issue a pair of codes to a program that has no browser (RFC 8628, 3.1)."""
+        """Issue a pair of codes to a program without a browser (RFC 8628, 3.1)."""
         login = self._services.configured()
         await self._services.read_body(request, _FORM_BYTES_MAX)
         address, most = self._services.paced_address(request), _DEVICES_MAX

@@ -1,5 +1,5 @@
-"""Sessions that are opened with identity tokens, and the routes that Claude Code expects of a
-sign-in gateway.
+"""Sessions opened with identity tokens, and the routes that Claude Code expects of a sign-in
+gateway.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class SessionRoutes:
         return Response(to_json(reply), 201, _NO_STORE, _JSON)
 
     async def show(self, request: Request) -> Response:
-        """Show the member as whom the caller is signed in."""
+        """Show the member that the caller is signed in as."""
         shown = _session_of(await self._services.admit(request))
         return Response(to_json(SessionReply(data=shown)), 200, _NO_STORE, _JSON)
 
@@ -86,7 +86,9 @@ class SessionRoutes:
         return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
 
     async def show_settings(self, request: Request) -> Response:
-        """Show Claude Code's settings for the caller's team and role; without any, reply 404."""
+        """Show Claude Code's settings for the caller's team and role; if there are
+        none, reply 404.
+        """
         login = self._services.configured()
         session = _session_of(await self._services.admit(request))
         settings = login.sign_in.settings_of(session.role, session.team_id)
@@ -95,7 +97,7 @@ class SessionRoutes:
         return _settings_reply(settings, request.headers.get("if-none-match"))
 
     async def take_telemetry(self, request: Request) -> Response:
-        """Receive telemetry of Claude Code (OTLP), log its size, and discard the content."""
+        """Receive Claude Code's telemetry (OTLP), log its size, and discard the content."""
         self._services.configured()
         principal = await self._services.admit(request)
         content = await read_body(
@@ -137,7 +139,7 @@ def _parse(content: bytes) -> IdentityTokenBody:
 
 
 def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
-    """Return the seconds that a session for a token may last.
+    """Return how many seconds a session for a token may last.
 
     A session ends at most an hour after the token was issued, even if the token is valid for
     longer, because the issuer vouched for the person only at the time of issue.

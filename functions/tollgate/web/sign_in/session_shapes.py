@@ -1,4 +1,4 @@
-"""Bodies of `/v1/session`, which the api documents without importing token verification."""
+"""Bodies of `/v1/session`, which the API documents without importing the token verification."""
 
 from pydantic import BaseModel, Field
 
@@ -17,7 +17,7 @@ class IdentityTokenBody(Body):
 
 
 class SessionObject(BaseModel):
-    """The member as whom a caller is signed in."""
+    """The member that a caller is signed in as."""
 
     workspace_id: str
     member_id: str
@@ -34,7 +34,7 @@ class NewSessionReply(BaseModel):
 
 
 class SessionReply(BaseModel):
-    """The member as whom the caller is signed in."""
+    """The member that the caller is signed in as."""
 
     data: SessionObject
 

@@ -1,4 +1,4 @@
-"""The pages of a sign-in: the form to confirm a code, and the result."""
+"""The pages shown during sign-in: the form to confirm a code, and the result."""
 
 from base64 import b64encode
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ from tollgate.web.http.source_address import is_forwarded, source_of
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """The parts of sign-in through the configured issuer."""
+    """The services needed to sign in through the configured issuer."""
 
     sign_in: SignIn
     issuer: Issuer
@@ -50,12 +50,16 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     journal: Journal
     clock: Clock
     knows_callers: bool = True
-    """False on a server without trusted proxies: a forwarded request has the proxy's address."""
+    """False on a server without trusted proxies, where a forwarded request has the
+    proxy's address.
+    """
     body_s: float = 10.0
-    """Seconds within which a body must arrive, since callers are not yet authenticated."""
+    """Seconds within which a body must arrive, because callers are not authenticated yet."""
 
     def configured(self) -> Login:
-        """Return the parts of sign-in; raise RequestError(not_found) if no issuer is configured."""
+        """Return the services for sign-in; raise RequestError(not_found) if no issuer is
+        configured.
+        """
         if self.login is None:
             raise not_found(
                 "Sign-in is not configured here: callers use API keys. The operator may set "
@@ -77,7 +81,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         )
 
     async def note_refusal(self, request: Request, code: str) -> None:
-        """Record a failed sign-in in the log of access."""
+        """Record a failed sign-in in the access log."""
         by = unauthenticated(source_of(request.scope), request_id_of(request.scope))
         target = f"{request.method} {request.scope['path']}"
         await self.access_log.note_refusal("sign_in.refused", target, code, by=by)

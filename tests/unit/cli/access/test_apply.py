@@ -228,6 +228,20 @@ def test_c100_a_file_that_must_not_be_applied_is_refused_in_one_sentence(
     assert api.sent == []
 
 
+def test_c100_a_members_key_does_not_get_what_the_file_gives_to_its_name(tmp_path: Path) -> None:
+    api = served_api()
+    api.post("/keys", {"name": "deploy", "member_id": "ana", "limits": {"day": 1}})
+    api.sent.clear()
+    entry = "limits: { day: 500 }, secret_name: tollgate/deploy"
+    text = f"version: 1\nworkspace: {{ id: acme }}\nkeys: {{ deploy: {{ {entry} }} }}\n"
+    assert refusals(api, tmp_path, text) == [
+        "The key deploy is a key of the member ana: state its member_id, or use another name."
+    ]
+    assert api.sent == []
+    # A file that names the member means the member's key.
+    assert refusals(api, tmp_path, text.replace("limits:", "member_id: ana, limits:")) == []
+
+
 def test_c100_the_last_administrator_stays(tmp_path: Path) -> None:
     api, vault = served_api(), Vault()
     applied(api, tmp_path, FILE, vault)

@@ -13,10 +13,11 @@ PINS = {name: Pin("1.2.0", "a" * 64) for name in ("tollgate-llm", "tollgate-llm-
 
 
 def test_what_is_written_is_read_again() -> None:
-    text = render_requirements(PINS, "click==8.0 \\\n    --hash=sha256:bb\n")
+    lock = "# by make lock\nclick==8.0 \\\n    --hash=sha256:bb\n    # via -c infra/run.txt\n"
+    text = render_requirements(PINS, lock)
     assert read_version(text) == "1.2.0"
     assert text.count("tollgate-llm-slim==1.2.0 \\\n    --hash=sha256:" + "a" * 64 + "\n") == 1
-    assert text.endswith("click==8.0 \\\n    --hash=sha256:bb\n")
+    assert text.endswith("a\nclick==8.0 \\\n    --hash=sha256:bb\n")
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,24 @@ async def test_c56_log_probabilities_and_unknown_fields_of_judged_answers_are_le
         assert (SECRET.encode() in reply.body) == is_shown
 
 
+@pytest.mark.parametrize("action", ["block", "mask"])
+async def test_c56_titles_and_urls_of_citations_are_judged(action: str) -> None:
+    begun = chunk({"content": "Hello"})
+    cited = {"url": f"https://a.example/{SECRET}", "title": SECRET, "start_index": 0}
+    begun["choices"][0]["delta"]["annotations"] = [
+        {"type": "url_citation", "url_citation": {**cited, "end_index": 2}}
+    ]
+    rows = patterns("secret", stages=("output",), action=action)
+    home = await guarded([frame(begun), *ends()], secrets=rows)
+    reply = await ask(home)
+    assert SECRET.encode() not in reply.body
+    [choice] = reply.json["choices"]
+    assert choice["finish_reason"] == ("content_filter" if action == "block" else "stop")
+    if action == "mask":
+        [note] = choice["message"]["annotations"]
+        assert note["url_citation"]["url"] == "https://a.example/[secret]"
+
+
 async def test_c56_reasoning_is_judged_like_the_answer() -> None:
     thought = frame(chunk({"reasoning": f"They use {EMAIL} "}))
     home = await guarded([thought, *answers("Hi")], mail=patterns("email", action="mask"))

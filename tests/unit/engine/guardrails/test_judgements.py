@@ -4,6 +4,7 @@ Keeps C56.
 """
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -32,8 +33,10 @@ from tests.unit.engine.guardrails.homes import (
     sent_messages,
     text_of,
 )
+from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import JudgementRecord
 from tollgate.engine.guardrails.bounds import select_guards
+from tollgate.stores.ports.administration import NewKey
 
 
 @pytest.mark.parametrize("client", CLIENT_FORMATS.values(), ids=CLIENT_FORMATS)
@@ -287,3 +290,58 @@ async def test_c56_guardrails_apply_where_their_rows_say(
     assert list(guards) == (["secrets"] if status == 400 else [])
     if applies_to.get("routes"):
         assert (await ask(home, CARD, model=name)).status == status
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("tensorzero::function_name::safe", 400),
+        ("tensorzero::model_name::tensorzero::function_name::safe", 404),
+        ("tensorzero::function_name::tensorzero::function_name::safe", 404),
+    ],
+)
+async def test_c56_no_spelling_of_a_route_leaves_its_guardrails_out(name: str, status: int) -> None:
+    home = await guarded(answers("Hi"), secrets=patterns(applies_to={"routes": ("safe",)}))
+    assert (await ask(home, CARD, model=name)).status == status
+    assert home.near.requests == []
+
+
+@pytest.mark.parametrize("tokens", [500, None])
+async def test_c56_c95_a_ceiling_counts_the_cost_of_judgements(tokens: int | None) -> None:
+    policy, said = judge(stages=("output",), window=256), answers(*["word "] * 100)
+    unguarded = await guarded(said, sections={"key": dear("9")})
+    await ask(unguarded, max_tokens=tokens)
+    alone = unguarded.record.held_nano_usd
+    free = await guarded(said, far=[answers("safe")], sections={"key": dear("9")}, policy=policy)
+    assert (await ask(free, max_tokens=tokens)).status == 200
+    both = free.record.held_nano_usd
+    assert both > 2 * alone
+
+    # What the answer alone may cost is within the ceiling, and with its judgements above it.
+    home = await guarded(
+        said, far=[answers("safe")], sections={"key": dear(usd_text(both - 1))}, policy=policy
+    )
+    reply = await ask(home, max_tokens=tokens)
+    assert (reply.status, reply.error["code"]) == (402, "key_limit_exceeded")
+    assert reply.error["limit"]["kind"] == "max_cost"
+    assert f"may cost ${usd_text(both)} with its guardrails" in reply.error["message"]
+    assert home.near.requests == home.far.requests == []
+
+
+def dear(max_cost: str) -> NewKey:
+    return NewKey(workspace_id="acme", label="k", max_cost=Decimal(max_cost))
+
+
+async def test_c56_c95_under_a_ceiling_the_judgements_of_the_longest_answer_are_held() -> None:
+    held = []
+    for tokens in (10_000, None):
+        home = await guarded(
+            answers("Hello"),
+            far=[answers("safe")],
+            sections={"key": dear("9")},
+            policy=judge(stages=("output",), window=256),
+        )
+        await ask(home, max_tokens=tokens)
+        held.append(home.record.held_nano_usd)
+    # The bodies differ by the field alone.
+    assert abs(held[0] - held[1]) < 10_000

@@ -121,6 +121,16 @@ async def test_c56_a_long_run_of_base64_is_held_whole_and_searched_rarely() -> N
     assert "".join(shown) == "a b " * 50 + "[card_number]" + " c d" * 50
 
 
+async def test_c56_a_match_is_masked_where_a_run_of_base64_begins_within_it() -> None:
+    path = "/aZ0-_" * 12
+    for kind, text in (("email", "bob@example.com"), ("card_number", "4111 1111 1111 1111")):
+        for before in range(24, 60, 6):
+            whole = "a " * before + text + path + " the end" * 40
+            pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
+            shown = await filtered(pieces, base64=True)
+            assert "".join(shown) == whole.replace(text, f"[{kind}]"), before
+
+
 async def test_c56_what_is_not_there_is_let_through_unchanged() -> None:
     text = "Plain words, 12 of them, ünïcödé and 漢字. " * 40
     shown = await filtered([text[at : at + 7] for at in range(0, len(text), 7)], base64=True)

@@ -135,3 +135,27 @@ def test_c97_a_part_for_development_is_left_out_of_production(tmp_path: Path) ->
     assert inspection.production is not None
     assert {"acme", "other"} < inspection.routing.providers.keys()
     assert inspection.production.providers.keys() == {"other"}
+
+
+@pytest.mark.parametrize("include", ["[tollgate:acme]", "[]"])
+def test_c97_a_part_for_development_changes_no_row_of_production(
+    tmp_path: Path, include: str
+) -> None:
+    own = """\
+dev: { include: [tollgate:other] }
+providers: { acme: { key: null }, acme-batch: null }
+models: { acme/large: { successor: null }, acme/small: null, other/larger: null }
+"""
+    text = f"{TAKES.replace('[tollgate:acme]', include)}{own}"
+    production = inspected(tmp_path, text)
+    development = inspect(tmp_path / "routing.yaml", dev=True)
+    assert development.production == production.production
+    assert development.errors == production.errors
+    if include == "[]":
+        assert "endpoints" in render_text(production.errors[0])
+        return
+    assert development.production is not None
+    assert development.production.providers["acme"].key is None
+    assert development.routing is not None
+    assert sorted(development.routing.models) == ["acme/large"]
+    assert sorted(development.routing.providers) == ["acme", "other"]

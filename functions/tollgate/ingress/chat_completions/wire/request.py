@@ -19,8 +19,8 @@ from tollgate.ingress.shared.wire.request_fields import (
     TOKENS_MAX,
     TOOLS_MAX,
     GuidedDecoding,
+    PresetFields,
     ReplyFields,
-    RoutingFields,
     SamplingFields,
 )
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field
@@ -88,7 +88,7 @@ class Unserved(Wire):
     moderation: None = _NOTHING
 
 
-class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingFields):
+class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, PresetFields):
     """The fields of a chat request; `plugins` and `web_search_options` are validated later."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]

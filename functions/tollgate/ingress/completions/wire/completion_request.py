@@ -13,8 +13,8 @@ from tollgate.ingress.shared.wire.request_fields import (
     CHOICES_MAX,
     TOKENS_MAX,
     GuidedDecoding,
+    PresetFields,
     ReplyFields,
-    RoutingFields,
     SamplingFields,
 )
 from tollgate.ingress.shared.wire.request_model import by_shape
@@ -47,7 +47,7 @@ Prompt = Annotated[
 ]
 
 
-class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, RoutingFields):
+class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, PresetFields):
     """The body of POST /v1/completions; null means the same as omitting a field."""
 
     prompt: Annotated[Prompt, BeforeValidator(_refuse_tokens)] = Field(

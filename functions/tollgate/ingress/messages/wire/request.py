@@ -16,7 +16,11 @@ from tollgate.ingress.messages.wire.blocks import (
     UserBlock,
 )
 from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
-from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
+from tollgate.ingress.shared.wire.request_fields import (
+    TOKENS_MAX,
+    TOOLS_MAX,
+    PresetFields,
+)
 from tollgate.ingress.shared.wire.request_model import (
     CacheControl,
     Json,
@@ -179,7 +183,7 @@ class Unserved(Wire):
     thread: None = _NOTHING
 
 
-class PromptFields(RoutingFields, Unserved):
+class PromptFields(PresetFields, Unserved):
     """The fields of a request, without `max_tokens`."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]

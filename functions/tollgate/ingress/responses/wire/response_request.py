@@ -16,7 +16,7 @@ from tollgate.ingress.shared.wire.request_fields import (
     TOKENS_MAX,
     TOOLS_MAX,
     GuidedDecoding,
-    RoutingFields,
+    PresetFields,
     SamplingFields,
 )
 from tollgate.ingress.shared.wire.request_model import (
@@ -110,7 +110,7 @@ class Unserved(Wire):
     background: Literal[False] | None = _NOTHING
 
 
-class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
+class ResponsesRequest(PresetFields, SamplingFields, GuidedDecoding, Unserved):
     """The body of POST /v1/responses; null means the same as omitting a field."""
 
     input: Input

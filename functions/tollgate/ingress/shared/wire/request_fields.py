@@ -9,7 +9,15 @@ from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Tag, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from tollgate.core.principal import UsageOn
@@ -26,6 +34,7 @@ _LOGIT_BIAS_MAX: Final = 1_024
 _TEXT_LENGTH_MAX: Final = 65_536
 _GUIDED_CHOICES_MAX: Final = 1_024
 NAMES_MAX: Final = 32
+VARIABLES_MAX: Final = 32
 _DOLLARS_MAX: Final = 1_000_000
 _DIGITS_MAX: Final = 32
 _PRICE: Final = re.compile(r"[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?", re.ASCII)
@@ -173,6 +182,36 @@ class RoutingFields(Wire):
     session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         default=None, description="Requests of one session go to the same endpoint."
     )
+
+
+def _text_or_integer(value: object) -> object:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError("variable", "must be a string or a whole number")
+
+
+_VariableValue = Annotated[
+    str | int,
+    PlainValidator(_text_or_integer),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
+
+
+class PresetFields(RoutingFields):
+    """The requested model, and the preset that completes the request."""
+
+    preset: Name | None = Field(
+        default=None,
+        description="The slug of a preset. `model` can name it, too: `preset/SLUG`, or "
+        "`MODEL@preset/SLUG`.",
+    )
+    preset_variables: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=64)], _VariableValue],
+            Field(max_length=VARIABLES_MAX),
+        ]
+        | None
+    ) = None
 
 
 class EndUser(Wire):

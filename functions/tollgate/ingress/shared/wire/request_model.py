@@ -10,7 +10,7 @@ from tollgate.core.unknown_fields import unknown_tree
 NAME_LENGTH_MAX: Final = 256
 URL_LENGTH_MAX: Final = 8_192
 
-# A decoded JSON object. The type `Any` avoids a second validation of each value.
+# A decoded JSON object. The type `Any` avoids validating each value a second time.
 Json = dict[str, Any]
 
 
@@ -18,7 +18,7 @@ class Wire(BaseModel):
     """The base class of request models: no coercion, and unknown fields are stored for a report."""
 
     # Inputs are hidden in errors, because prompts must not appear in tracebacks. Models are built
-    # on first use, because building all models takes a fifth of a cold start.
+    # at first use, because building all of them takes a fifth of a cold start.
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )

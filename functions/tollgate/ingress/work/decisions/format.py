@@ -28,16 +28,16 @@ _OPTIONS: Final = ("prompt_cache_key", "prompt_cache_options")
 
 
 class _Pictures:
-    """Collects the pictures of a request, in their order in the JSON."""
+    """Collects the images of a request, in their order in the JSON."""
 
     def __init__(self) -> None:
         self.found: list[Image] = []
         self._count = MediaCount()
 
     def take_from(self, value: JsonValue, path: str) -> JsonValue:
-        """Collect the pictures in a value; return the value with null for each picture's URL.
+        """Collect the images in a value; return the value with null for each image's URL.
 
-        Raises RequestError if a picture has no usable URL, or if there are too many pictures.
+        Raises RequestError if an image has no usable URL, or if there are too many images.
         """
         match value:
             case dict() if value.get("type") == "input_json":

@@ -131,7 +131,7 @@ class ImageUsage(Answer):
 
 
 class ImageObject(Answer):
-    """An image, as base64 or at a URL of the provider."""
+    """An image, either base64-encoded or as a URL hosted by the provider."""
 
     b64_json: str | None = None
     url: str | None = None

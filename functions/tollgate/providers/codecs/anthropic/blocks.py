@@ -1,7 +1,7 @@
 """Turns the content blocks of a streamed message into parts.
 
-A block of one of Anthropic's own tools, or of an unknown kind, becomes a reasoning part without
-text. The part stores the whole block for the next request.
+A block from one of Anthropic's own tools, or of an unknown kind, becomes a reasoning part without
+text, which stores the whole block for the next request.
 """
 
 from collections.abc import Iterator
@@ -160,8 +160,8 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data that must be sent back to Anthropic, which is complete only at the end; None
-    if there is none.
+    """Return the data that must be sent back to Anthropic; it is complete only at the end. None if
+    there is none.
     """
     match opened.block:
         case ThinkingBlock():

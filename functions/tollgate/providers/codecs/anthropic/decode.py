@@ -1,4 +1,4 @@
-"""The decoder of Anthropic's streamed messages."""
+"""The decoder for Anthropic's streamed messages."""
 
 from collections.abc import Iterator
 from functools import reduce

@@ -12,7 +12,7 @@ from tollgate.providers.shared.claude_thinking import (
 )
 from tollgate.providers.shared.efforts import tokens_wanted, wants_thoughts
 
-# The smallest token budget that Claude accepts; a budget must also be below max_tokens.
+# The smallest token budget that Claude accepts; a budget must also be less than max_tokens.
 # https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21)
 _BUDGET_MIN: Final = 1_024
 

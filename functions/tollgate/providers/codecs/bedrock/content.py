@@ -1,4 +1,4 @@
-"""Content blocks of Converse, which accepts media as bytes only and not by URL."""
+"""Content blocks for Converse, which accepts media only as bytes and not by URL."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -36,7 +36,7 @@ class Blocks:
         self._documents = 0
 
     def user_blocks(self, parts: Sequence[UserContent]) -> list[JsonValue]:
-        """Return the blocks of a user message; each document needs a text next to it."""
+        """Return the blocks of a user message; each document must have text next to it."""
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
         if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):

@@ -1,4 +1,4 @@
-"""The decoder of Bedrock's ConverseStream."""
+"""The decoder for Bedrock's ConverseStream."""
 
 import base64
 import binascii

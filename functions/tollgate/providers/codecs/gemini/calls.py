@@ -29,8 +29,8 @@ def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provena
 
 
 def signature_of(provenance: Provenance | None) -> str | None:
-    """Return the signature, which OpenRouter stores as data; None for a part without a
-    signature.
+    """Return a part's signature; None if it is unsigned. OpenRouter stores the
+    signature in `data`.
     """
     return None if provenance is None else provenance.signature or provenance.data
 

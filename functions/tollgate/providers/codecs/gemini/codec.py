@@ -10,7 +10,7 @@ from tollgate.providers.codecs.gemini.errors import error_of_reply
 from tollgate.providers.ports.base import Codec, Target, TokenCounter, WireRequest
 from tollgate.providers.ports.wire_format import WireFormat
 
-# Vertex AI counts these fields only; AI Studio accepts the whole request.
+# Vertex AI counts only these fields; AI Studio accepts the whole request.
 _VERTEX_FIELDS: Final = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
 
 

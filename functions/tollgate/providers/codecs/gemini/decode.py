@@ -1,4 +1,4 @@
-"""The decoder of Gemini's generateContent, for streams and whole answers."""
+"""The decoder for Gemini's generateContent responses, streamed and non-streamed."""
 
 from collections.abc import Generator, Iterator
 from typing import Final

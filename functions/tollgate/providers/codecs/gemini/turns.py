@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.calls import NO_SIGNATURE, signature_of, s
 from tollgate.providers.codecs.gemini.media import part_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# A result must be an object, so a text is sent under this key, which Google's SDKs use too.
+# A result must be an object, so a string is sent under this key, which Google's SDKs use as well.
 _RESULT: Final = "result"
 
 

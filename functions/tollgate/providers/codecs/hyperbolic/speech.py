@@ -40,7 +40,7 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
 
 
 class SpeechDecoder:
-    """Decodes the whole answer."""
+    """Decodes an answer, which is not streamed."""
 
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work

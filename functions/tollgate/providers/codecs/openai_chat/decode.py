@@ -1,4 +1,4 @@
-"""The decoder of OpenAI-like streams."""
+"""The decoder for OpenAI-like streams."""
 
 import re
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
@@ -62,7 +62,7 @@ class ChatDecoder(ReadDecoder):
         self._provider = provider
         self._unknown = UnknownOfChunks() if passes_unknown else None
         self._started = False
-        # The open text has the key _TEXT, and a call has its number as key.
+        # Keyed by _TEXT for the text part in progress, and by number for each tool call.
         self._parts = Parts[Hashable, OpenPart]()
         self._calls = ToolCalls(self._parts)
         self._pattern = ChunkPattern()

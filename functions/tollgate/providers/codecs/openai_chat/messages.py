@@ -41,10 +41,10 @@ class ChatMessages:
         self._media: list[JsonValue] = []
 
     def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """Return all messages. The media of tool results are put into a user turn after the
+        """Return all messages. The media in tool results are moved to a user turn after the
         results.
 
-        A tool message can have only text.
+        A tool message can contain only text.
         """
         for message in messages:
             if not isinstance(message, ToolMessage):

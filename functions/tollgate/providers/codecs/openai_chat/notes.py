@@ -10,7 +10,7 @@ _URL_CITATION: Final = "url_citation"
 
 
 def log_probs(lists: TokenLogProbs | None) -> LogProbs | None:
-    """Return the log probabilities in OpenAI's form; None without any."""
+    """Return the log probabilities in OpenAI's form; None if there are none."""
     if lists is None:
         return None
     entries = [*(lists.content or ()), *(lists.refusal or ())]

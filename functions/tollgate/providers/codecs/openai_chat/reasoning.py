@@ -44,7 +44,7 @@ def _effort(
 def _object(options: ReasoningOptions, *, thinks: bool) -> JsonValue:
     if not thinks:
         return {"enabled": False}
-    # OpenRouter refuses a budget together with an effort.
+    # OpenRouter refuses requests that have both a budget and an effort.
     if options.tokens_max is not None:
         return {"max_tokens": options.tokens_max}
     return {"enabled": True} if options.effort is None else {"effort": options.effort}

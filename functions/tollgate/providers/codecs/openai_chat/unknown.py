@@ -29,7 +29,7 @@ _Json = dict[str, JsonValue]
 
 
 class UnknownOfChunks:
-    """The unknown fields of one stream; fields that a chunk repeats unchanged are passed once."""
+    """The unknown fields of one stream; fields that chunks repeat unchanged are passed on once."""
 
     def __init__(self) -> None:
         self._last: _Json = {}

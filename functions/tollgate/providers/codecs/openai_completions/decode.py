@@ -1,4 +1,4 @@
-"""The decoder of streams in OpenAI's legacy completions format."""
+"""The decoder for streams in OpenAI's legacy completions format."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -85,7 +85,7 @@ class CompletionDecoder:
 
 
 def _log_probs(lists: TextLogProbs | None) -> LogProbs | None:
-    """Return the log probabilities in the form of chat completions; None without any."""
+    """Return the log probabilities in the form of chat completions; None if there are none."""
     if lists is None or not lists.tokens:
         return None
     values = lists.token_logprobs or []

@@ -77,7 +77,7 @@ def whole_work(work: DecisionRequest, target: Target) -> Sequence[DecisionReques
 
 
 def encode(work: DecisionRequest, target: Target) -> WireRequest:
-    """Encode a request, with each picture's URL or content in its place."""
+    """Encode a request, with each image's URL or content in its place."""
     urls = iter([url_of(picture.source) for picture in work.pictures])
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -111,7 +111,7 @@ def decode(frame: Frame, work: DecisionRequest, target: Target) -> WorkResult:
 
 
 def _with_pictures(value: JsonValue, urls: Iterator[str]) -> JsonValue:
-    """Return a value with the next URL in place of each null that stands for a picture's URL."""
+    """Return a value with the next URL in place of each null that stands for an image's URL."""
     match value:
         case dict() if value.get("type") == "input_json":
             return value

@@ -39,14 +39,16 @@ class _Body(Struct, frozen=True):
 
 
 def split_by_form(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return one batch if every input is a single text, else one batch for each input."""
+    """Return one batch if every input is a single text, otherwise one batch per input."""
     if all(map(_is_one_text, work.subjects)):
         return (work,)
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode a list of texts if every input is a single text, else the parts of one input."""
+    """Encode a list of strings if every input is a single text, otherwise the parts of
+    one input.
+    """
     texts: list[JsonValue] = list(work.own_texts)
     one_text_each = all(map(_is_one_text, work.subjects))
     return WireRequest(

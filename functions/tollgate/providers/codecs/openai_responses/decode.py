@@ -1,4 +1,4 @@
-"""The decoder of streams in OpenAI's Responses format."""
+"""The decoder for streams in OpenAI's Responses format."""
 
 from collections.abc import Callable, Generator, Iterator
 from typing import Final

@@ -127,8 +127,8 @@ def _call(call: ToolCall) -> _Item:
 
 
 def _own_item(data: str) -> Iterator[JsonValue]:
-    """Yield an item of unknown type as OpenAI sent it; no item that a client could have made up to
-    send what the gateway reads or refuses.
+    """Yield an item of unknown type as OpenAI sent it. Items are skipped if a client could have
+    made them up to send something that the gateway reads or refuses.
     """
     try:
         item = from_json(data)

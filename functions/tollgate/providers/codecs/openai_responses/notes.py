@@ -6,7 +6,7 @@ from tollgate.providers.codecs.openai_responses.wire import Annotation
 
 
 def log_probs(raw_entries: list[dict[str, JsonValue]] | None) -> LogProbs | None:
-    """Return the log probabilities in the form of chat completions; None without any.
+    """Return the log probabilities in the form of chat completions; None if there are none.
 
     Streamed entries lack `bytes`, which entries in chat completions always have.
     """

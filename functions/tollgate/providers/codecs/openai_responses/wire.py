@@ -21,7 +21,7 @@ class _Shape(BaseModel):
 class Annotation(_Shape):
     """An annotation of the text; the gateway reads only citations of web pages."""
 
-    # The gateway writes citations of its own form, in which unknown fields have no place.
+    # The gateway writes citations in its own form, which has no room for unknown fields.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     type: str | None = None

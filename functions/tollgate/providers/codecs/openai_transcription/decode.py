@@ -79,7 +79,7 @@ class TranscriptDecoder:
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Yield the events of one frame; raise UpstreamError for an error or unreadable frame."""
         if self._ended or not frame.data.startswith(b"{"):
-            # The end mark and all frames after the end are ignored.
+            # The end marker and all frames after the end are ignored.
             if self._ended or frame.data.strip() == b"[DONE]":
                 return
             raise malformed_error(self._target.provider, "an answer of unknown form")

@@ -1,0 +1,48 @@
+"""Completes a parsed request with its preset, imported at the first request that names one."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.request import GenerationRequest
+from tollgate.ingress.base import ParsedCall, RecordPacker, RecordWindow
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.presets import complete_request
+
+
+def apply_preset(catalog: Catalog, parsed: ParsedCall) -> ParsedCall:
+    """Return a call with the fields of its preset; fields that the preset replaces are reported.
+
+    Raises RequestError for an unknown preset, and for variables that do not fit it.
+    """
+    completed = complete_request(catalog, parsed.request)
+    if parsed.compacts is not None:
+        # The record of a conversation has instructions and limits of the gateway.
+        return parsed
+    window = parsed.window
+    return replace(
+        parsed,
+        request=completed.request,
+        ignored=(*parsed.ignored, *completed.replaced),
+        window=None if window is None else _PresetWindow(catalog, window),
+    )
+
+
+class _PresetWindow(Struct, frozen=True):
+    """Window whose answer is completed by the preset, after the compaction."""
+
+    catalog: Catalog
+    window: RecordWindow
+
+    @property
+    def tokens_max(self) -> int:
+        return self.window.tokens_max
+
+    @property
+    def packer(self) -> RecordPacker:
+        return self.window.packer
+
+    def ask(self) -> GenerationRequest:
+        return self.window.ask()
+
+    def resume(self, record: str) -> GenerationRequest:
+        return complete_request(self.catalog, self.window.resume(record)).request
