@@ -11,6 +11,7 @@ from tests.clocks import HaltedClock
 from tests.dynamodb_grammar import check_request
 from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
+from tests.memory.cooldowns import MemoryCooldownStore
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.people import MemoryMemberStore, MemorySessionStore, MemoryTeamStore
@@ -19,7 +20,6 @@ from tests.memory.stores import (
     MemoryAccessLog,
     MemoryAdmissions,
     MemoryAuditLog,
-    MemoryCooldownStore,
     MemoryGenerationStore,
     MemoryLedger,
 )

@@ -54,7 +54,7 @@ def test_an_answer_and_an_error_that_are_markup_stay_texts(
     visitor.fill(model="test/echo", prompt=attack("answer"))
     visitor.press("Send")
     answer.get_by_text(attack("answer")).wait_for()
-    visitor.fill(model=attack("error"))
+    visitor.fill(model=attack("error"), prompt=attack("answer"))
     visitor.press("Send")
     answer.get_by_role("alert").get_by_text("onerror").first.wait_for()
     assert_harmless(visitor)

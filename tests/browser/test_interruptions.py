@@ -86,7 +86,7 @@ def test_a_filter_that_is_refused_stays_to_be_changed(visitor: Visitor) -> None:
     visitor.open("generations?label=search")
     visitor.page.get_by_text("label: must be name:value.").wait_for()
     visitor.fill(label="team:search")
-    visitor.press("Filter")
+    visitor.page.keyboard.press("Enter")
     visitor.page.get_by_role("table").get_by_text("test/echo").first.wait_for()
 
 

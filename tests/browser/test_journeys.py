@@ -112,6 +112,7 @@ def test_c92_a_team_gets_a_budget_spends_it_and_sees_the_refusal(
     answer = page.get_by_role("region", name="Answer")
     visitor.fill(secret=secret, model="test/echo", prompt="Rank these " * 400, max_tokens="900")
     for _ in range(3):
+        visitor.fill(prompt="Rank these " * 400)
         visitor.press("Send")
         page.get_by_role("button", name="Send").and_(page.locator(":enabled")).wait_for()
         if answer.get_by_role("alert").count():

@@ -17,8 +17,10 @@ from tests.nightly import first
 VIEWS = {
     "spend": "Month so far",
     "spend?by=team": "Spend a day by team",
-    "spend?month=2026-01": "Nothing was spent in 2026-01.",
+    "spend?range=7d&by=team&then=model&show=tokens": "Tokens a day by team",
+    "spend?month=2026-01": "The records of 2026-01 have expired.",
     "generations": "test/echo",
+    "generations?live=1": "Live:",
     "generations?model=nobody": "No generation matches.",
     "generation?id=SERVED": "Input",
     "generation?id=FAILED": "provider_rate_limit",
@@ -131,7 +133,7 @@ def test_the_keyboard_reaches_everything_and_the_skip_link_comes_first(visitor: 
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent.trim()"))
     assert reached[0] == "Skip to content"
-    assert {"Tollgate", "Spend", "Generations", "Audit", "Sign out", "Filter"} <= set(reached)
+    assert {"Tollgate", "Spend", "Generations", "Audit", "Sign out", "Last month"} <= set(reached)
 
 
 def test_a_key_that_is_refused_is_told_why_and_may_try_again(visitor: Visitor) -> None:
@@ -169,10 +171,22 @@ def test_the_playground_streams_an_answer_with_its_cost_and_its_code(visitor: Vi
     assert f"curl -N {visitor.server.base_url}/chat/completions" in code
     assert "'\\''" in code
     assert visitor.server.key not in code
-    visitor.fill(model="test/echo:429")
-    visitor.press("Send")
+    visitor.fill(model="test/echo:429", prompt="And now?")
+    page.get_by_label("Prompt").press("Control+Enter")
     answer.get_by_role("alert").wait_for()
     assert "Request" in answer.inner_text()
+    # Neither the figures nor the bill of the run before.
+    assert page.get_by_role("link", name="bill").count() == 0
+    assert "Tokens" not in visitor.text.partition("Show code")[2]
+    visitor.fill(model="test/echo")
+    visitor.press("Send")
+    page.get_by_role("link", name="bill").wait_for()
+    visitor.press("Show code")
+    sent = page.locator(".copyable code").inner_text()
+    # The refused prompt was sent again once, after the first turn.
+    assert [sent.count(text) for text in ("it'\\''s fine", "And now?")] == [2, 1]
+    visitor.press("New conversation")
+    assert page.locator(".turn").count() == 0
 
 
 def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> None:

@@ -4,7 +4,7 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import json
@@ -21,16 +21,8 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.activity import GenerationFilter
 from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter, AuditSeal, SealedDay
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
 from tollgate.stores.ports.access_log import Denial, ReadContent
 from tollgate.stores.ports.base import Hold
-from tollgate.stores.routing.cooldowns import Failures, select_resting
-from tollgate.stores.routing.speeds import (
-    WRITE_EVERY_S,
-    MeasuredWindows,
-    select_measured,
-    window_of,
-)
 from tollgate.stores.rules.access_entries import entry_of_read, entry_of_refusal
 from tollgate.stores.rules.account import (
     WalletState,
@@ -344,53 +336,3 @@ class MemoryGenerationStore:
         ]
         page = tuple(records[:limit])
         return Page(found=page, next=page[-1].id if len(records) > limit else None)
-
-
-class MemoryCooldownStore:
-    """Implements `stores.ports.base.CooldownStore`."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._failures: dict[str, Failures] = {}
-        self._windows: dict[str, MeasuredWindows] = {}
-        self._unwritten: dict[str, AnswerTime] = {}
-        self._written_s: dict[str, float] = {}
-
-    async def find_resting(
-        self, endpoint_ids: Collection[str], policy: CooldownPolicy
-    ) -> Mapping[str, float]:
-        """Return the resting endpoints with the Unix second until which each rests."""
-        failures = {each: self._failures.get(each) for each in endpoint_ids}
-        return select_resting(failures, policy, now_s=self._clock.now_s())
-
-    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; return whether it is the one that makes the endpoint rest."""
-        now_s = self._clock.now_s()
-        before = self._failures.get(endpoint_id, Failures(0, 0, 0))
-        after = self._failures[endpoint_id] = before.add_one(now_s, policy)
-        return after.count == policy.after_failures
-
-    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the time of an answer to those of this instance; return whether to write them."""
-        before = self._unwritten.get(endpoint_id)
-        self._unwritten[endpoint_id] = times if before is None else before.plus(times)
-        written_s = self._written_s.get(endpoint_id)
-        return written_s is None or self._clock.monotonic_s() >= written_s + WRITE_EVERY_S
-
-    async def write_speed(self, endpoint_id: str) -> None:
-        """Write the times of this instance's answers, for all instances."""
-        times = self._unwritten.pop(endpoint_id, None)
-        if times is None:
-            return
-        self._written_s[endpoint_id] = self._clock.monotonic_s()
-        now_s = self._clock.now_s()
-        before = self._windows.get(endpoint_id)
-        if before is None:
-            self._windows[endpoint_id] = MeasuredWindows(since_s=window_of(now_s), times=times)
-        else:
-            self._windows[endpoint_id] = before.add(times, now_s)
-
-    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the measured endpoints with their speeds."""
-        windows = {each: self._windows.get(each) for each in endpoint_ids}
-        return select_measured(windows, self._clock.now_s())

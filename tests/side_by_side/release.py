@@ -98,6 +98,7 @@ async def running_release(
             stores,
             Reloaded(catalog, gateway),
             Reloaded(catalog, lambda served: served),
+            upstream=upstream,
             files=wire_files(settings, stores, clock),
             clock=clock,
             journal=journal,

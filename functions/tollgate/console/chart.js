@@ -1,7 +1,6 @@
 /** Draws bars stacked by day. */
 
 import { h, svg } from "./dom.js";
-import { usd } from "./format.js";
 
 /** Window width below which the layout for phones is used. */
 export const PHONE = 640;
@@ -10,16 +9,16 @@ const HEIGHT = 240;
 const LEFT = 64;
 const FOOT = 22;
 
-/** Return a chart of `days` ([{ day, parts: Map(name, amount) }]) with a line at `mark` if given. */
-export function stackedDays(days, names, { label, mark = null, open }) {
+/** Return a chart of `days` ([{ day, parts: Map(name, amount) }]), labelled by `text(amount)`, with a line at `mark`. */
+export function stackedDays(days, names, { label, mark = null, text, least = 0, open }) {
   const width = innerWidth < PHONE ? 440 : 960;
   const totals = days.map(({ parts }) => [...parts.values()].reduce((sum, each) => sum + each, 0));
-  const top = niceTop(Math.max(...totals, mark ?? 0, 0));
+  const top = niceTop(Math.max(...totals, mark ?? 0, least));
   const y = (amount) => HEIGHT - FOOT - (amount / top) * (HEIGHT - FOOT - 10);
   const step = (width - LEFT) / days.length;
   const grid = [0, 0.5, 1].map((share) => [
     svg("line", { x1: LEFT, x2: width, y1: y(top * share), y2: y(top * share), class: "grid" }),
-    svg("text", { x: LEFT - 8, y: y(top * share) + 4, class: "axis", "text-anchor": "end" }, usd(top * share)),
+    svg("text", { x: LEFT - 8, y: y(top * share) + 4, class: "axis", "text-anchor": "end" }, text(top * share)),
   ]);
   const bars = days.map(({ day, parts }, index) => {
     let base = 0;
@@ -28,13 +27,13 @@ export function stackedDays(days, names, { label, mark = null, open }) {
       const amount = parts.get(name) ?? 0;
       if (!amount) return null;
       base += amount;
-      return svg("rect", { x, y: y(base), width: step * 0.72, height: Math.max(0.5, y(base - amount) - y(base)), class: `color-${color}` }, svg("title", {}, `${day} · ${name}: ${usd(amount)}`));
+      return svg("rect", { x, y: y(base), width: step * 0.72, height: Math.max(0.5, y(base - amount) - y(base)), class: `color-${color}` }, svg("title", {}, `${day} · ${name}: ${text(amount)}`));
     });
-    const shown = days.length <= 16 || index % 5 === 0;
+    const shown = days.length <= 16 || index % Math.ceil(days.length / 8) === 0;
     return svg("g", { class: "day", onclick: () => open(day) }, pieces,
-      shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(8)));
+      shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(days.length > 31 ? 5 : 8)));
   });
-  const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${usd(mark)}`));
+  const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${text(mark)}`));
   return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label }, grid, bars, line));
 }
 
@@ -42,7 +41,7 @@ export function stackedDays(days, names, { label, mark = null, open }) {
 function niceTop(highest) {
   if (!highest) return 1;
   const size = 10 ** Math.floor(Math.log10(highest));
-  return [1, 2, 4, 5, 8, 10].map((each) => each * size).find((each) => each >= highest);
+  return [1, 2, 4, 6, 8, 10].map((each) => each * size).find((each) => each >= highest);
 }
 
 /** Return a coloured square for a legend. */

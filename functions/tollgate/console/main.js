@@ -41,6 +41,7 @@ async function open() {
     if (!view) return location.replace(`#/${served.find((each) => !each.hidden).name}`);
     showFrame(served, view);
     const params = new URLSearchParams(query);
+    const focused = main.contains(document.activeElement) && document.activeElement.name;
     const heading = h("h1", { tabindex: "-1" }, view.title);
     const body = h("div", { class: "view", "aria-busy": "true" }, quiet("Loading …"));
     show(main, heading, body);
@@ -53,6 +54,8 @@ async function open() {
     if (signal.aborted) return;
     show(body, content);
     body.removeAttribute("aria-busy");
+    // A filter that changed the view keeps the focus.
+    if (focused) body.querySelector(`[name="${CSS.escape(focused)}"]`)?.focus();
     announce(`${view.title} is shown`);
   } catch (failure) {
     if (!signal.aborted) refuse(failure);
@@ -102,17 +105,18 @@ function showFrame(served, current) {
   );
 }
 
-function showSignIn(message = "") {
+function showSignIn(message = "", options = {}) {
   show(nav);
   show(account);
   document.title = "Sign in · Tollgate";
-  show(main, signIn(message, open));
+  show(main, signIn(message, open, options));
+  document.getElementById("secret").focus();
 }
 
 async function leave() {
   await signOut();
   history.replaceState(null, "", "#/");
-  showSignIn("You are signed out; this tab has forgotten the key.");
+  showSignIn("You are signed out; this tab has forgotten the key.", { failed: false });
 }
 
 /** Open the first view, after completing a sign-in that returns to this page. */

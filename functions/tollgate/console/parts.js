@@ -1,9 +1,14 @@
 /** Elements that several views share: states, tables, figures, bars, forms and dialogs. */
 
 import { announce, button, code, h, p, plain, quiet, show, small } from "./dom.js";
-import { distance, money, usd } from "./format.js";
+import { distance, money, moment, usd } from "./format.js";
+
+/** Names of the faults of a provider's key. */
+export const KEY_FAULTS = { absent: "no key", rejected: "key rejected" };
 
 const ADVICE = {
+  model_not_found: "Choose a name of the list of models.",
+  provider_auth: "Trying again does not help before the key of the provider works.",
   400: "Change what the message names.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
@@ -19,7 +24,7 @@ export function problem(failure, again) {
     "div",
     { class: "notice bad", role: "alert" },
     p(h("strong", {}, failure.message)),
-    p(ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
+    p(ADVICE[failure.code] ?? ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
     failure.requestId && quiet("Request ", code(failure.requestId)),
     again && button("Try again", again),
   );
@@ -37,12 +42,12 @@ export const column = (title, cell) => ({ title, cell });
 /** Return a column of numbers. */
 export const numeric = (title, cell) => ({ title, cell, number: true });
 
-/** Return a table. A column has `cell(row)`; the caption is only for screen readers. */
-export function table(caption, columns, rows) {
+/** Return a table. A column has `cell(row)`; `link(row)` makes rows links; screen readers read the caption. */
+export function table(caption, columns, rows, { link } = {}) {
   const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "right" }, title));
   const line = (row) =>
-    h("tr", {}, columns.map(({ cell, number }, index) =>
-      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null }, cell(row))));
+    h("tr", { class: link && "link" }, columns.map(({ cell, number }, index) =>
+      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null }, link && !index ? h("a", { href: link(row) }, cell(row)) : cell(row))));
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -51,7 +56,7 @@ export function table(caption, columns, rows) {
 }
 
 /** Return a table that has a button for its next page; `load(cursor)` returns a page. */
-export async function pagedTable(caption, columns, load, none) {
+export async function pagedTable(caption, columns, load, none, options) {
   let first;
   try {
     first = await load(null);
@@ -61,7 +66,7 @@ export async function pagedTable(caption, columns, load, none) {
     throw failure;
   }
   if (!first.data.length && !first.next_cursor) return none;
-  const whole = table(caption, columns, first.data);
+  const whole = table(caption, columns, first.data, options);
   const body = whole.querySelector("tbody");
   const more = button("Show more", next, { class: "more" });
   let cursor = first.next_cursor;
@@ -69,7 +74,7 @@ export async function pagedTable(caption, columns, load, none) {
     more.disabled = true;
     try {
       const page = await load(cursor);
-      body.append(...table(caption, columns, page.data).querySelectorAll("tbody > tr"));
+      body.append(...table(caption, columns, page.data, options).querySelectorAll("tbody > tr"));
       cursor = page.next_cursor;
       announce(`${page.data.length} more`);
       if (!cursor) more.remove();
@@ -90,6 +95,12 @@ export const figures = (...each) =>
 export const facts = (...each) =>
   h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+
+/** Return the state of an endpoint: a fault of its key, a rest, or what it is otherwise. */
+export function endpointState({ key, key_seen_at: seenAt }, rests, otherwise) {
+  if (key) return h("span", { class: "outcome error" }, KEY_FAULTS[key], seenAt && small("last request ", moment(seenAt, { seconds: false })));
+  return rests ? h("span", { class: "outcome cancelled" }, rests) : h("span", { class: "outcome ok" }, otherwise);
+}
 
 /** Return a bar of what is spent, held and left of a limit, also as text. */
 export function limitBar(name, { limit, spent, held = 0, left, resets }) {
@@ -134,13 +145,14 @@ export function field({ name, label, hint, options, type = "text", value = "", .
 export const filled = (form) =>
   Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value !== ""));
 
-/** Return a form of filters that changes the address of its view. */
+/** Return a form of filters, each of which changes the address of its view at once. */
 export function filters(go, view, fields) {
-  const submit = (event) => {
+  const apply = (event) => {
     event.preventDefault();
-    go(view, filled(event.target));
+    const form = event.target.closest("form");
+    if (form.reportValidity()) go(view, filled(form));
   };
-  return h("form", { class: "filters", onsubmit: submit }, fields, h("button", { type: "submit" }, "Filter"));
+  return h("form", { class: "filters", onchange: apply, onsubmit: apply }, fields);
 }
 
 /** Open a dialog with a form; `save(values)` is called, an error is shown next to the buttons. */

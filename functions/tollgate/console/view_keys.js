@@ -2,9 +2,10 @@
 
 import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
-import { count, distance, moment, money, uri, usd } from "./format.js";
+import { count, distance, moment, money, uri } from "./format.js";
+import { changeKey, createKey } from "./key_dialog.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
-import { has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
+import { has, KEEPERS_OF_KEYS, MANAGERS, PEOPLE } from "./roles.js";
 
 const SHOWN_MAX = 200;
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
@@ -33,7 +34,7 @@ export async function render({ params, signal, refresh }) {
   const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput });
   narrow(text);
   return [
-    h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => create(refresh))),
+    h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => createKey((made) => secretShown(made, refresh)))),
     list,
   ];
 }
@@ -72,7 +73,7 @@ function card(key, { mayChange, refresh }) {
       ["Rate", rate(key)],
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
-      ["One session", [key.session_budget && usd(key.session_budget), key.session_requests && `${count(key.session_requests)} requests`].filter(Boolean).join(", ")],
+      ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
       ["Expires", key.expires_at && moment(key.expires_at)],
@@ -80,9 +81,9 @@ function card(key, { mayChange, refresh }) {
     ),
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
-      h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      has(PEOPLE) && h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && !isOfSessions && [
-        has(MANAGERS) && act("Limits …", () => limits(key, refresh)),
+        has(MANAGERS) && act("Change …", () => changeKey(key, refresh)),
         act("Rotate …", () => rotate(key, refresh)),
         (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
         act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
@@ -110,56 +111,6 @@ export const rateField = (of, hint) =>
 /** Return the limits that a form states; with `all`, null for those that it leaves empty. */
 export const limitsOf = (values, { all: every = false } = {}) =>
   Object.fromEntries(Object.keys(PERIODS).filter((period) => every || values[`limit_${period}`]).map((period) => [period, values[`limit_${period}`] ?? null]));
-
-const ceilings = (values) => ({
-  max_cost: values.max_cost ?? null,
-  session_budget: values.session_budget ?? null,
-  session_requests: values.session_requests ? Number(values.session_requests) : null,
-  warn_at: values.warn_at ? Number(values.warn_at) : null,
-});
-
-function limits(of, refresh) {
-  dialog(`Limits of ${of.name}`, [
-    limitFields(of.limits),
-    field({ name: "max_cost", label: "Cost of one request, $", type: "number", min: "0", step: "any", value: of.max_cost ?? "" }),
-    field({ name: "session_budget", label: "Cost of one session, $", type: "number", min: "0", step: "any", value: of.session_budget ?? "" }),
-    field({ name: "session_requests", label: "Requests of one session", type: "number", min: "1", value: of.session_requests ?? "" }),
-    field({ name: "warn_at", label: "Warn from, % of a limit", type: "number", min: "1", max: "100", value: of.warn_at ?? "" }),
-    rateField(of),
-  ], {
-    save: async (values) => {
-      const rpm = values.requests_per_minute;
-      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...ceilings(values), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
-      refresh();
-    },
-  });
-}
-
-async function create(refresh) {
-  const teams = await getAll("teams").then(({ data }) => data, () => []);
-  const roles = ["inference", "read", "management"].map((role) => [role, role]);
-  dialog("Create a key", [
-    field({ name: "name", label: "Name", required: true, maxlength: "100" }),
-    session.key.role !== "developer" && field({ name: "role", label: "Role", options: roles, value: "inference" }),
-    teams.length > 0 && field({ name: "team_id", label: "Team", options: [["", "none"], ...teams.map(({ id }) => [id, id])], hint: "Its limits hold too." }),
-    field({ name: "environment", label: "Environment", maxlength: "64", placeholder: "production" }),
-    field({ name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Globs, separated by commas; empty allows all." }),
-    limitFields(),
-  ], {
-    action: "Create",
-    save: async (values) => {
-      const made = await send("POST", "keys", {
-        name: values.name,
-        role: values.role ?? "inference",
-        labels: values.environment ? { environment: values.environment } : {},
-        ...(values.team_id ? { team_id: values.team_id } : {}),
-        limits: limitsOf(values),
-        models: values.models ? values.models.split(",").map((each) => each.trim()).filter(Boolean) : null,
-      });
-      return secretShown(made, refresh);
-    },
-  });
-}
 
 function rotate(key, refresh) {
   dialog(`Rotate ${key.name}`, [

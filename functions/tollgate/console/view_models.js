@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { code, h, p, show, small } from "./dom.js";
 import { count, duration, perMillion } from "./format.js";
-import { column, empty, field, numeric, panel, problem, table } from "./parts.js";
+import { column, empty, endpointState, field, numeric, panel, problem, table } from "./parts.js";
 
 const SHOWN_MAX = 60;
 const PIECES = { request: "a request", image: "an image", web_search: "a search", search: "a unit", audio_hour: "an hour", character: "a character", text_unit: "a text unit" };
@@ -56,7 +56,7 @@ async function endpoints(id, signal) {
 
 const ENDPOINTS = [
   column("Provider", (each) => each.provider_name),
-  column("State", (each) => h("span", { class: `outcome ${each.status ? "error" : "ok"}` }, each.status ? "resting after failures" : "in service")),
+  column("State", (each) => endpointState(each, each.status && "resting after failures", "in service")),
   numeric("$ in / M", (each) => perMillion(each.pricing.prompt)),
   numeric("$ out / M", (each) => perMillion(each.pricing.completion)),
   column("Other prices", (each) => others(each)),

@@ -1,6 +1,6 @@
 /** Sends a prompt to a model or a route, streams the answer, and shows what it costs. */
 
-import { baseUrl, get, session, stream } from "./api.js";
+import { baseUrl, get, send as post, session, stream } from "./api.js";
 import { announce, h, plain, quiet, show } from "./dom.js";
 import { count, duration, money } from "./format.js";
 import { copyable, field, figures, panel, problem } from "./parts.js";
@@ -12,35 +12,61 @@ const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
 
 /** Return the view. */
 export async function render({ params, signal }) {
-  const { data } = await get("models", {}, signal);
+  // Only conversations make text: the playground runs no other kind of work.
+  const { data } = await get("models", { output_modalities: "text" }, signal);
   const prices = new Map(data.map((model) => [model.id, model.pricing]));
   const needsKey = !has(CALLERS);
+  let turns = [];
+  const talk = h("div", { class: "talk" });
   const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, quiet("The answer appears here as it is made."));
   const cost = h("div", { "aria-live": "off" });
   const code = h("div", {});
+  const keys = h("div", { role: "status" });
   const send = h("button", { type: "submit" }, "Send");
   const stop = plain("Stop", null, { hidden: true });
+  const fresh = plain("New conversation", forget, { hidden: true });
   const form = h(
     "form",
     { class: "card", onsubmit: submit },
     needsKey && field({ name: "secret", label: `A ${session.key.role} key sends no requests: paste an inference key`, type: "password", required: true, value: sessionStorage.getItem(STORED) ?? "", hint: "Kept in this tab alone." }),
-    field({ name: "model", label: "Model or route", list: "models", required: true, value: params.get("model") ?? (prices.has("test/echo") ? "test/echo" : data[0]?.id ?? "") }),
+    field({ name: "model", label: "Model or route", list: "models", required: true, onchange: warn, value: params.get("model") ?? (prices.has("test/echo") ? "test/echo" : data[0]?.id ?? "") }),
     h("datalist", { id: "models" }, data.map((model) => h("option", { value: model.id }))),
+    keys,
     field({ name: "system", label: "Instructions", placeholder: "none" }),
-    field({ name: "prompt", label: "Prompt", type: "textarea", required: true }),
+    field({ name: "prompt", label: "Prompt", type: "textarea", required: true, hint: "Ctrl+Enter sends it.", onkeydown: (pressed) => pressed.key === "Enter" && (pressed.ctrlKey || pressed.metaKey) && !send.disabled && form.requestSubmit() }),
     field({ name: "max_tokens", label: "Most output tokens", type: "number", min: "1", value: "500" }),
-    h("div", { class: "buttons" }, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode), stop, send),
+    h("div", { class: "buttons" }, fresh, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode), stop, send),
     code,
   );
 
+  /** Return the request with the turns so far; without a new prompt, the last one that was sent. */
   function body() {
-    const messages = [{ role: "user", content: form.prompt.value }];
-    if (form.system.value) messages.unshift({ role: "system", content: form.system.value });
+    const prompt = form.prompt.value;
+    const said = prompt ? [...turns, { role: "user", content: prompt }] : turns.slice(0, -1);
+    const messages = form.system.value ? [{ role: "system", content: form.system.value }, ...said] : said;
     return { model: form.model.value, max_tokens: Number(form.max_tokens.value) || undefined, messages };
   }
 
   function showCode() {
     show(code, copyable(snippet(form.querySelector("#language").value, body())));
+  }
+
+  function forget() {
+    turns = [];
+    show(talk);
+    show(cost);
+    show(answer, quiet("The answer appears here as it is made."));
+    fresh.hidden = true;
+    form.prompt.focus();
+  }
+
+  /** Say so if no endpoint of the chosen model has a usable key. */
+  async function warn() {
+    const model = form.model.value;
+    const plan = prices.has(model) && (await post("POST", "route/explain", { model, messages: [{ role: "user", content: "Hello" }] }).catch(() => null));
+    const tried = plan ? plan.candidates.filter(({ attempt }) => attempt !== null) : [];
+    const unusable = tried.length > 0 && tried.every(({ key }) => key);
+    show(keys, unusable && h("div", { class: "notice near" }, `No endpoint of ${model} has a usable key, so the request would fail.`));
   }
 
   async function submit(event) {
@@ -51,17 +77,24 @@ export async function render({ params, signal }) {
     stop.onclick = () => leaving.abort();
     send.disabled = true;
     stop.hidden = false;
+    const asked = body();
+    const prompt = form.prompt.value;
+    show(talk, turns.map(turn), turn({ role: "user", content: prompt }));
     const words = document.createTextNode("");
     show(answer, h("pre", {}, words));
-    const run = { begunMs: performance.now(), firstMs: null, price: prices.get(form.model.value), prompt: JSON.stringify(body().messages).length, usage: null, served: null };
+    // The figures of the run before say nothing about this one.
+    show(cost);
+    const run = { begunMs: performance.now(), firstMs: null, price: prices.get(asked.model), prompt: JSON.stringify(asked.messages).length, usage: null, served: null };
+    let said = "";
     try {
       const secret = needsKey ? form.secret.value.trim() : session.secret;
-      for await (const { frame, headers } of stream("chat/completions", { ...body(), stream: true }, { secret, signal: leaving.signal })) {
+      for await (const { frame, headers } of stream("chat/completions", { ...asked, stream: true }, { secret, signal: leaving.signal })) {
         const delta = frame.choices?.[0]?.delta;
         const piece = delta?.content || delta?.reasoning;
         if (piece) {
           run.firstMs ??= performance.now() - run.begunMs;
           words.appendData(piece);
+          said += delta.content ?? "";
         }
         if (frame.usage) run.usage = frame.usage;
         run.served = frame.provider_used ? `${frame.model_used} via ${frame.provider_used}` : run.served;
@@ -73,12 +106,21 @@ export async function render({ params, signal }) {
       if (failure.name === "AbortError") answer.append(quiet("Stopped. What was produced is billed."));
       else answer.append(problem(failure));
     }
+    // A prompt without an answer stays to be sent again, and is no turn.
+    if (said) {
+      turns.push({ role: "user", content: prompt }, { role: "assistant", content: said });
+      form.prompt.value = "";
+      fresh.hidden = false;
+    }
     send.disabled = false;
     stop.hidden = true;
   }
 
-  return h("div", { class: "two" }, form, h("div", {}, cost, panel("Answer", answer)));
+  warn();
+  return h("div", { class: "two" }, form, h("div", {}, cost, talk, panel("Answer", answer)));
 }
+
+const turn = ({ role, content }) => h("div", { class: `turn ${role}` }, h("small", {}, role === "user" ? "You" : "Model"), h("pre", {}, content));
 
 /** Show a cost estimated from text lengths, and the exact one once usage has arrived. */
 function showCost(place, run, characters) {

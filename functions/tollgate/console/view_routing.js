@@ -4,7 +4,7 @@ import { get, send } from "./api.js";
 import { PHONE } from "./chart.js";
 import { code, h, p, quiet, show, small, svg } from "./dom.js";
 import { count, duration, money, moment, usd } from "./format.js";
-import { column, empty, facts, field, figures, meter, numeric, panel, problem, table } from "./parts.js";
+import { column, empty, endpointState, facts, field, figures, KEY_FAULTS, meter, numeric, panel, problem, table } from "./parts.js";
 import { has, READERS } from "./roles.js";
 
 const WIDTH = 900;
@@ -60,6 +60,7 @@ function explained(plan) {
   const removed = plan.candidates.filter((each) => each.attempt === null);
   return [
     plan.error && problem({ message: plan.error.message, status: 400 }),
+    tried.length > 0 && tried.every(({ key }) => key) && h("div", { class: "notice near", role: "status" }, p(h("strong", {}, "No endpoint has a usable key, so the request would fail.")), p("Set the key of a provider: ", code("tollgate doctor"), ", or the banner of ", code("tollgate dev"), ", names the secret or the variable.")),
     tried.length ? drawing(plan, tried) : empty("No endpoint would serve it.", p("The reasons are below.")),
     facts(
       ["Held first", money(plan.hold)],
@@ -75,7 +76,7 @@ function explained(plan) {
       numeric("Weight", (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–"),
       numeric("At most", (each) => money(each.cost_max)),
       numeric("First token", (each) => duration(each.latency_ms)),
-      column("State", (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", small(each.removed)) : each.resting_until ? h("span", { class: "outcome cancelled" }, "resting", small(moment(each.resting_until))) : h("span", { class: "outcome ok" }, "would be tried"))),
+      column("State", (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", small(each.removed)) : endpointState(each, each.resting_until && ["resting", small(moment(each.resting_until))], "would be tried"))),
     ], [...tried, ...removed]),
   ];
 }
@@ -83,6 +84,7 @@ function explained(plan) {
 /** Draw the plan: the requested model, the rule, and the endpoints from first to last. */
 function drawing(plan, tried) {
   const shown = tried.slice(0, 6);
+  const serving = shown.find(({ key }) => !key);
   const height = shown.length * ROW + 8;
   // Phones show only the endpoints.
   const left = innerWidth < PHONE ? 556 : 0;
@@ -98,7 +100,7 @@ function drawing(plan, tried) {
     shown.map((each, index) => index > 0 && svg("path", { d: `M590 ${4 + (index - 1) * ROW + BOX}V${4 + index * ROW}`, class: "arrow dashed" })),
     box(0, 4, 200, [plan.requested, "asked for"]),
     box(280, 4, 200, route),
-    shown.map((each, index) => box(560, 4 + index * ROW, 336, [each.model, `${each.attempt}. ${each.provider}, at most ${usd(each.cost_max)}`], index ? "" : "first"))));
+    shown.map((each, index) => box(560, 4 + index * ROW, 336, [each.model, `${each.attempt}. ${each.provider}, ${each.key ? KEY_FAULTS[each.key] : `at most ${usd(each.cost_max)}`}`], each.key ? "unusable" : each === serving ? "first" : ""))));
 }
 
 const short = (sha) => h("code", { title: sha }, sha.slice(0, 12));

@@ -5,9 +5,11 @@ import { button, code, h, p, quiet, show } from "./dom.js";
 import { hasIssuer, leaveForIssuer } from "./issuer.js";
 
 /** Return the page that signs in, and calls `done` once the gateway knows the key. */
-export function signIn(message, done) {
+export function signIn(message, done, { failed = true } = {}) {
   const field = h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", required: true, placeholder: "sk-tg-…" });
-  const note = h("p", { class: "note", role: "alert" }, message);
+  const note = h("div", { role: "alert" });
+  const say = (text, isFailure) => show(note, text && h("div", { class: isFailure ? "notice bad" : "notice" }, text));
+  say(message, failed);
   const submitter = h("button", { type: "submit" }, "Sign in");
   async function submit(event) {
     event.preventDefault();
@@ -19,7 +21,7 @@ export function signIn(message, done) {
       await done();
     } catch (failure) {
       keepSecret(null);
-      show(note, failure.message);
+      say(failure.message, true);
       submitter.disabled = false;
       field.focus();
     }

@@ -2,7 +2,7 @@
 
 import { get, save } from "./api.js";
 import { h, quiet, small } from "./dom.js";
-import { count, exact, moment } from "./format.js";
+import { count, exact, money, moment } from "./format.js";
 import { column, empty, field, figures, filters, numeric, panel, saver, table } from "./parts.js";
 
 const ENTRIES = [["Opening balance", "opening_balance"], ["Grants", "grants"], ["Payments", "payments"], ["Refunds", "refunds"], ["Adjustments", "adjustments"], ["Expired", "expiries"], ["Usage", "usage"], ["Closing balance", "closing_balance"]];
@@ -18,8 +18,8 @@ export async function render({ params, signal, go }) {
     filters(go, "statement", [field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" })]),
     figures(
       ["State", data.status, data.status === "final" ? "these figures stay" : "figures may still change"],
-      ["Usage", amount(data.usage)],
-      ["Closing balance", amount(data.closing_balance), data.credit_limit > 0 && `credit limit $${exact(data.credit_limit)}`],
+      ["Usage", money(data.usage)],
+      ["Closing balance", money(data.closing_balance), data.credit_limit > 0 && ["credit limit ", money(data.credit_limit)]],
     ),
     panel(`Balance of ${month}`, table("Balance", [
         column("Entry", ([name]) => name),
@@ -42,5 +42,3 @@ export async function render({ params, signal, go }) {
       : empty(`Nothing was used in ${month}.`)),
   ];
 }
-
-const amount = (value) => h("span", { class: "number" }, `${value < 0 ? "−" : ""}$${exact(Math.abs(value))}`);

@@ -9,6 +9,11 @@ import { limitBars, limitFields, limitsOf, rate, rateField, remove } from "./vie
 
 const ROLES = ["developer", "viewer", "billing", "admin"];
 
+const ID_RULES = {
+  team: { pattern: "[a-z0-9][a-z0-9._\\-]*", title: "Use lower-case letters, digits, . _ -" },
+  member: { pattern: "[A-Za-z0-9][A-Za-z0-9._@+\\-]*", title: "Use letters, digits, . _ @ + -" },
+};
+
 /** Return the view of the teams, then of the members. */
 export async function render({ signal, refresh }) {
   const [{ data: teams }, { data: members }] = await Promise.all(["teams", "members"].map((path) => getAll(path, {}, signal)));
@@ -96,7 +101,7 @@ function edit(path, of, teams, refresh) {
     refresh();
   };
   dialog(of ? `Change ${of.id}` : `New ${noun}`, [
-    !of && field({ name: "id", label: "Id", required: true, maxlength: isMember ? "128" : "64", placeholder: isMember ? "ada@example.com" : "search", hint: "It never changes." }),
+    !of && field({ name: "id", label: "Id", required: true, maxlength: isMember ? "128" : "64", placeholder: isMember ? "ada@example.com" : "search", hint: `${ID_RULES[noun].title}; it never changes.`, ...ID_RULES[noun] }),
     field({ name: "display_name", label: "Name", value: of?.display_name ?? "", maxlength: "100" }),
     isMember && [
       field({ name: "role", label: "Role", value: of?.role ?? "developer", options: options(has(["owner"]) ? [...ROLES, "owner"] : ROLES) }),

@@ -1,6 +1,6 @@
 """The stores behind the API routes, and the authorization of callers."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -14,12 +14,14 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor
 from tollgate.core.records.subjects import is_held, on_hold
 from tollgate.core.routing.publication import Publications
+from tollgate.core.secret import CredentialPlace
 from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.engine.replies.content_log import ContentLog
 from tollgate.engine.replies.kept_answers import AnswerStore
 from tollgate.engine.side_thread import SideThread
 from tollgate.ingress.base import Ingress
+from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.ports.access_log import AccessLog, ReadContent
@@ -101,6 +103,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """The thread for long computations."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
     """Creates the tools configured in a catalog, to explain their bounds."""
+    find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None
+    """Finds where a provider's missing key could be set, in processes that call providers."""
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

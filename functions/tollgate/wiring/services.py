@@ -1,11 +1,13 @@
 """Wires the services of the API routes over stores that are passed in."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.secret import CredentialPlace
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import Ingresses
+from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.ports.batches import BatchQueue
 from tollgate.tools.ports.base import ServerTools
@@ -25,8 +27,12 @@ def wire_services(
     batch_queue: BatchQueue | None,
     clock: Clock,
     journal: Journal,
+    find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None,
 ) -> Services:
-    """Return the services for the API routes."""
+    """Return the services for the API routes.
+
+    `find_missing_key` is for processes that call providers: it finds where a missing key belongs.
+    """
     ids = IdSource(clock)
     formats = Ingresses(ids)
     return Services(
@@ -60,6 +66,7 @@ def wire_services(
         clock=clock,
         operator_workspace=administration.operator_workspace,
         make_tools=wire_explained_tools(clock),
+        find_missing_key=find_missing_key,
     )
 
 

@@ -19,7 +19,7 @@ from tollgate.web.services import Catalogs
 from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.files import Files
-from tollgate.wiring.generation import wire_chat_app
+from tollgate.wiring.generation import Upstream, wire_chat_app
 from tollgate.wiring.observation import wire_web_limits
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.sign_in import wire_login_services
@@ -59,6 +59,7 @@ def wire_whole_app(
     gateways: Gateways,
     catalogs: Catalogs,
     *,
+    upstream: Upstream,
     files: Files | None,
     batch_queue: BatchQueue | None = None,
     clock: Clock,
@@ -75,6 +76,7 @@ def wire_whole_app(
         batch_queue=batch_queue,
         clock=clock,
         journal=journal,
+        find_missing_key=upstream.registry.find_missing_key,
     )
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
     local = None if files is None else files.local

@@ -5,14 +5,15 @@ Keeps C51.
 
 import dataclasses
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tests.gateways import House, house
 from tests.scripted import Scripted, answers, counts, refuses, says
-from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)
 
@@ -33,6 +34,26 @@ async def test_c51_whatever_an_endpoint_does_to_everybody_counts(status: int) ->
     while len(home.near.requests) < 3:
         await home.serve()
     assert await served_by(home) == "far"
+
+
+@pytest.mark.parametrize(
+    ("failure", "fault"),
+    [
+        (refuses(401), "rejected"),
+        ([MissingCredentials("The provider near has no key.")], "absent"),
+        (refuses(500), None),
+    ],
+)
+async def test_c3_a_fault_of_a_key_is_noted_until_the_endpoint_answers(
+    failure: Any, fault: str | None
+) -> None:
+    home = await house(near=Scripted(failure, answers("Back")))
+    store = home.stores.cooldowns
+    await home.serve()
+    notes = await store.find_key_notes(["near/large-1"])
+    assert [note.fault for note in notes.values()] == ([fault] if fault else [])
+    assert await served_by(home) == "near"
+    assert await store.find_key_notes(["near/large-1"]) == {}
 
 
 async def test_c51_it_is_told_once_that_an_endpoint_begins_to_rest() -> None:
@@ -92,8 +113,13 @@ class Defective:
     ) -> Mapping[str, float]:
         return {}
 
-    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
+    async def count_failure(
+        self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
+    ) -> bool:
         raise KeyError(endpoint_id)
+
+    def has_key_note(self, endpoint_id: str) -> bool:
+        return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
         return False

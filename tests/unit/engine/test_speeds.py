@@ -179,6 +179,9 @@ class Defective:
     ) -> Mapping[str, float]:
         return {}
 
+    def has_key_note(self, endpoint_id: str) -> bool:
+        return False
+
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
         if self._fails_at_once:
             raise KeyError(endpoint_id)

@@ -30,6 +30,7 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explanation_shapes import explain_plan
 from tollgate.wiring.services import wire_explained_tools
 
@@ -179,8 +180,7 @@ def test_c53_c73_an_explanation_names_the_engine_of_each_tool() -> None:
         wanted,
         "a" * 64,
         time_s=60,
-        resting={},
-        speeds={},
+        status=EndpointStatus(),
         tools=tools,
     ).model_dump(mode="json")
 

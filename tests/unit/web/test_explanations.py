@@ -26,6 +26,7 @@ from tollgate.core.routing.endpoint_status import AnswerTime
 from tollgate.ingress.formats import FORMATS
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.ports.administration import NewKey
+from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explanation_shapes import explain_plan
 
 PATH = "/v1/route/explain"
@@ -318,7 +319,7 @@ def test_c73_the_bounds_of_rounds_are_explained() -> None:
     wanted = planning_request("acme/large", 0, rounds=bound)
     survey = Planner(catalog()).survey(wanted, now_s=NOW_S)
 
-    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
+    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, status=EndpointStatus())
 
     told = answer.model_dump(mode="json")
     assert (told["rounds"]["rounds_max"], told["rounds"]["result_tokens"]) == (6, 9_000)
@@ -335,7 +336,7 @@ def test_c72_an_explanation_tells_that_documents_are_not_in_what_it_says_is_held
     wanted = planning_request("acme/large", 0, modalities=modalities)
     survey = Planner(reading).survey(wanted, now_s=NOW_S)
 
-    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
+    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, status=EndpointStatus())
 
     told = render_explanation(answer.model_dump(mode="json"))
     warned = "Documents are not read here: a real request also holds the cost of their pages."

@@ -26,6 +26,7 @@ from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan, guards_of
 from tollgate.wiring.services import wire_explained_tools
 
@@ -214,8 +215,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
             catalog.sha,
             faults=[Fault.parse(fault) for fault in options["simulate"]],
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
-            resting={},
-            speeds={},
+            status=EndpointStatus(),
             tools=tools,
             guards=guards_of(planner, work, principal, survey, now_s=now_s),
             work=work,

@@ -112,7 +112,17 @@ def _remark(candidate: Any) -> str:
     """Return the remarks on a candidate that was not excluded."""
     until = candidate["resting_until"]
     reads = "documents are read for it" if candidate["reads"] else ""
-    return ", ".join(filter(None, (reads, f"rests until {until}" if until else "")))
+    rests = f"rests until {until}" if until else ""
+    return ", ".join(filter(None, (_key_fault(candidate), reads, rests)))
+
+
+def _key_fault(candidate: Any) -> str:
+    """Return the fault of the provider's key, with the last request that found it."""
+    fault, seen_at = candidate.get("key"), candidate.get("key_seen_at")
+    if fault is None:
+        return ""
+    words = "the provider has no key" if fault == "absent" else "the provider rejected its key"
+    return f"{words} ({seen_at})" if seen_at else words
 
 
 def _simulation(simulation: Any) -> Iterator[str]:

@@ -134,6 +134,7 @@ async def _serve(
             stores,
             gateways,
             catalogs,
+            upstream=upstream,
             files=files,
             batch_queue=polling,
             clock=clock,

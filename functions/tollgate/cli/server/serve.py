@@ -151,6 +151,7 @@ async def _open_app(
             stores,
             gateways,
             catalogs,
+            upstream=upstream,
             files=files,
             batch_queue=polling,
             clock=clock,

@@ -1,9 +1,11 @@
 """The status of endpoints: cooldowns after failures, measured speeds, and retirement."""
 
 from math import inf
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+
+from tollgate.core.clock import DAY_S
 
 
 class CooldownPolicy(Struct, frozen=True, kw_only=True):
@@ -14,6 +16,21 @@ class CooldownPolicy(Struct, frozen=True, kw_only=True):
     within_s: float = 60.0
     rest_s: float = 30.0
     """The length of a cooldown."""
+
+
+KeyFault: TypeAlias = Literal["absent", "rejected"]
+"""The fault of a provider's key: none was found, or the provider rejected the key."""
+
+# Time without another failure after which a fault says nothing about the key any more.
+FAULT_LASTS_S: Final = DAY_S
+
+
+class KeyNote(Struct, frozen=True):
+    """A fault of a provider's key, as the last request to an endpoint found it."""
+
+    fault: KeyFault
+    seen_s: int
+    """Unix second of that request."""
 
 
 class AnswerTime(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,12 @@
 """Reports endpoint failures and answer times to the store that all instances share."""
 
 import asyncio
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
-from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy
+from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, KeyFault
 from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
@@ -36,12 +37,14 @@ class EndpointReports:
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
         """Report a failure in the background, unless the request itself caused the failure."""
         if error.code in _COUNTED:
-            report = self._store.count_failure(endpoint_id, self._policy)
-            self._reports[asyncio.create_task(report)] = endpoint_id
+            report = self._store.count_failure(endpoint_id, self._policy, _fault_of(error))
+            self._send(report, endpoint_id)
 
     def note_first_token(self, target: Target, first_token_ms: int) -> None:
-        """Record the serving endpoint's time to the first token."""
+        """Record the serving endpoint's time to the first token, which shows that its key works."""
         self._serving = target, first_token_ms
+        if self._store.has_key_note(target.endpoint_id):
+            self._send(self._store.remove_key_note(target.endpoint_id), target.endpoint_id)
 
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of a complete answer; the store decides when sums are written.
@@ -63,7 +66,7 @@ class EndpointReports:
         )
         if self._store.add_answer(target.endpoint_id, times):
             report = self._store.write_speed(target.endpoint_id)
-            self._reports[asyncio.create_task(report)] = target.endpoint_id
+            self._send(report, target.endpoint_id)
 
     async def deliver(self, journal: Journal, request_id: str) -> None:
         """Wait up to a second for the reports, because Lambda may freeze after the last byte.
@@ -81,3 +84,12 @@ class EndpointReports:
                 journal.unexpected_error(unexpected_error, request_id)
             elif task.result():
                 journal.endpoint_cooled_down(self._reports[task])
+
+    def _send(self, report: Coroutine[Any, Any, bool | None], endpoint_id: str) -> None:
+        self._reports[asyncio.create_task(report)] = endpoint_id
+
+
+def _fault_of(error: UpstreamError) -> KeyFault | None:
+    if isinstance(error, MissingCredentials):
+        return "absent"
+    return "rejected" if error.code is ErrorCode.PROVIDER_AUTH else None

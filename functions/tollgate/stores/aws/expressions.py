@@ -207,10 +207,11 @@ FILE_PARTS_DELETING: Final = ConditionalUpdate(
 FILE_DELETING: Final = ConditionalUpdate(
     "SET going = :now", f"{IF_PRESENT} AND attribute_not_exists(going)"
 )
-COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
+COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now, k = :fault", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(
-    "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"
+    "SET n = :one, l = :now, w = :now, k = :fault", "attribute_not_exists(w) OR w <= :since"
 )
+COOLDOWN_KEY_WORKS: Final = ConditionalUpdate("SET k = :fault", "attribute_exists(k)")
 
 _SPEED_OF_WINDOW: Final = "n = :n, f = :f, t = :t, d = :d, w = :w"
 SPEED_MORE: Final = ConditionalUpdate(

@@ -303,6 +303,7 @@ class CooldownItem(AnyItem):
     SINCE: Final = "w"  # N: Unix second of the first failure
     COUNT: Final = "n"  # N: number of failures
     LAST: Final = "l"  # N: Unix second of the last failure
+    FAULT: Final = "k"  # S: fault of the key in the last failure, or `-` (optional)
 
 
 class SpeedItem(AnyItem):

@@ -19,7 +19,13 @@ from tollgate.core.limits import (
 )
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.routing.endpoint_status import AnswerTime, CooldownPolicy, Speed
+from tollgate.core.routing.endpoint_status import (
+    AnswerTime,
+    CooldownPolicy,
+    KeyFault,
+    KeyNote,
+    Speed,
+)
 from tollgate.core.secret import CredentialPlace, SecretReference
 
 
@@ -204,8 +210,22 @@ class CooldownStore(Protocol):
     ) -> Mapping[str, float]:
         """Return the endpoints in cooldown, each with the Unix second when the cooldown ends."""
 
-    async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; return True if it starts a cooldown of the endpoint."""
+    async def count_failure(
+        self, endpoint_id: str, policy: CooldownPolicy, fault: KeyFault | None = None
+    ) -> bool:
+        """Count a failure; return True if this failure starts a cooldown of the endpoint.
+
+        The same write notes the `fault` of the provider's key, or removes an earlier one.
+        """
+
+    def has_key_note(self, endpoint_id: str) -> bool:
+        """Return True if this instance wrote or read a fault of the endpoint's key."""
+
+    async def remove_key_note(self, endpoint_id: str) -> None:
+        """Remove the fault of an endpoint's key, because the endpoint has answered."""
+
+    async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
+        """Return the endpoints whose last failure, within a day, was a fault of their key."""
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
         """Add an answer's times to this instance's sums; return True if `write_speed` is due."""

@@ -1,6 +1,5 @@
 """Routes that list the models, routes, aliases and presets of the catalog, with prices."""
 
-import asyncio
 from typing import Annotated, Final, Literal, get_args
 
 from fastapi import APIRouter, Header, Query
@@ -22,6 +21,7 @@ from tollgate.web.models.claude_model_shapes import (
     claude_models,
 )
 from tollgate.web.models.codex_model_shapes import CodexModel, codex_models
+from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.models.model_shapes import (
     SHOWN_MODALITIES,
     EndpointsReply,
@@ -116,7 +116,7 @@ def model_routes(services: Services) -> APIRouter:
 
     @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
     async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
-        """List the endpoints of a model, with prices, cooldowns after failures, and speeds."""
+        """List the endpoints of a model, with prices, cooldowns, speeds and faults of keys."""
         catalog = await catalog_of(principal)
         name = _resolve(catalog, f"{author}/{slug}", principal)
         return EndpointsReply(data=await _endpoints_of(services, catalog, name))
@@ -137,13 +137,9 @@ def model_routes(services: Services) -> APIRouter:
 
 
 async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> ModelEndpoints:
-    ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, slug)}
-    resting, speeds = await asyncio.gather(
-        services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
-        services.cooldowns.find_speeds(ids),
-    )
-    now_s = services.clock.now_s()
-    return model_endpoints(catalog, slug, resting=resting, speeds=speeds, now_s=now_s)
+    targets = [offer.attempt.target for offer in offers_of(catalog, slug)]
+    status = await find_status(services, catalog, targets)
+    return model_endpoints(catalog, slug, status, now_s=services.clock.now_s())
 
 
 def _parse_modalities(listed: str | None, param: str) -> frozenset[str]:

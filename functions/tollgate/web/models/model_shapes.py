@@ -1,6 +1,6 @@
 """Models and endpoints with OpenRouter's fields, in OpenAI's list. Prices are in USD per token."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Final, Literal
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import plain_text
 from tollgate.core.request import Modality
-from tollgate.core.routing.endpoint_status import Speed
+from tollgate.core.routing.endpoint_status import KeyFault, Speed
 from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
@@ -17,6 +17,7 @@ from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.web.models.datacenters import Datacenter, list_datacenters
+from tollgate.web.models.endpoint_status import EndpointStatus
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
 SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
@@ -143,7 +144,7 @@ class ModelObject(BaseModel):
 
 
 class EndpointObject(BaseModel):
-    """A provider's offer of a model; `status` is 0, or -1 during a cooldown after failures."""
+    """A provider's offer of a model; `status` is 0, or -1 in a cooldown or without a usable key."""
 
     name: str
     provider_name: str
@@ -156,6 +157,8 @@ class EndpointObject(BaseModel):
     status: Literal[0, -1]
     latency_ms: int | None = Field(default=None, description="Time to the first token.")
     tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
+    key: KeyFault | None = Field(default=None, description="Fault of the provider's key.")
+    key_seen_at: datetime | None = Field(default=None, description="The last request with it.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
     datacenter: Datacenter | None = Field(default=None, description="Location, if it is known.")
@@ -269,16 +272,12 @@ def _request_limits(context: int, max_output: int | None) -> dict[str, int]:
 
 
 def model_endpoints(
-    catalog: Catalog,
-    slug: str,
-    *,
-    resting: Collection[str],
-    speeds: Mapping[str, Speed],
-    now_s: float,
+    catalog: Catalog, slug: str, status: EndpointStatus, *, now_s: float
 ) -> ModelEndpoints:
-    """Build the list of a model's endpoints; `resting` has the ids of endpoints in cooldown."""
+    """Build the list of a model's endpoints."""
     model = catalog.models[slug]
-    offers = zip(model.endpoints, offers_of(catalog, slug), strict=True)
+    targets = [offer.attempt.target for offer in offers_of(catalog, slug)]
+    offers = zip(model.endpoints, offers_of(catalog, slug), targets, strict=True)
     return ModelEndpoints(
         id=slug,
         name=model.name,
@@ -294,13 +293,14 @@ def model_endpoints(
                 pricing=_pricing(endpoint, now_s),
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
                 supported_parameters=sorted(_parameters(catalog, offer)),
-                status=-1 if offer.attempt.target.endpoint_id in resting else 0,
-                **_measured(speeds.get(offer.attempt.target.endpoint_id)),
+                status=0 if status.is_ready(target) else -1,
+                **_measured(status.speeds.get(target.endpoint_id)),
+                **status.key_fields(target),
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
                 datacenter=Datacenter.of(catalog, endpoint),
             )
-            for endpoint, offer in offers
+            for endpoint, offer, target in offers
         ],
     )
 

@@ -1,7 +1,5 @@
 """The route that explains the routing of a request without sending it."""
 
-import asyncio
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Final
 
@@ -10,7 +8,6 @@ from starlette.requests import Request
 
 from tollgate.core.errors import invalid_request
 from tollgate.core.request import GenerationRequest
-from tollgate.core.routing.endpoint_status import Speed
 from tollgate.core.work.base import Work
 from tollgate.engine.ceilings import find_limits, in_session
 from tollgate.engine.files.named_files import find_named_files
@@ -25,6 +22,7 @@ from tollgate.stores.rules.admission import no_credit
 from tollgate.web.admission import Caller, OwnThings, admitted_router
 from tollgate.web.http.reply import is_large_body
 from tollgate.web.http.request_id import request_id_of
+from tollgate.web.models.endpoint_status import find_status
 from tollgate.web.openapi import ANY_FORMAT
 from tollgate.web.own import Own
 from tollgate.web.routing.explanation_shapes import (
@@ -94,22 +92,15 @@ def explanation_routes(services: Services) -> APIRouter:
         guards = await computations.run(
             partial(guards_of, planner, work, principal, survey, now_s=now_s)
         )
-        resting: Mapping[str, float] = {}
-        speeds: Mapping[str, Speed] = {}
-        if survey.plan is not None:
-            ids = survey.plan.endpoint_ids
-            resting, speeds = await asyncio.gather(
-                services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
-                services.cooldowns.find_speeds(ids),
-            )
+        targets = [attempt.target for attempt in survey.plan.attempts] if survey.plan else []
+        status = await find_status(services, catalog, targets)
         return explain_plan(
             survey,
             wanted,
             catalog.sha,
             faults=faults,
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
-            resting=resting,
-            speeds=speeds,
+            status=status,
             tools=tools,
             guards=guards,
             work=work,

@@ -1,6 +1,6 @@
 """The JSON form of an explained plan, for the API and the command line."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,7 +13,7 @@ from tollgate.core.money.amounts import usd
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import GenerationRequest, SystemMessage
-from tollgate.core.routing.endpoint_status import Speed
+from tollgate.core.routing.endpoint_status import KeyFault
 from tollgate.core.work.base import Work
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
@@ -28,6 +28,7 @@ from tollgate.routing.planning.planner import Candidate, Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.tools.ports.base import RequestTools
 from tollgate.web.http.cors import WebLimits
+from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.shapes import Usd, moment
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class CandidateObject(BaseModel):
     )
     latency_ms: int | None = Field(description="time to the first token, as measured here")
     tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
+    key: KeyFault | None = Field(
+        description="fault of the provider's key: no key was found, or the provider rejected it"
+    )
+    key_seen_at: datetime | None = Field(description="last request that found the fault")
 
 
 class ExplainedError(BaseModel):
@@ -257,21 +262,24 @@ def explain_plan(
     *,
     faults: Sequence[Fault] = (),
     time_s: float,
-    resting: Mapping[str, float],
-    speeds: Mapping[str, Speed],
+    status: EndpointStatus,
     tools: InjectedTools | None = None,
     guards: Sequence["BoundedGuard"] = (),
     work: Work | None = None,
 ) -> ExplanationObject:
-    """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
+    """Explain a survey. Endpoints in cooldown are tried last; requests that sort by speed use the
+    measured speeds.
 
-    Requests that sort by speed use `speeds`. `time_s` is the time for the whole answer. Raises the
-    refusal of a request whose model name is unknown, and RequestError for a fault that matches
-    nothing in the plan.
+    `time_s` is the time for the whole answer. Raises the refusal of a request whose model name is
+    unknown, and RequestError for a fault that matches nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
-    plan = survey.plan.fastest_first(speeds).resting_last(resting) if survey.plan else None
+    plan = (
+        survey.plan.fastest_first(status.speeds).resting_last(status.resting)
+        if survey.plan
+        else None
+    )
     attempts = plan.attempts if plan else ()
     places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
     return ExplanationObject(
@@ -288,8 +296,7 @@ def explain_plan(
             _candidate(
                 each,
                 place=places.get(_place_of(each.attempt)),
-                until_s=resting.get(each.attempt.target.endpoint_id),
-                speed=speeds.get(each.attempt.target.endpoint_id),
+                status=status,
             )
             for each in survey.candidates
         ],
@@ -330,9 +337,11 @@ def _place_of(attempt: Attempt) -> _Place:
 
 
 def _candidate(
-    candidate: Candidate, *, place: int | None, until_s: float | None, speed: Speed | None
+    candidate: Candidate, *, place: int | None, status: EndpointStatus
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
+    until_s = status.resting.get(attempt.target.endpoint_id)
+    speed = status.speeds.get(attempt.target.endpoint_id)
     if place is None and excluded is None:
         # Without fallbacks, the plan contains only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
@@ -352,4 +361,5 @@ def _candidate(
         resting_until=None if until_s is None else moment(int(until_s)),
         latency_ms=None if speed is None else speed.latency_ms,
         tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
+        **status.key_fields(attempt.target),
     )

@@ -30,6 +30,7 @@ UPDATES = {
     "key settle": expressions.KEY_SETTLE,
     "a failure": expressions.COOLDOWN_ANOTHER,
     "the first failure": expressions.COOLDOWN_FIRST,
+    "a key that works": expressions.COOLDOWN_KEY_WORKS,
     "a speed, more": expressions.SPEED_MORE,
     "a speed, next window": expressions.SPEED_NEXT,
     "a speed, first": expressions.SPEED_FIRST,

@@ -1,0 +1,67 @@
+"""The status of endpoints that models and explanations show: cooldowns, speeds, faults of keys."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import TypedDict
+
+from msgspec import Struct
+
+from tollgate.core.routing.endpoint_status import KeyFault, KeyNote, Speed
+from tollgate.providers.ports.base import Target
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.web.services import Services
+from tollgate.web.shapes import moment
+
+
+class KeyFields(TypedDict):
+    """The fields that show the fault of an endpoint's key."""
+
+    key: KeyFault | None
+    key_seen_at: datetime | None
+
+
+class EndpointStatus(Struct, frozen=True, kw_only=True):
+    """The status of some endpoints, by their ids."""
+
+    resting: Mapping[str, float] = {}
+    """Unix second at which each cooldown ends."""
+    speeds: Mapping[str, Speed] = {}
+    keys: Mapping[str, KeyNote] = {}
+    """Faults of keys that requests found."""
+    usable: Mapping[str, bool] = {}
+    """Providers of which this process knows whether it has their key; empty in functions that call
+    no providers.
+    """
+
+    def is_ready(self, target: Target) -> bool:
+        """Return False for an endpoint in cooldown, or whose key has a fault."""
+        return target.endpoint_id not in self.resting and self.key_fields(target)["key"] is None
+
+    def key_fields(self, target: Target) -> KeyFields:
+        """Return the fault of an endpoint's key, and the time of the request that found it."""
+        known, note = self.usable.get(target.provider), self.keys.get(target.endpoint_id)
+        if known is False:
+            return KeyFields(key="absent", key_seen_at=None)
+        if note is None or (known and note.fault == "absent"):
+            return KeyFields(key=None, key_seen_at=None)
+        return KeyFields(key=note.fault, key_seen_at=moment(note.seen_s))
+
+
+async def find_status(
+    services: Services, catalog: Catalog, targets: Collection[Target]
+) -> EndpointStatus:
+    """Return the status of endpoints, as all instances found it."""
+    ids = {target.endpoint_id for target in targets}
+    rows = {target.provider: catalog.providers[target.provider] for target in targets}
+    resting, speeds = await asyncio.gather(
+        services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
+        services.cooldowns.find_speeds(ids),
+    )
+    # The read for the cooldowns serves the faults of keys, too.
+    keys = await services.cooldowns.find_key_notes(ids)
+    usable: dict[str, bool] = {}
+    if services.find_missing_key is not None:
+        places = await asyncio.gather(*map(services.find_missing_key, rows.values()))
+        usable = {slug: place is None for slug, place in zip(rows, places, strict=True)}
+    return EndpointStatus(resting=resting, speeds=speeds, keys=keys, usable=usable)
