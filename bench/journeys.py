@@ -204,6 +204,7 @@ async def _gateway(
             stores,
             follow(gateway),
             follow(lambda catalog: catalog),
+            upstream=upstream,
             files=None,
             clock=clock,
             journal=journal,

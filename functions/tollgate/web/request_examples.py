@@ -15,11 +15,28 @@ _FILE: Final[Mapping[str, JsonValue]] = {
 
 REQUEST_EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "AdjustmentBody": {**_ENTRY, "amount": -3.5},
+    "BatchBody": {
+        "input_file_id": "file-5g0DOBgUqHItj5x",
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    },
     "CompletionBody": {"part_ids": ["part_5g0DOBgUqHItj5x"]},
     "GrantBody": _ENTRY,
     "IdentityTokenBody": {"token": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbmEifQ.c2lnbmF0dXJl"},
     "KeyChangeBody": {"limits": {"day": 10}, "requests_per_minute": 600},
     "MemberChangeBody": {"role": "developer", "team_id": "search"},
+    "MessageBatchBody": {
+        "requests": [
+            {
+                "custom_id": "first",
+                "params": {
+                    "model": "test/echo",
+                    "max_tokens": 100,
+                    "messages": [{"role": "user", "content": "Say hello."}],
+                },
+            }
+        ]
+    },
     "NewHoldBody": {"kind": "user", "id": "user-17", "reason": "Case 2026-11"},
     "NewKeyBody": {"name": "search", "limits": {"day": 5, "month": 100}, "models": ["openai/*"]},
     "NewMemberBody": {"id": "ana@example.com", "role": "developer", "team_id": "search"},

@@ -59,12 +59,10 @@ def _preset(
 ) -> Iterator[Deployment]:
     """Yield the endpoints of a preset's models in the order in which they are tried."""
     config = as_mapping(version.get("config"))
-    name = f"preset/{slug}"
-
     def note(text: str) -> None:
         notes.append(ImportNote(where=f"{_SECTION} {slug}", text=text, is_loss=True))
 
-    note(f"callers write {name} instead of @{name}, or of `preset: {slug}`")
+    note(f"callers write {slug} instead of @preset/{slug}; a row of `presets` would keep that name")
     if version.get("system_prompt"):
         note("its system prompt is left to the callers")
     for key in config:
@@ -86,7 +84,7 @@ def _preset(
             note(f"no provider that it admits has {model} in the base file")
         for each in chosen:
             yield Deployment(
-                name=name, model=each, params={"order": order}, facts={}, section=_SECTION
+                name=slug, model=each, params={"order": order}, facts={}, section=_SECTION
             )
             order += 1
 

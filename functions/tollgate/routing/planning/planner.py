@@ -214,8 +214,7 @@ class Planner:
         limit = request.output_tokens_max
         held = self.catalog.defaults.hold_output_tokens if limit is None else limit
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in usable)
-        # Most requests with server tools run a single tool, after which the model reads the prompt
-        # again.
+        # Most requests with server tools run one tool; the model then reads the prompt again.
         reads = 2 if request.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in request.each_prompt)
 

@@ -143,15 +143,15 @@ def test_presets_of_openrouter_try_their_models_at_the_providers_they_admit(
     version = {"config": config, "system_prompt": "You are terse.", "version": 1}
     answer = {"data": {"slug": "terse", "name": "Terse", "designated_version": version}}
     routing, said = imported(tmp_path, "openrouter-presets", json.dumps([answer]))
-    models = [next(iter(step)) for step in steps(routing, "preset/terse")]
+    models = [next(iter(step)) for step in steps(routing, "terse")]
     served = [each.provider for model in models for each in routing.models[model].endpoints]
     assert list(dict.fromkeys(served)) == ["bedrock", "openai"]
     for note in (
-        "preset terse: callers write preset/terse instead of @preset/terse",
+        "preset terse: callers write terse instead of @preset/terse",
         "preset terse: its system prompt is left to the callers",
         "preset terse: its temperature is left to the callers",
         "preset terse: its provider.zdr becomes `data_policy` of providers, by hand",
-        "preset preset/terse (openrouter/nobody/knows): ",
+        "preset terse (openrouter/nobody/knows): ",
     ):
         assert note in said
     assert "terse." not in said
@@ -169,7 +169,7 @@ def test_a_preset_prefers_the_order_of_its_providers(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         routing, _ = imported(folder, "openrouter-presets", json.dumps({"data": preset}))
         providers = [
-            each.provider for each in routing.models[routing.aliases["preset/fast"].to].endpoints
+            each.provider for each in routing.models[routing.aliases["fast"].to].endpoints
         ]
         assert providers[0] == first
         assert ("anthropic" in providers) == ("ignore" not in wanted)
