@@ -59,6 +59,7 @@ def _preset(
 ) -> Iterator[Deployment]:
     """Yield the endpoints of a preset's models in the order in which they are tried."""
     config = as_mapping(version.get("config"))
+
     def note(text: str) -> None:
         notes.append(ImportNote(where=f"{_SECTION} {slug}", text=text, is_loss=True))
 

@@ -168,9 +168,7 @@ def test_a_preset_prefers_the_order_of_its_providers(tmp_path: Path) -> None:
         folder = tmp_path / first / next(iter(wanted))
         folder.mkdir(parents=True)
         routing, _ = imported(folder, "openrouter-presets", json.dumps({"data": preset}))
-        providers = [
-            each.provider for each in routing.models[routing.aliases["fast"].to].endpoints
-        ]
+        providers = [each.provider for each in routing.models[routing.aliases["fast"].to].endpoints]
         assert providers[0] == first
         assert ("anthropic" in providers) == ("ignore" not in wanted)
         assert ("bedrock" in providers) == ("allow_fallbacks" not in wanted)
