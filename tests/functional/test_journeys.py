@@ -16,8 +16,9 @@ BUDGETS = {
     # An event of a read crosses nothing twice: 16 events were 240 switches when each went alone.
     # A request is made ready in one call and sent by another (decision 197).
     # Admission is counted and ended, and a large body is parsed next to the loop (decision 231).
-    # Whether a guardrail applies is asked once.
-    "one streamed chat": (39, 100),
+    # Whether a guardrail applies, the ceilings of the request, and what is left of its budgets are
+    # each found once.
+    "one streamed chat": (46, 100),
     # The record and its refund.
     "read a record": (5, 10),
     # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.batches import CHAT, INPUT, Died, Fate, batch_of, file_of, line
 from tests.gateways import House, house, store_is_away
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
-from tollgate.core.batches import FILE_BYTES_MAX, LINE_BYTES_MAX
+from tollgate.core.batches import FILE_BYTES_MAX, LINE_BYTES_MAX, Batch
 from tollgate.core.principal import Principal
 from tollgate.engine.batches.lines import BATCH_FORMATS
 from tollgate.engine.batches.validation import FileCheck, LineParser
@@ -245,6 +245,26 @@ async def test_c83_a_deleted_file_is_refused() -> None:
     del works.objects.files[INPUT]
     batch = await works.run()
     assert (batch.status, batch.faults[0].code) == ("failed", "file_not_found")
+
+
+@pytest.mark.parametrize("count", [2, 70])
+async def test_c83_a_batch_whose_file_is_deleted_ends_with_the_lines_that_ran(count: int) -> None:
+    home = await house()
+    works = await batch_of(home, lines(count))
+    read = works.objects.read_input
+
+    async def read_first_piece(batch: Batch, start: int, length: int) -> bytes:
+        if len(home.near.requests) > 0 or start > 0:
+            works.objects.files.pop(INPUT, None)
+        return await read(batch, start, length)
+
+    works.objects.read_input = read_first_piece
+    await works.run(time_s=90_000)
+    batch = await works.batch()
+    assert batch.is_ended
+    assert home.held_nano_usd == 0
+    ran = [] if batch.output_file_id is None else works.lines(batch.output_file_id)
+    assert len(ran) == len(home.near.requests) == len(works.records)
 
 
 async def test_c83_too_many_lines_are_refused() -> None:

@@ -1,15 +1,19 @@
 """Joins the results of all pieces into an output file and an error file."""
 
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.batches import StepTry
 from tollgate.engine.batches.line_run import LineRun
-from tollgate.engine.batches.lines import parse_line, read_lines
-from tollgate.engine.batches.pieces import piece_name, read_stored, stop_reason, unrun
+from tollgate.engine.batches.pieces import (
+    piece_name,
+    read_piece,
+    read_stored,
+    stop_reason,
+    unrun,
+)
 from tollgate.engine.batches.results import (
     LineResult,
     decode_results,
@@ -95,7 +99,5 @@ async def _all_results(
         if number < batch.begun:
             yield decode_results(await read_stored(run, piece_name(number, batch.done[number])))
             continue
-        read = partial(run.objects.read_input, batch)
-        async for group in read_lines(read, piece.start, piece.end, first=piece.first):
-            lines = [parse_line(raw, batch.endpoint) for raw in group]
+        async for lines in read_piece(run, piece):
             yield [unrun(line, trial, piece, stop_reason(batch)) for line in lines]

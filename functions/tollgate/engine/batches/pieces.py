@@ -1,7 +1,8 @@
 """Runs a piece of a batch: decides what earlier tries left, and then runs the other lines."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -9,7 +10,13 @@ from msgspec import Struct
 
 from tollgate.core.batches import Batch, StepTry, Tally
 from tollgate.core.clock import Deadline
-from tollgate.core.errors import AccessError, ErrorCode, InternalError, LedgerError
+from tollgate.core.errors import (
+    AccessError,
+    ErrorCode,
+    GatewayError,
+    InternalError,
+    LedgerError,
+)
 from tollgate.core.ids import following_id
 from tollgate.engine.batches.line_run import LineOutcome, LineRun, Undecided, Waits
 from tollgate.engine.batches.lines import BatchLine, parse_line, read_lines
@@ -22,6 +29,8 @@ from tollgate.engine.batches.results import (
 from tollgate.engine.batches.validation import Piece
 from tollgate.stores.ports.batches import LineRecords
 from tollgate.stores.rules.sweep import lost_generation
+
+_log = logging.getLogger(__name__)
 
 # A line that ends its worker's process so many times is not run again.
 _DEATHS_MAX: Final = 5
@@ -57,7 +66,8 @@ class PieceRun(Struct, frozen=True, kw_only=True):
     async def finish(self, *, deadline: Deadline, not_run: NotRun | None) -> PieceOutcome:
         """Run the lines that no earlier try has run; store and return the results.
 
-        With `not_run`, no line begins, and the lines that no try has run get this result.
+        With `not_run`, no line begins, and the lines that no try has run get this result. If the
+        input file was deleted, only the results that an earlier try stored remain.
         """
         batch = self.run.batch
         *earlier, trial = batch.tries[self.number]
@@ -77,7 +87,8 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         else:
             outcomes = await asyncio.gather(*(self._run(line, trial, deadline) for line in left))
         results |= {it.custom_id: it for it in outcomes if isinstance(it, LineResult)}
-        whole = [results[line.custom_id] for line in lines if line.custom_id in results]
+        ordered = [line.custom_id for line in lines] or [*results]
+        whole = [results[custom_id] for custom_id in ordered if custom_id in results]
         await self.run.objects.put(
             batch, piece_name(self.number, trial.number), encode_results(whole)
         )
@@ -92,13 +103,7 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         return ()
 
     async def _lines(self) -> Sequence[BatchLine]:
-        batch, piece = self.run.batch, self.piece
-        read = partial(self.run.objects.read_input, batch)
-        return [
-            parse_line(raw, batch.endpoint)
-            async for group in read_lines(read, piece.start, piece.end, first=piece.first)
-            for raw in group
-        ]
+        return [line async for group in read_piece(self.run, self.piece) for line in group]
 
     async def _recall(self, line: BatchLine, earlier: Sequence[StepTry]) -> LineResult | None:
         """Return the result of a line that a worker before has run; None if none has.
@@ -132,6 +137,18 @@ class PieceRun(Struct, frozen=True, kw_only=True):
     def _id(self, trial: StepTry, line: BatchLine) -> str:
         """Return the id of a line's generation in a try."""
         return following_id(trial.id, 1 + line.number - self.piece.first)
+
+
+async def read_piece(run: LineRun, piece: Piece) -> AsyncIterator[Sequence[BatchLine]]:
+    """Yield the lines of a piece in groups; yield no more once the input file is deleted."""
+    read = partial(run.objects.read_input, run.batch)
+    try:
+        async for group in read_lines(read, piece.start, piece.end, first=piece.first):
+            yield [parse_line(raw, run.batch.endpoint) for raw in group]
+    except GatewayError as failure:
+        if failure.code is not ErrorCode.FILE_NOT_FOUND:
+            raise
+        _log.warning("lines of batch %s do not run: %s", run.batch.id, failure.message)
 
 
 async def read_stored(run: LineRun, name: str) -> bytes:
