@@ -26,6 +26,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
+from tollgate.wiring.aws import rotating_credentials
 from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
@@ -108,8 +109,11 @@ def _check_catalog(file: Path) -> None:
         ) from failure
 
 
-async def _claim_tables(stores: Stores) -> None:
+async def _claim_tables(settings: Settings, stores: Stores) -> None:
     """Raise ClickException if a newer release wrote the tables; ignore tables out of reach."""
+    # A container's credentials are otherwise fetched with the first request.
+    if (credentials := rotating_credentials(settings)) is not None:
+        await credentials.renew()
     try:
         await claim_store(stores)
     except NewerItems as newer:
@@ -128,7 +132,7 @@ async def _open_app(
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     _check_catalog(settings.catalog_file)
-    await _claim_tables(stores)
+    await _claim_tables(settings, stores)
 
     def gateway(catalog: Catalog) -> Gateway:
         return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
