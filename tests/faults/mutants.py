@@ -85,8 +85,8 @@ MUTANTS: Final = (
     Mutant(
         name="slice that pays left out of the record",
         path="stores/ports/base.py",
-        text="for level in self.levels if level.slice}",
-        instead="for level in self.levels if level.slice < 0}",
+        text='if level.slice and level.level != "session"',
+        instead='if level.slice < 0 and level.level != "session"',
     ),
     Mutant(
         name="part of a limit without its bucket",
@@ -228,7 +228,7 @@ ROUND_MUTANTS: Final = (
         name="a round that ends is the answer",
         shown_by="is left while a tool runs",
         path="engine/rounds/round_relay.py",
-        text="                # For the caller, the answer ends only with the last round.\n"
+        text="                # For the caller, the answer does not end before the last round.\n"
         "                meter.observe_unseen(event)\n",
         instead="                meter.observe(event)\n",
     ),
