@@ -255,7 +255,7 @@ class Books(RuleBasedStateMachine):
             table = self.stores.tables.ledger
             items = self.runner.run(get_items(self.stores.client, table, [state_key(owner)]))
             ours = self.in_session[limit.id]
-            # A hold that another side refuses may leave the state of its session, with nothing used.
+            # A hold that another side refuses may leave its session, with nothing used.
             assert items or not ours
             for item in items:
                 held = read_numbers_by_name(item, "h")
