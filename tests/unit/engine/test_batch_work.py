@@ -247,24 +247,28 @@ async def test_c83_a_deleted_file_is_refused() -> None:
     assert (batch.status, batch.faults[0].code) == ("failed", "file_not_found")
 
 
-@pytest.mark.parametrize("count", [2, 70])
-async def test_c83_a_batch_whose_file_is_deleted_ends_with_the_lines_that_ran(count: int) -> None:
+@pytest.mark.parametrize(("count", "reads"), [(2, 1), (70, 2), (70, 3)])
+async def test_c83_a_batch_whose_file_is_deleted_ends_with_the_lines_that_ran(
+    count: int, reads: int
+) -> None:
     home = await house()
     works = await batch_of(home, lines(count))
-    read = works.objects.read_input
+    read, left = works.objects.read_input, reads
 
-    async def read_first_piece(batch: Batch, start: int, length: int) -> bytes:
-        if len(home.near.requests) > 0 or start > 0:
+    async def read_before_deletion(batch: Batch, start: int, length: int) -> bytes:
+        nonlocal left
+        if left == 0:
             works.objects.files.pop(INPUT, None)
+        left = max(0, left - 1)
         return await read(batch, start, length)
 
-    works.objects.read_input = read_first_piece
+    works.objects.read_input = read_before_deletion
     await works.run(time_s=90_000)
     batch = await works.batch()
-    assert batch.is_ended
-    assert home.held_nano_usd == 0
     ran = [] if batch.output_file_id is None else works.lines(batch.output_file_id)
-    assert len(ran) == len(home.near.requests) == len(works.records)
+    assert len(ran) == len(home.near.requests) == len(works.records) < count
+    assert (batch.status, batch.not_run) == ("expired", count - len(ran))
+    assert home.held_nano_usd == 0
 
 
 async def test_c83_too_many_lines_are_refused() -> None:

@@ -79,15 +79,17 @@ async def join_results(run: LineRun, pieces: Sequence[Piece], trial: StepTry) ->
     if run.batch.client == "anthropic":
         # Anthropic's results are one file.
         encode, errors = encode_message_line, output
-    not_run = 0
+    not_run = written = 0
     async for results in _all_results(run, pieces, trial):
         for result in results:
             await (output if result.is_ok else errors).add(encode(result))
         not_run += sum(result.not_run is not None for result in results)
+        written += len(results)
     return JoinedFiles(
         output_file_id=await output.close(),
         error_file_id=None if errors is output else await errors.close(),
-        not_run=not_run,
+        # Lines of a deleted input file have no result.
+        not_run=not_run + run.batch.lines - written,
     )
 
 
