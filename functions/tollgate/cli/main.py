@@ -1,6 +1,6 @@
 """The command `tollgate`, which imports a subcommand's module only to run the subcommand."""
 
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -8,7 +8,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from tollgate import DISTRIBUTION
-from tollgate.core.dotted_names import import_object
+from tollgate.core.dotted_names import DottedName, import_object
 
 
 class _Entry(Struct, frozen=True):
@@ -24,6 +24,8 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
+# Imported for invalid settings alone, because settings import pydantic.
+_SETTINGS: Final = DottedName[Any]("tollgate.settings:Settings")
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
     "repository": "Repository of a gateway",
@@ -170,15 +172,13 @@ def _explain_invalid_settings(failure: ValueError) -> str | None:
     # Many commands have no settings, and importing pydantic is slow.
     from pydantic import ValidationError
 
-    # Settings import pydantic.
-    from tollgate.settings import Settings
-
-    if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
+    settings = _SETTINGS()
+    if not isinstance(failure, ValidationError) or failure.title != settings.__name__:
         return None
     reasons = []
     for error in failure.errors(include_url=False, include_context=False, include_input=False):
         # An error names a field by its name or by its alias, which is a variable.
         field = str(error["loc"][0])
-        variable = f"TOLLGATE_{field.upper()}" if field in Settings.model_fields else field
+        variable = f"TOLLGATE_{field.upper()}" if field in settings.model_fields else field
         reasons.append(f"{variable}: {error['msg']}.")
     return "The environment has settings that cannot be read. " + " ".join(reasons)

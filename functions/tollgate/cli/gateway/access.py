@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from msgspec.structs import replace
 
 from tollgate.cli.access.access_file import AccessFile, read_access
 from tollgate.cli.access.application import (
+    SecretVault,
     StoredSecret,
     TakenSecret,
     apply_changes,
@@ -34,11 +35,8 @@ from tollgate.cli.routing.revisions import find_commit
 from tollgate.core.dotted_names import DottedName
 from tollgate.routing.file.problems import InvalidRouting
 
-if TYPE_CHECKING:
-    from tollgate.cli.stack.aws_account import AwsAccount
-
 # Imported only for files with new secrets, because boto3 is slow to import.
-_ACCOUNT: Final = DottedName[Callable[[str | None], "AwsAccount"]](
+_ACCOUNT: Final = DottedName[Callable[[str | None], SecretVault]](
     "tollgate.cli.stack.aws_account:AwsAccount"
 )
 _ACCOUNT_ERROR: Final = DottedName[type[Exception]]("tollgate.cli.stack.aws_account:AccountError")

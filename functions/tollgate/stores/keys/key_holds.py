@@ -1,10 +1,15 @@
 """Requests for holds on a key or level, and the resulting holds."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
+from tollgate.aws.attributes import AttributeValue
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, LimitWarning, RateLimit, SessionLimit, TierLimits
+from tollgate.stores.aws.expressions import ConditionalUpdate
+from tollgate.stores.aws.tables import state_key
 from tollgate.stores.rules.account import limit_reached
 
 
@@ -59,3 +64,16 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     """The limit of which a large part is used."""
     requests: int = 0
     """Requests that a session counts for the hold."""
+
+
+def update_state(
+    write: ConditionalUpdate,
+    table: str,
+    owner: LimitOwner,
+    names: Mapping[str, str],
+    values: Mapping[str, AttributeValue],
+) -> dict[str, object]:
+    """Return the parameters of a write to a state, whose failure returns the stored item."""
+    parameters = write.build(table, state_key(owner), values, names)
+    parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return parameters

@@ -4,21 +4,18 @@ A state needs no creation: the first request of a session writes it, and it expi
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Final
 
-from tollgate.aws.attributes import AttributeValue, Item, number, string
+from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.limits import LimitOwner, SessionLimit
 from tollgate.stores.aws.decoding import read_number, reads_an_item
-from tollgate.stores.aws.expressions import ConditionalUpdate
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.aws.items import SessionStateItem
-from tollgate.stores.aws.tables import state_key
-from tollgate.stores.keys.key_holds import KeyHold
+from tollgate.stores.keys.key_holds import KeyHold, update_state
 from tollgate.stores.keys.session_expressions import SESSION_FIRST, SESSION_NEXT, SESSION_SETTLE
 from tollgate.stores.rules.account import HOLDS_MAX
 from tollgate.stores.rules.session_limits import (
@@ -105,7 +102,7 @@ class SessionStates:
                 ":d": number(held - cost_nano_usd),
                 ":n": number(unused_requests),
             }
-            payload = self._update(SESSION_SETTLE, owner, {"#h": hold_id}, values)
+            payload = update_state(SESSION_SETTLE, self._table, owner, {"#h": hold_id}, values)
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
@@ -127,24 +124,13 @@ class SessionStates:
         }
         if not begun:
             values |= {":h": {"M": {hold_id: amount}}, ":ws": string(owner.workspace_id)}
-            return self._update(SESSION_FIRST, owner, names, values)
+            return update_state(SESSION_FIRST, self._table, owner, names, values)
         values |= {
             ":room": number(budget_of(limit) - amount_nano_usd),
             ":most": number(requests_of(limit)),
             ":max": number(HOLDS_MAX),
         }
-        return self._update(SESSION_NEXT, owner, {**names, "#h": hold_id}, values)
-
-    def _update(
-        self,
-        write: ConditionalUpdate,
-        owner: LimitOwner,
-        names: Mapping[str, str],
-        values: Mapping[str, AttributeValue],
-    ) -> dict[str, object]:
-        parameters = write.build(self._table, state_key(owner), values, names)
-        parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        return parameters
+        return update_state(SESSION_NEXT, self._table, owner, {**names, "#h": hold_id}, values)
 
     def _remember(self, owner: LimitOwner) -> None:
         self._begun[owner.id] = None

@@ -1,14 +1,14 @@
 """States of keys, members and teams in DynamoDB; a hold checks and updates a state in one write."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.aws.attributes import AttributeValue, Item, number
+from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller
 from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
@@ -19,14 +19,13 @@ from tollgate.core.limits import LimitOwner, SessionLimit, TierLimits
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
-    ConditionalUpdate,
     key_hold,
     key_top_up,
 )
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import state_key, try_update
-from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
+from tollgate.stores.aws.tables import try_update
+from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest, update_state
 from tollgate.stores.keys.state_items import count_slices, get_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
@@ -231,7 +230,8 @@ class KeyStates:
             }
             write = key_top_up(spending.budget)
             try:
-                await self._client.call("UpdateItem", self._update(write, owner, names, values))
+                payload = update_state(write, self._table, owner, names, values)
+                await self._client.call("UpdateItem", payload)
             except ConditionFailed as failed:
                 held = held_by(failed.item, hold_id)
                 if held == held_nano_usd + more_nano_usd:
@@ -255,7 +255,7 @@ class KeyStates:
         """Record that a key is used now; ignore a deleted key."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
-        await try_update(self._client, self._update(KEY_USED, owner, names, values))
+        await try_update(self._client, update_state(KEY_USED, self._table, owner, names, values))
 
     async def settle(
         self,
@@ -291,7 +291,7 @@ class KeyStates:
                 ":d": number(held - cost_nano_usd),
                 ":t": number(unused_tokens),
             }
-            payload = self._update(KEY_SETTLE, owner, _names(hold_id), values)
+            payload = update_state(KEY_SETTLE, self._table, owner, _names(hold_id), values)
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
@@ -324,20 +324,9 @@ class KeyStates:
         if take.form != "unlimited":
             values[":now"] = number(now_us)
         write = key_hold(take.form, len(removed), rate=tier.rate, budget=tier.budget)
-        payload = self._update(write, owner, names, values)
+        payload = update_state(write, self._table, owner, names, values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
-
-    def _update(
-        self,
-        write: ConditionalUpdate,
-        owner: LimitOwner,
-        names: Mapping[str, str],
-        values: Mapping[str, AttributeValue],
-    ) -> dict[str, object]:
-        parameters = write.build(self._table, state_key(owner), values, names)
-        parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        return parameters
 
     def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)
