@@ -77,6 +77,19 @@ async def test_c95_a_session_holds_the_whole_amount_and_gets_back_what_was_not_s
     await stores.ledger.hold(principal, 100)
 
 
+async def test_c95_a_hold_that_is_topped_up_leaves_the_session_as_it_is(
+    stores: AnyStores,
+) -> None:
+    _, principal = await funded_key(stores, 10**6, WIDE)
+    held = await stores.ledger.hold(principal, 60, session=LIMIT)
+    more = await stores.ledger.top_up(held, 30)
+    # The session holds the highest cost from the start: 40 of 100 are left.
+    assert (await refused(stores, principal, 41, LIMIT)).code is ErrorCode.KEY_LIMIT_EXCEEDED
+    await stores.ledger.hold(principal, 40, session=LIMIT)
+    await stores.ledger.settle(more, record_of(more, 60))
+    assert (await refused(stores, principal, 1, LIMIT)).limit.remaining == 0
+
+
 async def test_c95_a_session_has_as_many_requests_as_its_limit(stores: AnyStores) -> None:
     limit = SessionLimit(id=LIMIT.id, requests=2)
     _, principal = await funded_key(stores, 10**6, WIDE)

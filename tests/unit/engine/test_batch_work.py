@@ -247,6 +247,18 @@ async def test_c83_a_deleted_file_is_refused() -> None:
     assert (batch.status, batch.faults[0].code) == ("failed", "file_not_found")
 
 
+async def test_c83_no_line_runs_for_a_key_that_is_disabled_meanwhile() -> None:
+    home = await house()
+    works = await batch_of(home, lines(3))
+    checked = await works.worker().work(works.place, Deadline.within(home.gateway.clock, 0.0))
+    assert checked == 0.0
+    change = {"disabled": True}
+    await home.stores.keys.change("acme", home.principal.key_id, change, by=TESTER)
+    await works.run()
+    batch = await works.batch()
+    assert (batch.is_ended, home.near.requests, home.spent_nano_usd) == (True, [], 0)
+
+
 @pytest.mark.parametrize(("count", "reads"), [(2, 1), (70, 2), (70, 3)])
 async def test_c83_a_batch_whose_file_is_deleted_ends_with_the_lines_that_ran(
     count: int, reads: int

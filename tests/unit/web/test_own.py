@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.memory.batches import MemoryBatchStore
 from tests.memory.people import MemorySessionStore
 from tests.stores import PREFIX, TESTER
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.files.stored import StoredFile
 from tollgate.core.principal import MemberRole
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+from tollgate.web.request_examples import REQUEST_EXAMPLES
 
 # Callers who reach what bob has and nothing else: his session, and a key of his.
 HIS = ["bob", "bob's key"]
@@ -117,6 +121,68 @@ async def test_c91_a_developer_reaches_their_own_and_gets_404_for_others(
             assert (reply.status, reply.error["code"]) == (404, "not_found")
             assert await home.them.state() == before
             assert home.them.call.changes["responses"].deleted == []
+
+
+class BatchFiles:
+    """A store that has an input file for a batch of each member."""
+
+    async def get(self, workspace_id: str, file_id: str) -> StoredFile:
+        return StoredFile(
+            id=file_id,
+            workspace_id=workspace_id,
+            key_id="key",
+            member_id=file_id.removeprefix("file-"),
+            filename="a.jsonl",
+            purpose="batch",
+            media_type="application/jsonl",
+            size_bytes=1,
+            created_s=0,
+        )
+
+
+@pytest.mark.parametrize("client", ["openai", "anthropic"])
+async def test_c83_c91_a_developer_reaches_their_own_batches_alone(client: BatchClient) -> None:
+    home, store = await household(), MemoryBatchStore()
+    home.them.call.changes |= {"batches": store, "files": BatchFiles()}
+    path = "/v1/batches" if client == "openai" else "/v1/messages/batches"
+    shown: dict[str, str] = {}
+    for name in ("bob", "eve"):
+        bare = home.them.home.gateway.ids.new_id()
+        shown[name] = ("batch_" if client == "openai" else "msgbatch_") + bare
+        await store.create(
+            Batch(
+                id=f"batch_{bare}",
+                workspace_id="acme",
+                key_id=home.keys[name],
+                member_id=name,
+                client=client,
+                endpoint="/v1/chat/completions",
+                input_file_id="file-x",
+                times={"validating": 0},
+                expires_s=2_000_000_000,
+            )
+        )
+    for method, end in (("GET", ""), ("POST", "/cancel")):
+        reply = await home.ask("bob", method, f"{path}/{shown['eve']}{end}")
+        assert reply.status == 404, reply.body
+        reply = await home.ask("bob", method, f"{path}/{shown['bob']}{end}")
+        assert reply.status == 200, reply.body
+    listed = (await home.ask("bob", "GET", path)).json["data"]
+    assert [it["id"] for it in listed] == [shown["bob"]]
+    page = await store.page("acme", limit=9, client=client)
+    statuses = {it.member_id: it.status for it in page.found}
+    assert statuses == {"bob": "cancelling", "eve": "validating"}
+
+
+async def test_c83_c91_a_batch_reads_no_file_of_another_member() -> None:
+    home, store = await household(), MemoryBatchStore()
+    home.them.call.changes |= {"batches": store, "files": BatchFiles()}
+    for name, status in (("eve", 404), ("bob", 200)):
+        body = {**REQUEST_EXAMPLES["BatchBody"], "input_file_id": f"file-{name}"}
+        reply = await home.ask("bob's key", "POST", "/v1/batches", body)
+        assert reply.status == status, reply.body
+    [batch] = (await store.page("acme", limit=9)).found
+    assert (batch.input_file_id, batch.member_id) == ("file-bob", "bob")
 
 
 @pytest.mark.parametrize(
