@@ -13,11 +13,11 @@ PLACES_OF_A_WORKSPACE: Final = 2
 
 
 class Places:
-    """Places of a reader; a free place goes to a waiting workspace that has the fewest."""
+    """Places of a reader; a free place goes to the waiting workspace that holds the fewest."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
-        # In the order in which workspaces began to wait, or last got a place.
+        # Ordered by the time at which each workspace began to wait or last got a place.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager

@@ -16,8 +16,8 @@ from tollgate.core.documents.reading import (
 from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, clean_text
 
-# Rows of all sheets together, as many as Excel has in one sheet, and their cells. openpyxl returns
-# the rows and cells between two numbers that a file states, also if these are empty.
+# Maximum number of rows in all sheets together (Excel's maximum for one sheet), and of their cells.
+# openpyxl also returns the empty rows and cells within the dimensions that a file states.
 # https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3 (2026-11-27)
 SHEET_ROWS_MAX: Final = 1_048_576
 SHEET_CELLS_MAX: Final = 2_000_000
