@@ -80,7 +80,7 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
     source: str = "litellm"
     """The author in the slugs of models that the base file lacks."""
     notes: tuple[ImportNote, ...] = ()
-    """Notes on what the reader left out."""
+    """Notes on settings that the reader left out."""
 
     def setting(self, *names: str) -> Any:
         """Return the first of these settings that the router's or the proxy's section has, or

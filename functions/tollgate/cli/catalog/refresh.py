@@ -192,7 +192,7 @@ def _differences(verdict: Verdict) -> Iterator[str]:
 
 
 def _take(file: Path, newer: str, *, write: bool) -> bool:
-    """Show the changes by a release, or write them; return False if some are not written."""
+    """Show a release's changes, or write them; return False if some are not written."""
     try:
         taken = installed_release() if newer == "installed" else read_release(Path(newer))
         changed = take_release(file, taken)

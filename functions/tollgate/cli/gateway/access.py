@@ -89,7 +89,7 @@ def plan_access(
 def apply_access(
     *, file: Path, commit: str | None, region: str | None, url: str, secret: str | None
 ) -> None:
-    """Change the workspace as FILE states; a second run changes nothing.
+    """Make the workspace match FILE; a second run changes nothing.
 
     Secrets of new keys and alerts go to Secrets Manager, with the AWS credentials of this terminal.
     """

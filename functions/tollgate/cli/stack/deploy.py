@@ -143,7 +143,7 @@ def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
             return True
         return account.unreserved_concurrency() >= READERS_UNRESERVED_MIN
     except AccountError:
-        # Without permission to look, CloudFormation decides.
+        # Without permission to check, the decision is left to CloudFormation.
         return True
 
 

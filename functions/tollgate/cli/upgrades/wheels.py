@@ -27,7 +27,7 @@ class NoRelease(Exception):
 
 
 class ItemVersions(Struct, frozen=True):
-    """Versions of the stored items that a release writes, and reads at most."""
+    """The version of stored items that a release writes, and the highest version that it reads."""
 
     written: int
     read: int
@@ -63,7 +63,7 @@ def read_item_versions(file: Path) -> ItemVersions:
 
 
 def fetch_release(version: str | None, folder: Path) -> FetchedRelease:
-    """Download the wheels of a version, or of the newest, and unpack the code; run nothing of them.
+    """Download the wheels of a version, or of the newest, and unpack the code without running it.
 
     Raises NoRelease if the index has no such version.
     """
