@@ -280,7 +280,7 @@ def _new_settings(change: ObjectChange | None) -> Mapping[str, SettingValue]:
 
 
 def _sum_limits(objects: Iterable[LiveObject], period: str) -> LimitSum:
-    # A new object has no limits unless its entry states some.
+    # A new object has no limits unless its entry sets some.
     limits = [found.get("limits", {}) for found in objects if not found.get("disabled")]
     amounts = [Decimal(each[period]) for each in limits if period in each]
     return LimitSum(usd=sum(amounts, Decimal(0)), unlimited=len(limits) - len(amounts))

@@ -14,7 +14,7 @@ _COLUMNS: Final = 100
 
 
 def export_access(live: LiveAccess) -> str:
-    """Return a file that states all settings that have a value.
+    """Return a file with all settings that have a value.
 
     Members' keys are left out, because members create and delete them themselves.
     """

@@ -169,7 +169,7 @@ class Placement:
         )
 
     def list_models_of(self, wildcard: str) -> list[tuple[str, str]]:
-        """Return what a wildcard such as `anthropic/*` matches in the base file: slugs of models,
+        """Return the matches of a wildcard such as `anthropic/*` in the base file: slugs of models,
         and their names at the provider.
         """
         prefix = wildcard.partition("/")[0]

@@ -24,7 +24,7 @@ _ASKS_FOR_REASONING: Final = "openai_responses"
 
 
 class DeploymentFacts:
-    """Facts that the config and the price map state about a deployment; the config comes first."""
+    """Facts about a deployment from its config and the price map; the config takes precedence."""
 
     def __init__(self, deployment: Deployment, entry: Mapping[str, Any]) -> None:
         self._deployment = deployment

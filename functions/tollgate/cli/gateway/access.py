@@ -112,7 +112,7 @@ def apply_access(
 @gateway_url
 @_secret
 def export_file(*, url: str, secret: str | None) -> None:
-    """Print a file that states the workspace as it is; needs a management key."""
+    """Print a file that describes the current workspace; needs a management key."""
     click.echo(export_access(read_live(open_gateway(url, secret), alerts=True)), nl=False)
 
 

@@ -26,7 +26,7 @@ _COLUMNS: Final = ("name", "service", "host", "region", "data_policy", "models")
 def subprocessors(file: Path, model: str | None, style: OutputStyle) -> None:
     """List the recipients of prompts, files and searches under FILE.
 
-    An empty region means that FILE states none: ask the provider.
+    An empty region means that FILE has none: ask the provider.
     """
     try:
         routing = compile_catalog(file, variables=Settings().variables).routing

@@ -140,7 +140,7 @@ def _slug(id_: str) -> str:
 
 
 def _section(server: LocalServer, model: FoundModel, today: date) -> ModelSection | None:
-    """Return a model as a routing file states it; None if a file could not state it."""
+    """Return a model's section for a routing file; None if no valid section exists."""
     price = {"input": 0, "output": 0, "source": "this machine", "checked": today}
     try:
         return ModelSection.model_validate(

@@ -65,7 +65,7 @@ class _OllamaModels(Struct):
 
 class _OllamaDetails(Struct):
     model_info: dict[str, object]
-    # Older versions do not state what a model can do.
+    # Older versions do not report a model's capabilities.
     capabilities: tuple[str, ...] = ("completion", "tools", "vision")
     remote_host: str = ""
 

@@ -148,7 +148,7 @@ def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
 
 
 def _protect_tables(account: AwsAccount, stage: Stage) -> None:
-    """Protect a stage's tables against deletion, unless its parameters state the protection.
+    """Protect a stage's tables against deletion, unless its parameters set the protection.
 
     If a deploy is interrupted before this step, the next deploy repeats it.
     """

@@ -167,7 +167,7 @@ def _each(node: _Node) -> list[object]:
 
 
 def _text(node: _Node) -> str:
-    """Return a value in the short form in which a template states it."""
+    """Return a value in the short form that templates use."""
     match node:
         case str():
             return node

@@ -51,7 +51,7 @@ class FetchedRelease(Struct, frozen=True, kw_only=True):
 
 
 def read_item_versions(file: Path) -> ItemVersions:
-    """Return the numbers that `item_versions.py` of a release states, without running the file."""
+    """Return the numbers in a release's `item_versions.py`, without running the file."""
     numbers: dict[str, int] = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         match node:
