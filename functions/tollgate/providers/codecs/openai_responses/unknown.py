@@ -30,7 +30,7 @@ _OF_EVENT: Final = frozenset(
         "text",
     }
 )
-# Fields that the gateway writes itself, most often as the request stated them.
+# Fields that the gateway writes itself, most often as they were in the request.
 _OF_RESPONSE: Final = frozenset(
     {
         "background",
