@@ -12,7 +12,7 @@ from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no 
 
 from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 
-# Maximum unpacked size of all entries, and of those with XML; an archive states each entry's size.
+# Maximum unpacked size of all entries, and of those with XML; an archive lists each entry's size.
 UNPACKED_BYTES_MAX: Final = 128 * 1024 * 1024
 XML_BYTES_MAX: Final = 32 * 1024 * 1024
 _ENTRIES_MAX: Final = 5_000

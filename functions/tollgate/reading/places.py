@@ -55,7 +55,7 @@ class Places:
                 turn.set_result(None)
 
     def _forget(self, workspace_id: str, turn: asyncio.Future[None]) -> None:
-        """Remove a turn that nobody waits for any more."""
+        """Remove a turn that is no longer awaited."""
         turns = self._waiting.get(workspace_id)
         if turns is None or turn not in turns:
             return

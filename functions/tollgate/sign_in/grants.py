@@ -31,7 +31,7 @@ from tollgate.sign_in.tickets import Approval, Code, Device, Family, SessionPlac
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
-# A second less than the stated interval, for clients whose clock is slightly fast.
+# A second less than the announced interval, for clients whose clock is slightly fast.
 _INTERVAL_LEAST_MS: Final = 4_000
 # A sign-in ends if it is not refreshed for this long.
 FAMILY_S: Final = 30 * 86_400

@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-# Unicode's general categories of characters that add nothing to what a reader sees: format
-# characters, such as zero-width spaces, and combining marks.
+# Unicode's general categories of characters to leave out: format characters, such as zero-width
+# spaces, and combining marks.
 _INVISIBLE: Final = frozenset({"Cf", "Mn", "Me"})
 # Cyrillic and Greek letters that look like Latin ones, and dashes.
 _LOOKALIKES: Final = str.maketrans(
