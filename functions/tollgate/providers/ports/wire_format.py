@@ -71,8 +71,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     takes_images_back: bool = False
     """True if assistant turns can contain the images of earlier answers."""
     carries: frozenset[Need] = frozenset({"conversation"})
-    """The needs that the format can express, other than a single text; a server may satisfy fewer.
-    """
+    """The needs beyond a single text that the format can express; a server may satisfy fewer."""
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
     """Codecs for other kinds of work with whole results."""
     stream_codecs: Mapping[WorkKind, DottedName[StreamedWorkCodec[Any]]] = field(

@@ -15,9 +15,8 @@ from tollgate.providers.codecs.openai_chat.wire import (
     ToolCallDelta,
 )
 
-# The known fields: those that the decoder reads, those that the gateway writes itself, and the
-# padding that hides the length of a chunk: platform.openai.com/docs/api-reference/chat
-# (2026-11-27).
+# Fields that the decoder reads, fields that the gateway writes itself, and padding that hides a
+# chunk's length: platform.openai.com/docs/api-reference/chat (2026-11-27).
 _OF_CHUNK: Final = frozenset(
     {*Chunk.__struct_fields__, "created", "obfuscation", "object", "provider"}
 )
