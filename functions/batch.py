@@ -1,7 +1,7 @@
-"""Lambda entry point of the worker of batches, invoked by the messages of a queue.
+"""Lambda entry point of the batch worker, invoked by the messages of a queue.
 
-A message names a batch, and says that there is work. The worker tries steps of the batch until
-its time is nearly over, and then sends another message for the rest.
+A message names a batch that has work to do. The worker tries steps of the batch until its time is
+nearly over, and then sends another message for the rest.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ def handler(event: Mapping[str, Sequence[Message]], context: Context) -> None:
 
 
 async def _work(place: BatchPlace, left_s: float) -> None:
-    """Run steps of a batch, and send a message for the rest if there was anything to do.
+    """Run steps of a batch, and send a message for the rest if any step was run.
 
-    Another worker that has all the work also sends a message for the rest.
+    If this worker ran no step, another worker has all of them, and sends that message itself.
     """
     clock = SystemClock()
     observation = wire_observation(_settings, clock)

@@ -1,8 +1,8 @@
 """Lambda entry point of scheduled upkeep, which runs the task that an event names.
 
 `{"task": "audit"}` compares the books, and `{"task": "webhooks"}` sends events. Any other event
-runs the sweep, the maintenance of workspaces and the removal of late uploads. Webhooks have a
-schedule of their own, because receivers decide how long they take.
+runs the sweep, the maintenance of workspaces and the removal of late uploads. Webhooks have their
+own schedule, because receivers decide how long deliveries take.
 """
 
 import asyncio
@@ -61,9 +61,9 @@ def _run_audit() -> None:
 
 
 async def _sweep() -> None:
-    """Run the sweep and the maintenance; the metrics of each part leave before the next begins."""
+    """Run the sweep and the maintenance; each part's metrics are sent before the next part."""
     async with _upkeep() as (stores, upkeep):
-        # An older release than the items fails here, which raises the alarm.
+        # A release that is older than the items fails here, which raises the alarm.
         await claim_store(stores)
         swept = await upkeep.sweeper.run()
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)

@@ -113,8 +113,8 @@ class AwsJson:
                     raise StoreUnavailable(
                         f"{operation}: {unavailable}", maybe_applied=maybe_applied
                     ) from unavailable
-                # That a pooled socket was closed says nothing about the health of the service, so
-                # the call is retried without a pause.
+                # A closed pooled socket says nothing about the health of the service, so the call
+                # is retried without a pause.
                 if not (attempt == 1 and isinstance(unavailable, _ConnectionLost)):
                     await self._clock.sleep(
                         _BACKOFF_MIN_S + (_BACKOFF_MAX_S - _BACKOFF_MIN_S) * self._jitter()

@@ -45,7 +45,7 @@ class ObjectHead(Struct, frozen=True, kw_only=True):
     size_bytes: int
     head: bytes
     etag: str
-    """A name of this version of the object; a new version has another name."""
+    """Identifier of this version of the object; each new version has a different one."""
 
 
 class ListedObject(Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class ObjectStore(Protocol):
         """
 
     async def seal(self, key: str) -> None:
-        """Replace an object by an empty one, which counts as missing and refuses signed uploads."""
+        """Replace an object with an empty one, which counts as missing and stops signed uploads."""
 
     async def put(self, key: str, body: bytes) -> None:
         """Store an object, replacing any object with the same key."""
@@ -106,7 +106,7 @@ class S3Objects:
         endpoint_url: str | None = None,
         checksums: bool = False,
     ) -> None:
-        """Connect to a bucket; one with Object Lock requires `checksums` of what is stored."""
+        """Connect to a bucket; a bucket with Object Lock requires `checksums` of stored content."""
         host = f"https://{bucket}.s3.{region}.amazonaws.com"
         self._base = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
         self._bucket = bucket
@@ -294,7 +294,7 @@ class FolderObjects:
                     yield ListedObject(key=key, written_s=path.stat().st_mtime)
 
     def _link(self, path: Path, target: Path, etag: str) -> bool:
-        """Give a file a second path; a file that replaces the first path leaves the second."""
+        """Give a file a second path, which stays valid if the first path is replaced."""
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with TemporaryDirectory(dir=target.parent) as folder:
             linked = Path(folder) / "content"
@@ -325,7 +325,7 @@ def _read_listed(entry: str) -> ListedObject:
 
 
 def _etag(found: os.stat_result) -> str:
-    """Return a name for one file: a file that replaces another has another number or time."""
+    """Return an identifier for a file; a replacement has a different inode number or time."""
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
 
 

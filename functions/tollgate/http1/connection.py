@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._seen_bytes = 0
         self._head_bytes = 0
         self._fields = 0
-        # Bytes received since the last bytes of a body.
+        # Bytes received since the last body bytes.
         self._quiet_bytes = 0
         self._is_interim = False
         self._ends_by_close = False
@@ -280,10 +280,11 @@ class Connection(asyncio.BufferedProtocol):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
 
     def _is_cut(self) -> bool:
-        """Return True if TLS did not announce its end; an attacker may then have cut off the reply.
+        """Return True if TLS ended without a close_notify alert; the reply may then be truncated.
 
-        asyncio does not report the announcement. A read of `ssl_object` returns nothing after the
-        announcement, and raises an error without one (RFC 9112, 9.8).
+        An attacker can cut off a connection in this way. asyncio does not report the alert, but a
+        read of `ssl_object` returns nothing after the alert and raises an error without it (RFC
+        9112, 9.8).
         """
         if self._transport is None:
             return True

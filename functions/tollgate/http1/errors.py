@@ -1,4 +1,4 @@
-"""The errors of an HTTP/1.1 request, which state what the server may have read.
+"""Errors of an HTTP/1.1 request; each class tells how much the server may have read.
 
 HttpError
 ├── InvalidRequest     nothing was sent: the URL or a header cannot be encoded

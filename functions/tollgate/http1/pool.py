@@ -224,7 +224,7 @@ async def _becomes_quiet(connection: Connection) -> bool:
 
     Tickets follow the handshake, and a busy event loop may not have read them yet.
     """
-    # The event loop notices the bytes in its next iteration, and reads the bytes in the one after.
+    # The event loop notices the bytes in its next iteration, and reads them in the following one.
     await _turn()
     await _turn()
     return connection.is_quiet

@@ -151,7 +151,7 @@ class Poller:
             running.cancel()
 
     async def _ends(self, running: asyncio.Task[None], until_s: float) -> bool:
-        """Return True once the application has ended, or False at a Unix time."""
+        """Return True once the application has ended, or False once the Unix time is reached."""
         timer = asyncio.create_task(self._clock.sleep(max(0.0, until_s - self._clock.now_s())))
         await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()

@@ -1,4 +1,4 @@
-"""Exports generations as OpenTelemetry spans, after their answers.
+"""Exports generations as OpenTelemetry spans once their answers have ended.
 
 Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Names: the
 OpenTelemetry GenAI conventions 0.1.0 (github.com/open-telemetry/semantic-conventions-genai,
@@ -105,8 +105,8 @@ class OtlpCollector:
 class SpanJournal:
     """A journal that forwards every call, and keeps generations as spans until `flush`.
 
-    At most `WAITING_MAX` spans wait; another span replaces the oldest one. The log counts replaced
-    and refused spans, which never fail a request.
+    At most `WAITING_MAX` spans wait; each further span replaces the oldest one. The log counts
+    replaced and refused spans, which never fail a request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
@@ -170,7 +170,7 @@ class SpanJournal:
 
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
-    """Return a generation that ended at `end_ns` as OTLP JSON, which has large numbers as text."""
+    """Return a generation that ended at `end_ns` as OTLP JSON, with large numbers as strings."""
     operation = _FORMAT_OPERATIONS.get(
         record.ingress_format, _OPERATIONS.get(record.trace.kind, record.trace.kind)
     )

@@ -12,12 +12,12 @@ from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no 
 
 from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 
-# Maximum unpacked size of all entries, and of those with XML; an archive states each entry's size.
+# Maximum unpacked size of all entries, and of those with XML; an archive lists each entry's size.
 UNPACKED_BYTES_MAX: Final = 128 * 1024 * 1024
 XML_BYTES_MAX: Final = 32 * 1024 * 1024
 _ENTRIES_MAX: Final = 5_000
-# Office programs compress XML to a twentieth; above this ratio an entry is a bomb. Small entries
-# may be as repetitive as they like.
+# Office programs compress XML to about a twentieth of its size; an entry above this ratio counts as
+# a zip bomb. Small entries may have any ratio.
 _RATIO_MAX: Final = 200
 _RATIO_BYTES_MIN: Final = 1024 * 1024
 _XML: Final = (".xml", ".rels")
@@ -39,7 +39,7 @@ _THEIR_ERRORS: Final = (
 
 
 def check_archive(content: bytes) -> None:
-    """Raise UnreadableDocument if the file is no archive, is encrypted, or unpacks to too much."""
+    """Raise UnreadableDocument if a file is not an archive, is encrypted or unpacks to too much."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             entries = archive.infolist()

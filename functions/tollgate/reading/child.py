@@ -3,7 +3,7 @@
 The process takes a request from standard input and writes the reply to standard output. Its
 environment is empty, so it has no secrets, and it cannot write files. Before it opens the document,
 it gives up every right that it does not need (`confinement.py`). With the argument `--confinement`
-it reads no document, and writes which rights it was able to give up.
+the process reads no document, and reports the rights that it was able to give up.
 """
 
 import codecs
@@ -34,8 +34,8 @@ MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024
 # The operating system ends a process that does not end itself when its CPU time is used up.
 _GRACE_CPU_SECONDS: Final = 2
 _OPEN_FILES_MAX: Final = 64
-# Encodings of texts, and of names in archives; web pages may have any. Python imports each encoding
-# when it is first used.
+# Encodings of text files and of names in archives; web pages may use any encoding. Python imports
+# each encoding on first use.
 _ENCODINGS: Final = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "cp437")
 _WEB_PAGES: Final = (HTML, XHTML)
 # trafilatura loads its lists of words with the first page whose main text is hard to find.
@@ -79,7 +79,7 @@ def _prepare(request: ReadingRequest) -> None:
 
 
 def _limit_cpu(seconds: float) -> None:
-    """Let the operating system send SIGXCPU after the limit and the grace, and SIGKILL later."""
+    """Let the operating system send SIGXCPU after limit and grace period, and SIGKILL later."""
     limit = math.ceil(seconds) + _GRACE_CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
 

@@ -57,7 +57,7 @@ class ChildReader:
         self._places = Places()
 
     async def confinement(self) -> Confinement:
-        """Return the confinement of processes here; raise ReaderUnavailable if none can start."""
+        """Return the confinement of reader processes; raise ReaderUnavailable if none can start."""
         try:
             async with (
                 asyncio.timeout(self._seconds_max),

@@ -52,7 +52,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
 
 class _Machine(Struct, frozen=True):
-    """A kind of processor: its mark in the kernel, and its column of the table below."""
+    """A processor architecture: its id in the kernel, and its column in the table below."""
 
     mark: int
     column: int
@@ -110,10 +110,10 @@ class _Program(ctypes.Structure):
 
 
 def isolate() -> bool:
-    """Enter new namespaces for good; return False if the platform does not permit this.
+    """Enter new namespaces permanently; return False if the platform does not permit this.
 
-    The process must have a single thread. The C library is called, because `os.unshare` exists
-    only since Python 3.12.
+    The process must have a single thread. The C library is called directly, because Python has
+    `os.unshare` only since 3.12.
     """
     if os.uname().sysname != "Linux":
         return False
@@ -122,12 +122,12 @@ def isolate() -> bool:
 
 
 def open_no_more() -> None:
-    """Prevent this process from opening files, sockets and pipes; those that are open stay open."""
+    """Prevent this process from opening files, sockets and pipes; open ones stay open."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def confine() -> bool:
-    """Limit this process for good; return False if the platform has no such filter."""
+    """Install the filter permanently; return False if the platform does not support it."""
     machine = _MACHINES.get(os.uname().machine)
     if os.uname().sysname != "Linux" or machine is None:
         return False

@@ -15,7 +15,7 @@ class _OutOfTime(BaseException):
 
 
 def perform_in_time(request: ReadingRequest, *, start_s: float | None = None) -> ReadingReply:
-    """Return the reply to a request with the CPU time that it took, or the document's fault.
+    """Return the reply to a request with the CPU time used, or the document's fault.
 
     `start_s` is the process's CPU time when the work for the document began, by default now.
     """

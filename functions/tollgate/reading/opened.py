@@ -30,7 +30,7 @@ class OpenedDocument(Struct, frozen=True, kw_only=True):
 
 
 def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
-    """Return a document with one page for each text."""
+    """Return a document with one page for each string."""
 
     def read_page(number: int) -> DocumentPage:
         return DocumentPage(number=number, text=clean_text(texts[number - 1]))
@@ -39,7 +39,7 @@ def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
 
 
 def clean_text(text: str) -> str:
-    """Return a text with `\\n` as line end, without invisible characters and outer spaces."""
+    """Return a string with `\\n` line endings, without invisible characters or outer spaces."""
     return _UNSHOWN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
@@ -50,7 +50,7 @@ class TextLimit:
         self._bytes = 0
 
     def add(self, text: str) -> str:
-        """Return the text; raise UnreadableDocument if all texts together exceed the limit."""
+        """Return the text; raise UnreadableDocument if the total size exceeds the limit."""
         self._bytes += len(text.encode(errors="replace"))
         if self._bytes > DOCUMENT_TEXT_BYTES_MAX:
             raise UnreadableDocument(
@@ -67,7 +67,7 @@ class PartLimit:
         self._parts = 0
 
     def add(self, parts: int) -> None:
-        """Count parts; raise UnreadableDocument if all together exceed the limit."""
+        """Count parts; raise UnreadableDocument if the total exceeds the limit."""
         self._parts += parts
         if self._parts > self._most:
             raise UnreadableDocument(

@@ -13,11 +13,11 @@ PLACES_OF_A_WORKSPACE: Final = 2
 
 
 class Places:
-    """Places of a reader; a free place goes to a waiting workspace that has the fewest."""
+    """Places of a reader; a free place goes to the waiting workspace that holds the fewest."""
 
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
-        # In the order in which workspaces began to wait, or last got a place.
+        # Ordered by the time at which each workspace began to wait or last got a place.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
@@ -55,7 +55,7 @@ class Places:
                 turn.set_result(None)
 
     def _forget(self, workspace_id: str, turn: asyncio.Future[None]) -> None:
-        """Remove a turn that nobody waits for any more."""
+        """Remove a turn that is no longer awaited."""
         turns = self._waiting.get(workspace_id)
         if turns is None or turn not in turns:
             return

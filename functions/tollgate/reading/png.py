@@ -1,7 +1,7 @@
 """Encodes images as PNG with the standard library (decision 223).
 
-A page of text is mostly white, so a grey PNG of it has a quarter of the size of a JPEG. A noisy
-scan is reduced to 16 levels per colour; it is then as small as a JPEG and still readable.
+A page of text is mostly white, so a grey PNG of it is a quarter of the size of a JPEG. A noisy scan
+is reduced to 16 levels per colour; it is then as small as a JPEG and still readable.
 
 Format: https://www.w3.org/TR/png-3/ (2026-11-22).
 """

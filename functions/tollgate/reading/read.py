@@ -84,7 +84,7 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
 def find_opener(media_type: str) -> _Opener:
     """Return the function that opens documents of a type, and import what it needs.
 
-    Raises UnreadableDocument for a type that is not read.
+    Raises UnreadableDocument for an unsupported type.
     """
     match media_type.partition(";")[0].strip().lower():
         case type_ if type_ == PDF:
@@ -132,7 +132,7 @@ def _size(page: DocumentPage) -> int:
 
 
 def _decode(content: bytes) -> str:
-    """Decode a text as UTF-16 if it has that byte order mark, else as UTF-8 or Windows-1252."""
+    """Decode bytes as UTF-16 if they have its byte order mark, else as UTF-8 or Windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", errors="replace")
     try:

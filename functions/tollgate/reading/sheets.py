@@ -16,8 +16,8 @@ from tollgate.core.documents.reading import (
 from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, clean_text
 
-# Rows of all sheets together, as many as Excel has in one sheet, and their cells. openpyxl returns
-# the rows and cells between two numbers that a file states, also if these are empty.
+# Maximum number of rows in all sheets together (Excel's maximum for one sheet), and of their cells.
+# openpyxl also returns the empty rows and cells within the dimensions that a file claims.
 # https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3 (2026-11-27)
 SHEET_ROWS_MAX: Final = 1_048_576
 SHEET_CELLS_MAX: Final = 2_000_000
@@ -42,7 +42,7 @@ def open_sheets(content: bytes, task: ReadingTask) -> OpenedDocument:
     def read_page(number: int) -> DocumentPage:
         sheet = sheets[number - 1]
         with malformed_faults():
-            # The dimensions that the file states may be wrong.
+            # The dimensions that the file claims may be wrong.
             sheet.reset_dimensions()
             rows = _rows(sheet.iter_rows(values_only=True), row_limit, cell_limit)
             text = "".join(text_limit.add(row) for row in rows)

@@ -1,7 +1,7 @@
 """Converts Word files to Markdown with python-docx.
 
-python-docx opens the package. The text is taken from the elements, because python-docx takes 100 µs
-for a paragraph, and for merged cells a time that grows with the numbers that the file states.
+python-docx opens the package. The text is read from the XML elements instead: python-docx needs 100
+µs for a paragraph, and for merged cells a time that grows with the spans that the file states.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,11 @@ from tollgate.core.documents.reading import ReadingTask
 from tollgate.reading.archive import check_archive, malformed_faults
 from tollgate.reading.opened import OpenedDocument, PartLimit, TextLimit, pages_of_text
 
-# Paragraphs, runs of characters and cells in a document; 1,000 printed pages have about 150,000.
+# Maximum number of paragraphs, runs and cells in a document; 1,000 printed pages have about
+# 150,000.
 WORD_PARTS_MAX: Final = 300_000
-# Columns of one row, cells of all rows after merged cells are expanded. Word has 63 columns.
+# Maximum number of columns in a row, and of cells in all rows once merged cells are expanded. Word
+# allows 63 columns.
 WORD_COLUMNS_MAX: Final = 1_000
 WORD_CELLS_MAX: Final = 200_000
 _BULLET: Final = "List Bullet"
@@ -50,7 +52,7 @@ def open_text(content: bytes, task: ReadingTask) -> OpenedDocument:
 
 
 class _WordText:
-    """The text of one document; limits count what all its tables and paragraphs add up to."""
+    """The text of one document; each limit applies to all its tables and paragraphs together."""
 
     def __init__(self, document: WordDocument) -> None:
         self._document = document
@@ -103,7 +105,7 @@ class _WordText:
                 yield "|" + " --- |" * len(above)
 
     def _row(self, element: Any, above: list[str]) -> list[str]:
-        """Return the texts of a row; a merged cell has its text in each row and column."""
+        """Return the cells of a row; a merged cell's text repeats in each row and column."""
         columns = PartLimit(WORD_COLUMNS_MAX)
         texts: list[str] = []
         for cell in element.iterchildren(_CELL):
@@ -126,7 +128,7 @@ def _cell(element: Any) -> str:
 
 
 def _runs(element: Any) -> Iterator[Any]:
-    """Yield the runs of characters of a paragraph, those of its links included."""
+    """Yield the runs of characters in a paragraph, including those in links."""
     for part in element.iterchildren(_RUN, _LINK):
         if part.tag == _RUN:
             yield part
@@ -142,11 +144,11 @@ def _characters(element: Any) -> str:
     if element.tag == _TEXT:
         return element.text or ""
     if element.tag == _BREAK:
-        # Breaks of pages and columns are not shown.
+        # Page and column breaks are left out.
         return "\n" if element.get(_BREAK_KIND, "textWrapping") == "textWrapping" else ""
     return _CHARACTERS.get(element.tag, "")
 
 
 def _value(element: Any) -> str:
-    """Return the value of an element, "" if the element or its value is absent."""
+    """Return the value of an element, or "" if the element or its value is absent."""
     return "" if element is None else element.get(_VALUE, "")

@@ -124,8 +124,8 @@ class BrowserSignIn:
     async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
         """Return the issuer's address with a new state, and the cookie that the state opens.
 
-        Nothing is stored, because everybody may begin a sign-in. The callback needs both parts: the
-        state comes back from the issuer, the cookie from the browser that began.
+        Nothing is stored, because anyone may begin a sign-in. The callback needs both parts: the
+        state from the issuer, and the cookie from the browser in which the sign-in began.
         """
         state, nonce, verifier = (new_secret_code(self._ids.random_bytes) for _ in range(3))
         attempt = SignInAttempt(

@@ -1,4 +1,4 @@
-"""Short-lived codes: generation, spelling, hashing, and values for the holder of a code.
+"""Short-lived codes: generation, spelling, hashing, and encryption of values for a code's holder.
 
 A private key is derived from a code of 256 random bits, and is never stored. The store has the
 code's hash and the public key, so the result of a browser sign-in can be encrypted before the

@@ -31,7 +31,7 @@ from tollgate.sign_in.tickets import Approval, Code, Device, Family, SessionPlac
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
-# A second less than the stated interval, for clients whose clock is slightly fast.
+# A second less than the announced interval, for clients whose clock is slightly fast.
 _INTERVAL_LEAST_MS: Final = 4_000
 # A sign-in ends if it is not refreshed for this long.
 FAMILY_S: Final = 30 * 86_400
@@ -61,14 +61,14 @@ class WaitingDevice(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of a sign-in while one refresh has them for itself."""
+    """The refresh tokens of a sign-in, claimed by one refresh."""
 
     digest: str
     family: Family
     mark: bytes
     """The stored value, which only this refresh replaces."""
     before: bytes
-    """The value to return to if the refresh fails for now."""
+    """The stored value to restore if the refresh fails temporarily."""
 
 
 class Grants:
@@ -226,8 +226,8 @@ class Grants:
     async def _keep(self, claim: _Claim, secret: str, approval: Approval, by: Actor) -> _Claim:
         """Store the issuer's new refresh token at once, for the holder of the current secret.
 
-        An issuer that rotates its tokens ends the sign-in if the old one comes again, so that a
-        failure of a later step must not lose the new one.
+        An issuer that rotates refresh tokens ends the sign-in if the old token is sent again, so
+        the new token must survive the failure of a later step.
         """
         sealed = seal(public_key_of(secret), msgspec.json.encode(approval))
         family = msgspec.structs.replace(claim.family, sealed=sealed)
@@ -246,13 +246,14 @@ class Grants:
         """Replace a family; return False if another writer was faster."""
         if await self._codes.replace("refresh", digest, old, new, lifetime_s=FAMILY_S):
             return True
-        # The reply to a write may have been lost, and its repetition fails. Each value is unique.
+        # If the reply to a successful write was lost, the retry fails. Each value is unique, so a
+        # read shows whether the write succeeded.
         return await self._codes.read("refresh", digest) == new
 
     async def _unless_refused(
         self, claim: _Claim, answer: Awaitable[_Answer], by: Actor
     ) -> _Answer:
-        """Return an answer; if it is refused for now, release the claim, else end the sign-in."""
+        """Return the result; after a temporary refusal release the claim, else end the sign-in."""
         try:
             return await answer
         except (AccessError, RequestError) as refused:
@@ -267,7 +268,7 @@ class Grants:
     async def _overtaken(
         self, digest: str, session: OpenedSession | None, by: Actor
     ) -> OAuthRefusal:
-        """Return the refusal of a refresh whose claim is lost: to another one, or to a sign-out."""
+        """Return the refusal for a refresh that lost its claim to another refresh or a sign-out."""
         if await self._codes.read("refresh", digest) is not None:
             return refresh_is_busy()
         if session is not None:
@@ -275,13 +276,13 @@ class Grants:
         return sign_in_over("The sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval) -> IssuedTokens:
-        """Return new tokens of the issuer; raise AccessError if the issuer refuses."""
+        """Return new tokens from the issuer; raise AccessError if the issuer refuses."""
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
         return await self._issuer.refresh(approval.upstream)
 
     async def _identify(self, tokens: IssuedTokens, approval: Approval, by: Actor) -> Approval:
-        """Return an approval with the member that the rules state now, if the issuer says who."""
+        """Return the approval, with its member updated if the issuer returned an identity."""
         if tokens.id_token is None:
             return approval
         identity = await self._issuer.identify(tokens.id_token)
@@ -315,7 +316,7 @@ class Grants:
     async def _renew(
         self, place: SessionPlace | None, approval: Approval, by: Actor
     ) -> OpenedSession | None:
-        """Return a new secret of a session; return None if the session has ended.
+        """Return a new secret for a session; return None if the session has ended.
 
         If the sign-in's rule has moved the person to another workspace, open a session there.
         """

@@ -1,4 +1,4 @@
-"""Identities of people, and the verification of the issuer's tokens that state them."""
+"""Identities of people, and the verification of the issuer's tokens that contain them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -104,7 +104,7 @@ def key_of(header: TokenHeader, keys: Collection[Key]) -> Key | None:
 
 
 def verify(token: str, key: Key, expected: Expected, *, now_s: float) -> Identity:
-    """Return the identity that a token states; raise AccessError unless every check passes."""
+    """Return the identity in a token; raise AccessError unless every check passes."""
     try:
         claims = jwt.decode(token, key, registry=_REGISTRY).claims
         jwt.JWTClaimsRegistry(

@@ -151,7 +151,7 @@ class Issuer:
         )
 
     async def identify(self, token: str, *, nonce: str | None = None) -> Identity:
-        """Return the identity that a token states; raise AccessError unless every check passes."""
+        """Return the identity in a token; raise AccessError unless every check passes."""
         header = read_header(token)
         key = key_of(header, self._keys_younger_than(KEYS_CACHED_FOR_S) or ())
         if key is None:
@@ -222,7 +222,7 @@ class Issuer:
         return metadata
 
     def _keys_younger_than(self, age_s: float) -> list[Key] | None:
-        """Return the cached keys, or None if they are older; never wait."""
+        """Return the cached keys if they are younger than `age_s`, else None; never wait."""
         if self._keys is None or self._clock.monotonic_s() - self._keys[0] >= age_s:
             return None
         return self._keys[1]

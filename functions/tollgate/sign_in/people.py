@@ -23,7 +23,7 @@ class People:
         self._members = members
 
     async def admit(self, identity: Identity, *, by: Actor) -> Member:
-        """Return the member for an identity, with the role and team that its rule states.
+        """Return the member for an identity, with the role and team that its rule assigns.
 
         Raise AccessError(permission_denied) if no rule matches the identity, or if the member was
         removed.
@@ -74,7 +74,7 @@ class People:
     async def _follow(
         self, member: Member, identity: Identity, rule: MemberRule, by: Actor
     ) -> Member:
-        """Return the member with the role and team that the rule states now."""
+        """Return the member with the role and team that the rule assigns now."""
         team = member.team_id if rule.team is None else rule.team
         if (member.role, member.team_id) == (rule.role, team):
             return member

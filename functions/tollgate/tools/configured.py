@@ -251,7 +251,7 @@ class _OpenTools:
         return section
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
-        """Return the domain rules of the route, or else the file, narrowed by the request's."""
+        """Return the route's domain rules, or else routing.yaml's, narrowed by the request's."""
         route_rules = self._route.server_tools.get(id_) if self._route is not None else None
         if route_rules is not None:
             rules = route_rules.merge(rules)
@@ -272,7 +272,7 @@ class _OpenTools:
 
 
 def _tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> RunResult:
-    """Return the current time in the time zone that the model states, or else in `timezone`."""
+    """Return the current time in the time zone that the model names, or else in `timezone`."""
     name = arguments.get("timezone") or timezone
     if not isinstance(name, str):
         raise RunFailure("invalid_input", "`timezone` must be a string")

@@ -149,7 +149,7 @@ def _decode(content: bytes, charset: str) -> str:
 
 
 def _shorten(text: str, bytes_max: int) -> str:
-    """Truncate a text to `bytes_max` bytes, which include a note about the truncation."""
+    """Truncate text to `bytes_max` bytes, including a note about the truncation."""
     shortened = cut(text, bytes_max)
     if shortened == text:
         return text

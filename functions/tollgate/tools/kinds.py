@@ -86,6 +86,6 @@ def result_bytes_max(pages: int = 0, *, bytes_per_text: int = EXCERPT_BYTES_MAX)
 
 
 def cut(text: str, bytes_max: int) -> str:
-    """Return a text, truncated to `bytes_max` bytes."""
+    """Return the text, truncated to `bytes_max` bytes."""
     encoded = text.encode("utf-8", errors="replace")
     return encoded[:bytes_max].decode("utf-8", errors="ignore")

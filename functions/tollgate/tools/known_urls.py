@@ -56,7 +56,7 @@ class KnownUrls:
         return None if key is None else self._known.get(key)
 
     def note_text(self, text: str) -> None:
-        """Record the URLs in a text."""
+        """Record the URLs in a string."""
         self.note(_URL.findall(text))
 
     def note(self, urls: Iterable[str]) -> None:
@@ -73,8 +73,8 @@ class KnownUrls:
 
 
 def _spellings(url: str) -> Iterator[str]:
-    """Yield a URL from a text; yield it again without any punctuation at its end that may belong to
-    the text.
+    """Yield a URL found in text, and again without trailing punctuation that may belong to the
+    text.
     """
     if len(url) > URL_BYTES_MAX:
         return

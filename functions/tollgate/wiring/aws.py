@@ -1,4 +1,4 @@
-"""Creates clients for AWS services or emulators, as the settings state."""
+"""Creates clients for AWS services or emulators, as configured in the settings."""
 
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final

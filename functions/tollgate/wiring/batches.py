@@ -21,7 +21,7 @@ def wire_batch_worker(
     *,
     clock: Clock,
 ) -> BatchWorker | None:
-    """Return a worker; None if this process is to run no batches, or has no store of objects."""
+    """Return a worker; None if this process does not run batches or has no object store."""
     if stores.objects is None or settings.batch_lines_at_once == 0:
         return None
     ids = IdSource(clock)
@@ -46,7 +46,7 @@ def wire_polling(
     *,
     clock: Clock,
 ) -> BatchPolling | None:
-    """Return what works on open batches in a server; None if the server is to run none."""
+    """Return the poller that runs open batches in a server; None if the server runs none."""
     if files is None:
         return None
     worker = wire_batch_worker(settings, stores, files, gateways, clock=clock)

@@ -29,7 +29,7 @@ def wire_exports(settings: Settings, stores: Stores, clock: Clock) -> Exports | 
 
 
 async def seal_audit_log(settings: Settings, stores: Stores, clock: Clock) -> int:
-    """Seal and export the closed days of the audit log; return their number."""
+    """Seal and export the closed days of the audit log; return the number of days."""
     bucket = wire_audit_bucket(settings, clock)
     try:
         return await AuditSealing(stores.client, stores.tables, bucket, clock=clock).seal_due()

@@ -282,7 +282,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
 
 
 class _InvokedDocuments:
-    """Implements `DocumentReader` by the reader function, whose client is imported on first use."""
+    """Implements `DocumentReader` with the reader function; its client is imported on first use."""
 
     def __init__(self, function: str, settings: Settings, stores: Stores, clock: Clock) -> None:
         self._function = function

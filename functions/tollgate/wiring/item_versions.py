@@ -1,4 +1,4 @@
-"""Wires the version of the stored items: for servers and scheduled work."""
+"""Wires the version check of the stored items, for servers and scheduled work."""
 
 from tollgate.stores.item_versions import check_item_version, claim_item_version
 from tollgate.wiring.stores import Stores
@@ -10,5 +10,5 @@ async def check_store(stores: Stores) -> None:
 
 
 async def claim_store(stores: Stores) -> None:
-    """Note that this release writes the tables; raise NewerItems if it would misread them."""
+    """Record that this release writes the tables; raise NewerItems if it would misread them."""
     await claim_item_version(stores.client, stores.tables.core)

@@ -85,7 +85,7 @@ class _RequestHooks:
 
 
 def wire_web_limits(settings: Settings) -> WebLimits:
-    """Return the limits on callers that the settings state."""
+    """Return the limits on callers that the settings define."""
     return WebLimits(
         allowed_origins=settings.allowed_origins,
         body_bytes_max=settings.body_bytes_max,

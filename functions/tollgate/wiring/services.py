@@ -31,7 +31,8 @@ def wire_services(
 ) -> Services:
     """Return the services for the API routes.
 
-    `find_missing_key` is for processes that call providers: it finds where a missing key belongs.
+    `find_missing_key` is for processes that call providers, and finds the places where a missing
+    key could be set.
     """
     ids = IdSource(clock)
     formats = Ingresses(ids)

@@ -109,7 +109,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
 
 
 def wire_expired_objects(settings: Settings, stores: Stores, clock: Clock) -> ExpiredObjects | None:
-    """Return the removal of expired objects from a folder; None for a bucket, which has rules."""
+    """Return the removal of expired objects from a folder; None for a bucket, which has lifecycle
+    rules.
+    """
     if settings.objects_folder is None or stores.objects is None:
         return None
     return ExpiredObjects(stores.objects, clock)

@@ -33,7 +33,7 @@ _ABOUT_ENTRY: Final = frozenset({"console", "secret_name", "id"})
 
 
 class AccessEntry(Body):
-    """The settings of an object, each of which belongs to the file if it is stated."""
+    """The settings of an object; the file controls each setting that the entry has."""
 
     console: dict[str, date] = Field(
         default_factory=dict,
@@ -43,7 +43,7 @@ class AccessEntry(Body):
 
     @property
     def stated(self) -> frozenset[str]:
-        """The settings that the entry states."""
+        """The settings that the entry has."""
         return frozenset(self.model_fields_set - _ABOUT_ENTRY)
 
     @model_validator(mode="after")
@@ -120,7 +120,7 @@ class AccessFile(Body):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """A kind of object that the file states."""
+    """A kind of object in the file."""
 
     section: str
     noun: str

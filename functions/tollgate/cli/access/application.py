@@ -33,7 +33,7 @@ class SecretVault(Protocol):
 
 
 class TakenSecret(Exception):
-    """Raised before any change if the secret for a new object has a value already."""
+    """Raised before any change if the secret for a new object already has a value."""
 
 
 class StoredSecret(Struct, frozen=True, kw_only=True):

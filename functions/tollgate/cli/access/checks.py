@@ -80,7 +80,8 @@ def _changed_roles(file: AccessFile, live: LiveAccess) -> Iterator[str]:
 
 
 def _keys_of_members(file: AccessFile, live: LiveAccess) -> Iterator[str]:
-    # Members create keys without the file. One with a name of the file would get its limits.
+    # Members create keys outside the file. A member's key with a name from the file would get the
+    # limits of that entry.
     for name, entry in (file.keys or {}).items():
         found = live.of(KEYS).get(name)
         if found is not None and found["member_id"] and "member_id" not in entry.stated:
@@ -104,6 +105,6 @@ def _lost_administrators(live: LiveAccess, plan: AccessPlan) -> Iterator[str]:
 
 
 def _role(member: LiveObject, change: ObjectChange | None) -> str | None:
-    """Return a member's role after a change; None for a member that is disabled then."""
+    """Return a member's role after a change; None for a member that the change disables."""
     after = {**member, **({} if change is None else change.body)}
     return None if after.get("disabled") else str(after.get("role"))

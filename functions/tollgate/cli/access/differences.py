@@ -27,7 +27,7 @@ from tollgate.stores.rules.periods import PERIODS
 SettingValue: TypeAlias = (
     "bool | int | str | Decimal | tuple[str, ...] | Mapping[str, Decimal | str] | None"
 )
-# Roles of members from the most rights to the least; the others have different rights.
+# Member roles, from the most rights to the least; the rights of other roles are not comparable.
 _ROLES: Final = ("owner", "admin")
 
 
@@ -79,14 +79,14 @@ class ObjectChange(Struct, frozen=True, kw_only=True):
 
     @property
     def stops(self) -> bool:
-        """True if the object is used no longer."""
+        """True if the object can no longer be used."""
         return self.id is not None and self.kind.stops_by in [
             (setting.name, setting.stated) for setting in self.settings
         ]
 
 
 class Drift(Struct, frozen=True, kw_only=True):
-    """A difference that stays: an object that the file does not list, or a setting until a day."""
+    """A difference that stays: an unlisted object, or a setting left to the console until a day."""
 
     kind: Kind
     name: str
@@ -119,7 +119,7 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     changes: tuple[ObjectChange, ...]
     drift: tuple[Drift, ...]
     limits: tuple[LimitChange, ...]
-    """Only sums that change."""
+    """Only the sums that the plan changes."""
 
 
 def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:
@@ -141,7 +141,7 @@ def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPla
                     changes.append(change)
                 elif not _is_stopped(kind, found):
                     drift.append(Drift(kind=kind, name=name, id=found["id"]))
-    # An owner is added before another is removed, because the gateway keeps the last one.
+    # An owner is added before another is removed, because the gateway refuses to remove the last.
     changes.sort(
         key=lambda change: (ACCESS_KINDS.index(change.kind), change.body.get("role") != "owner")
     )
@@ -192,7 +192,7 @@ def _create(
     kind: Kind, name: str, entry: AccessEntry, values: Mapping[str, object]
 ) -> ObjectChange | None:
     if kind.stops_by is not None and kind.stops_by in values.items():
-        # An object that is stopped and gone needs nothing.
+        # An entry for a stopped object that does not exist needs no change.
         return None
     settings = tuple(
         SettingChange(name=setting, live=None, stated=_plain(setting, values[setting]))
@@ -280,7 +280,7 @@ def _new_settings(change: ObjectChange | None) -> Mapping[str, SettingValue]:
 
 
 def _sum_limits(objects: Iterable[LiveObject], period: str) -> LimitSum:
-    # A new object has no limits unless its entry states some.
+    # A new object has no limits unless its entry sets some.
     limits = [found.get("limits", {}) for found in objects if not found.get("disabled")]
     amounts = [Decimal(each[period]) for each in limits if period in each]
     return LimitSum(usd=sum(amounts, Decimal(0)), unlimited=len(limits) - len(amounts))

@@ -14,9 +14,9 @@ _COLUMNS: Final = 100
 
 
 def export_access(live: LiveAccess) -> str:
-    """Return a file that states all settings that have a value.
+    """Return a file with all settings that have a value.
 
-    Keys of members are left out, as members create and end these themselves.
+    Members' keys are left out, because members create and delete them themselves.
     """
     sections: dict[str, object] = {"version": 1}
     for kind in sorted(ACCESS_KINDS, key=lambda kind: kind is not WORKSPACE):

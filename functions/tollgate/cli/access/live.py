@@ -20,11 +20,11 @@ class LiveAccess(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     operates: bool
-    """True if the caller is of the operator's workspace."""
+    """True if the caller belongs to the operator's workspace."""
     own_key_id: str
     own_member_id: str | None
     objects: Mapping[str, Mapping[str, LiveObject]]
-    """Objects by section and name, without those that are gone for good."""
+    """Objects by section and name, without permanently deleted ones."""
     tombstones: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Ids that are never used again, by section."""
 
@@ -53,7 +53,7 @@ def read_live(api: Api, *, alerts: bool) -> LiveAccess:
             TEAMS.section: {team["id"]: team for team in teams if team["deleted_at"] is None},
             MEMBERS.section: {it["id"]: it for it in members if it["removed_at"] is None},
             KEYS.section: {key["name"]: key for key in api.pages("/keys", {}, "cursor")},
-            # The oldest of several webhooks with one address is the file's.
+            # If several webhooks have the same address, the file's entry stands for the oldest.
             ALERTS.section: {webhook["url"]: webhook for webhook in reversed(webhooks)},
             WORKSPACE.section: {workspace["id"]: workspace},
         },
@@ -65,9 +65,10 @@ def read_live(api: Api, *, alerts: bool) -> LiveAccess:
 
 
 def read_authors(api: Api, workspace_id: str) -> Mapping[tuple[str, str], str]:
-    """Return who changed a setting last, if not by a file: by the object's id and the setting.
+    """Return the author of each setting's last change, except changes by a file, keyed by object id
+    and setting.
 
-    Entries of the last 30 days are read, the latest 20,000 at most.
+    Only entries of the last 30 days are read, and at most the latest 20,000.
     """
     authors: dict[tuple[str, str], str | None] = {}
     query: Query = {"workspace": workspace_id, "kind": "change", "limit": _AUDIT_PAGE}

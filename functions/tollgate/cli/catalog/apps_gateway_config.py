@@ -114,7 +114,7 @@ def _models(
             text = f"{key} has no counterpart"
             notes.append(ImportNote(where=f"{_SECTION} {name}", text=text, is_loss=key in ids))
         for order, upstream in enumerate(upstreams):
-            # Without an id at an upstream, the gateway sends the id of its own list.
+            # If an upstream has no id for the model, the gateway sends the id from its own list.
             stated = ids.get(upstream.name)
             models = (
                 [f"{upstream.prefix}/{stated}"]

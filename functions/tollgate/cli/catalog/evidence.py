@@ -45,11 +45,11 @@ class Publisher(Struct, frozen=True, kw_only=True, omit_defaults=True):
     data.
     """
     rows: tuple[str, ...] = ()
-    """Providers in the routing file whose prices this publisher states."""
+    """Providers in the routing file whose prices this publisher publishes."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """The facts that each publisher states about the endpoints in a routing file."""
+    """The facts from each publisher about the endpoints in a routing file."""
 
     publishers: Mapping[str, Publisher]
     endpoints: Mapping[str, StatedFacts]

@@ -33,7 +33,7 @@ class PublishedOverride(Struct, frozen=True, kw_only=True):
 
 
 class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The facts that one publisher states about an endpoint; a field is empty if not stated."""
+    """One publisher's facts about an endpoint; a field is empty if not published."""
 
     upstream: str
     """The publisher's own name for the model."""
@@ -50,7 +50,7 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def schedule(self) -> PriceSchedule:
         """The published price in the form that bills use."""
         return PriceSchedule(
-            # Publishers state no output rate for work without text output.
+            # Publishers have no output rate for work without text output.
             base=Price(**{"output": Decimal(0), **self.rates}),
             overrides=tuple(override.section.override for override in self.overrides),
         )
@@ -68,13 +68,13 @@ class PublishedFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(each for each in found if each.rate in self.stated)
 
     def with_rates_of(self, other: "PublishedFacts") -> "PublishedFacts":
-        """Return these facts, plus the base rates that only the other publisher states."""
+        """Return these facts, plus the base rates that only the other publisher has."""
         added = {name: rate for name, rate in other.rates.items() if name not in self.stated}
         return replace(self, rates={**self.rates, **added})
 
 
 def _on(schedule: PriceSchedule, day: date) -> PriceSchedule:
-    """Return the price on one day, for comparison with a publisher that states no days."""
+    """Return the price on one day, for comparison with a publisher whose prices have no dates."""
     at_s = datetime.combine(day, time(), UTC).timestamp()
     holding = (
         replace(each, since_s=None, until_s=None)

@@ -96,7 +96,7 @@ def _converts(command: Callable[..., None]) -> Callable[..., None]:
     help="Address that CONFIG has as os.environ/NAME; may be repeated.",
 )
 def litellm(target: _Target, *, addresses: tuple[str, ...]) -> None:
-    """Convert CONFIG of LiteLLM's proxy, and show what serves each of its names before and after.
+    """Convert CONFIG, a LiteLLM proxy config, and show what serves each name before and after.
 
     Models, aliases, weights and retries are copied, fallbacks become routes, and budgets for keys
     become tiers. Limits and prices come from the base file, from the price map, from genai-prices
@@ -117,7 +117,7 @@ def litellm(target: _Target, *, addresses: tuple[str, ...]) -> None:
     help="Provider behind a virtual key or @slug, such as prod-key=openai; may be repeated.",
 )
 def portkey(target: _Target, *, providers: tuple[str, ...]) -> None:
-    """Convert CONFIG, the JSON of a Portkey config, to a model name: that of the file.
+    """Convert CONFIG, the JSON of a Portkey config, to a model with the name of the file.
 
     Weights, fallbacks, conditions on the model and retries are copied. What has no counterpart is
     listed; red lines may change an answer. Keys written in CONFIG are not copied.
@@ -139,7 +139,7 @@ def claude_gateway(target: _Target) -> None:
 @import_commands.command("openrouter-presets")
 @_converts
 def openrouter_presets(target: _Target) -> None:
-    """Convert CONFIG, an answer of OpenRouter's /presets/SLUG or a JSON list of such answers.
+    """Convert CONFIG, a reply of OpenRouter's /presets/SLUG or a JSON list of such replies.
 
     Models and the choice of providers are copied, to the base file's endpoints. Parameters and
     system prompts are listed.
@@ -252,12 +252,12 @@ def _pair(option: str, form: str, text: str) -> tuple[str, str]:
 
 def _written(path: Path, text: str) -> Inspection:
     path.write_text(text, encoding="utf-8")
-    # An address on this machine is an error in production, but no reason not to replay.
+    # An address on this machine is an error in production, but does not prevent a replay.
     return inspect(path, dev=True, variables=Settings().variables)
 
 
 def _show_replay(replayed: Sequence[ReplayedName]) -> None:
-    """Print what serves each name before and after; changes are red."""
+    """Print the endpoints that serve each name before and after; changes are red."""
     for served in replayed:
         mark, color = ("!", "red") if served.changed else ("=", None)
         lines = [

@@ -31,7 +31,7 @@ class ImportNote(Struct, frozen=True, kw_only=True):
     where: str
     text: str
     is_loss: bool = False
-    """True if requests that the source serves may be served otherwise, or not at all."""
+    """True if requests that the source serves may be served differently, or not at all."""
 
 
 class Deployment(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Deployment(Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The weight of this deployment among deployments of the same name; 0 if not stated."""
+        """The weight of this deployment among deployments of the same name; 0 if not set."""
         for key in ("weight", "rpm", "tpm"):
             weight = self.params.get(key)
             if isinstance(weight, int | float) and 0 < weight < inf:
@@ -80,7 +80,7 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
     source: str = "litellm"
     """The author in the slugs of models that the base file lacks."""
     notes: tuple[ImportNote, ...] = ()
-    """Notes on what the reader left out."""
+    """Notes on settings that the reader left out."""
 
     def setting(self, *names: str) -> Any:
         """Return the first of these settings that the router's or the proxy's section has, or
@@ -155,7 +155,7 @@ def _deployments(entries: Any) -> Iterator[Deployment]:
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
         if isinstance(name, str) and isinstance(model, str):
-            # Some configs state limits next to the parameters.
+            # Some configs set limits next to the parameters.
             limits = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))
             yield Deployment(name=name, model=model, params={**limits, **params}, facts=facts)

@@ -38,7 +38,7 @@ _OWN_SERVERS: Final = frozenset(
 # Prefixes of servers with OpenAI's format.
 _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
-# Settings of an endpoint that hold for another id of the same model at the same provider.
+# Settings of an endpoint that also apply to other ids of the same model at the same provider.
 _OF_ALIKE: Final = frozenset({"dialect", "guardrail", "max_output", "timeouts"})
 # Parameters that need no note, because the import reads them or the provider's section has them.
 _READ: Final = frozenset(
@@ -169,7 +169,7 @@ class Placement:
         )
 
     def list_models_of(self, wildcard: str) -> list[tuple[str, str]]:
-        """Return what a wildcard such as `anthropic/*` matches in the base file: slugs of models,
+        """Return the matches of a wildcard such as `anthropic/*` in the base file: slugs of models,
         and their names at the provider.
         """
         prefix = wildcard.partition("/")[0]
@@ -189,7 +189,7 @@ class Placement:
         ]
 
     def means(self, name: str, slug: str) -> bool:
-        """Return True if a model of the base file answers to a name that no file states."""
+        """Return True if a name, which need not be in any file, means only this model."""
         return self._names.find(name).slugs == (slug,)
 
     def _prefixes(self, provider: str) -> set[str]:
@@ -204,8 +204,8 @@ class Placement:
         prefixes = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in prefixes | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a name without a prefix: as the price map says, else the
-        # vendor of the model, else the only provider with this name.
+        # LiteLLM infers the provider of a name without a prefix from the price map, else from the
+        # model's vendor, else from the only provider with this name.
         if not slash and self._map and (entry := self._map.entries.get(model)):
             return str(entry.get("litellm_provider")), model
         known = () if slash else self._names.find(model).slugs
@@ -243,7 +243,7 @@ class Placement:
     def _row(
         self, deployment: Deployment, prefix: str, upstream: str, model: str | None
     ) -> ProviderOf:
-        """Return the provider for a deployment, which serves the model already if possible."""
+        """Return the provider for a deployment, preferably one that already serves the model."""
         address = deployment.params.get("api_base") or deployment.params.get("base_url")
         variable = deployment.variable("api_base") or deployment.variable("base_url")
         if variable is not None:
@@ -282,7 +282,9 @@ class Placement:
     def _offer(
         self, provider: str | None, fits: Callable[[EndpointSection], bool], slug: str | None = ""
     ) -> tuple[str, PlainSection] | None:
-        """Return the first endpoint at a provider that fits, of one model or, with "", of any."""
+        """Return the first fitting endpoint at a provider: of the model `slug`, or of any model for
+        "".
+        """
         for each in self._base.models if slug == "" else filter(None, [slug]):
             section = self._base.models[each]
             for endpoint in section.endpoints:
@@ -307,7 +309,7 @@ class Placement:
         row: ProviderOf,
         slug: str | None,
     ) -> tuple[PlainSection, int | None]:
-        """Return the price; and if genai-prices publishes both, the context size."""
+        """Return the price, and the context size if genai-prices publishes both."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}
@@ -342,7 +344,7 @@ class Placement:
 
 
 def _names_of(model: ModelSection) -> Mapping[str, Any]:
-    """Return the parts of a model from which its names follow."""
+    """Return the parts of a model from which its names are derived."""
     endpoints = [{"provider": each.provider, "upstream": each.upstream} for each in model.endpoints]
     return {"names": model.names, "replaces": model.replaces, "endpoints": endpoints}
 

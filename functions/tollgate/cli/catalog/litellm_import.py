@@ -116,7 +116,7 @@ class _Import:
         self._notes.append(ImportNote(where=where, text=text, is_loss=is_loss))
 
     def _named_once(self) -> Iterator[tuple[str, PlainSection]]:
-        """Yield the models; a name is left out where an alias, a route or a model before has it."""
+        """Yield the models, without names that an alias, a route or an earlier model has."""
         taken = {*self._aliases, *self._routes, *self._models}
         for slug, model in self._models.items():
             names = {
@@ -258,7 +258,7 @@ class _Import:
                 each | {"weight": share} for each, share in zip(endpoints, shares, strict=True)
             ]
         model = {"name": name, **members[0][0].model}
-        # Its endpoints may differ: the model can do what any of them can.
+        # The endpoints may differ, so the model has each capability that any of them has.
         sections = [each.model for each, _ in members]
         for key in ("context", "max_output"):
             if key in model:

@@ -1,7 +1,7 @@
 """Limits and capabilities of imported models that the base file does not state.
 
-LiteLLM sends a request to the provider whatever its map of models says. A limit that nobody states
-is therefore no limit here, so that an imported model serves what it served before.
+LiteLLM sends every request to the provider, whatever its map of models says. A limit that no source
+states is therefore not applied here, so an imported model serves the same requests as before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,8 @@ _CONTEXT_UNKNOWN: Final = 2_000_000
 # Anthropic's API requires a limit and refuses one that is too large. Models that are still served
 # write at least this much: platform.claude.com, "Models overview" (2026-11-27).
 _OUTPUT_OF_CLAUDE: Final = 32_000
-# Capabilities without which a request goes to another model; without others it is adapted.
+# If a model lacks one of these capabilities, requests that need it go to another model. If it lacks
+# any other capability, requests are adapted.
 _DECISIVE: Final = frozenset({"tools", "structured_output"})
 # The codec of Responses asks each model that supports reasoning for encrypted reasoning, which
 # other models refuse.
@@ -23,30 +24,30 @@ _ASKS_FOR_REASONING: Final = "openai_responses"
 
 
 class DeploymentFacts:
-    """Facts that the config and the price map state about a deployment; the config comes first."""
+    """Facts about a deployment from its config and the price map; the config takes precedence."""
 
     def __init__(self, deployment: Deployment, entry: Mapping[str, Any]) -> None:
         self._deployment = deployment
         self._entry = entry
 
     def get(self, key: str) -> Any:
-        """Return a fact, or None if neither states it."""
+        """Return a fact, or None if neither source states it."""
         found = self._deployment.fact(key)
         return self._entry.get(key) if found is None else found
 
     def tokens(self, key: str) -> int | None:
-        """Return a number of tokens, or None if neither states one."""
+        """Return a number of tokens, or None if neither source states one."""
         found = self.get(key)
         return found if isinstance(found, int) and found > 0 else None
 
     @property
     def input(self) -> list[str]:
-        """The modalities that nobody denies."""
+        """The modalities that neither source denies."""
         return ["text", *(name for key, name in MODALITIES.items() if self.get(key) is not False)]
 
     def supports(self, *, known: bool, codec: str) -> list[str]:
-        """Return the capabilities that nobody denies; of a known model only those that decide which
-        model serves, because the base file states the others.
+        """Return the capabilities that neither source denies; for a known model, only those that
+        decide which model serves, because the base file states the others.
         """
         return [
             name
@@ -70,7 +71,7 @@ def limit_unknown(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the settings of a model that the base file lacks.
 
-    `context` is the size that genai-prices has.
+    `context` is the context size in genai-prices.
     """
     prompt = facts.tokens("max_input_tokens")
     if prompt is None and context is not None:
@@ -95,9 +96,9 @@ def limit_unknown(
 
 
 def widen_known(model: Mapping[str, Any], facts: DeploymentFacts, codec: str) -> dict[str, Any]:
-    """Return what a model of the base file takes at a provider that the base file lacks for it.
+    """Return a known model's inputs and capabilities at a provider that its base file entry lacks.
 
-    The base file states what the model can do at its own endpoints.
+    The base file states only the capabilities at its own endpoints.
     """
     takes = [*model.get("input", ("text",)), *facts.input]
     can = [*model.get("supports", ()), *facts.supports(known=True, codec=codec)]

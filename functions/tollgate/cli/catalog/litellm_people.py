@@ -2,7 +2,7 @@
 
 The columns are those of `LiteLLM_TeamTable`, `LiteLLM_UserTable` and `LiteLLM_VerificationToken` in
 `litellm/proxy/schema.prisma` of litellm 1.109.1, which `/team/list`, `/user/list` and `/key/list`
-also answer with. LiteLLM stores only hashes of keys, so each key gets a new secret.
+also return. LiteLLM stores only hashes of keys, so each key gets a new secret.
 """
 
 import csv
@@ -52,7 +52,7 @@ class NotAnExport(ValueError):
 
 
 def read_export(path: Path) -> list[_Row]:
-    """Return the rows of an answer of LiteLLM's API or of a CSV file."""
+    """Return the rows of a reply from LiteLLM's API or of a CSV file."""
     try:
         raw = path.read_bytes()
         if len(raw) > _FILE_BYTES_MAX:
@@ -190,7 +190,7 @@ def _id(source: str, forbidden: str, length: int, used: set[str]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text without control characters, which a terminal would obey; "" for others."""
+    """Return a string without the control characters that a terminal obeys; "" for other values."""
     if not isinstance(value, str):
         return ""
     return "".join(each if each.isprintable() else "?" for each in value.strip())

@@ -1,4 +1,4 @@
-"""Replay of an import: the endpoints of each name of the source, before and after."""
+"""Replay of an import: the endpoints of each source name, before and after."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -27,23 +27,23 @@ _CALLER: Final = Principal(key_id="import", workspace_id="import", role="inferen
 
 
 class ReplayedName(Struct, frozen=True, kw_only=True):
-    """Endpoints that serve some requests by a name, before and after an import."""
+    """Endpoints that serve some requests to a name, before and after an import."""
 
     name: str
     shapes: tuple[str, ...]
     before: str
     after: str
     changed: str = ""
-    """The difference to the source; empty without one."""
+    """The difference from the source; empty if there is none."""
 
 
 def replay_names(
     catalog: Catalog, sources: Sequence[SourceName], now_s: float
 ) -> Iterator[ReplayedName]:
-    """Yield the endpoints that serve four requests by each name.
+    """Yield the endpoints that serve four requests to each name.
 
-    Requests of a name with the same result are one entry.
-    LiteLLM sends each request to a deployment of the name, and to a fallback after an error.
+    Requests to a name with the same result share an entry. LiteLLM sends each request to a
+    deployment of the name, and to a fallback after an error.
     """
     planner = Planner(catalog)
     requests = {
@@ -72,8 +72,8 @@ def _before(source: SourceName) -> str:
 def _judge(
     planner: Planner, source: SourceName, request: GenerationRequest, now_s: float
 ) -> tuple[str, str]:
-    """Return what serves a request after the import, and the difference to the source."""
-    # The name is the key of draws, since each endpoint is listed whatever the draw.
+    """Return what serves a request after the import, and the difference from the source."""
+    # Draws are keyed by the name; any key would do, because every endpoint is listed.
     wanted = PlanningRequest.of(
         replace(request, model=source.name), principal=_CALLER, request_id=source.name
     )

@@ -22,7 +22,7 @@ from tollgate.cli.catalog.litellm_config import (
 from tollgate.cli.catalog.litellm_endpoints import Placement
 
 _SECTION: Final = "preset"
-# OpenRouter's slugs of providers that the base file names otherwise.
+# OpenRouter's slugs for providers that have other names in the base file.
 _PROVIDERS: Final[Mapping[str, str]] = {
     "amazon-bedrock": "bedrock",
     "google-ai-studio": "google",

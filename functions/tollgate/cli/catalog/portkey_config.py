@@ -1,7 +1,7 @@
 """Reader of Portkey configs.
 
-Format: https://portkey.ai/docs/product/ai-gateway/configs, the pages on fallbacks, load balancing,
-conditional routing and automatic retries beside that page, and
+Format: https://portkey.ai/docs/product/ai-gateway/configs, its sibling pages on fallbacks, load
+balancing, conditional routing and automatic retries, and
 https://portkey.ai/docs/guides/use-cases/combining-routing-strategies (seen 2026-11-27).
 """
 
@@ -75,7 +75,8 @@ _MILLISECOND_S: Final = 0.001
 
 
 def read_portkey(path: Path, providers: Mapping[str, str]) -> LitellmConfig:
-    """Return the config in a file under the file's name; raise NotALitellmConfig without models.
+    """Return the config in a file, named after the file; raise NotALitellmConfig if it has no
+    models.
 
     `providers` are the providers behind virtual keys and slugs.
     """
@@ -175,7 +176,7 @@ class _Reading:
             self._target(name, self._first(name, targets[0]), model, {})
 
     def _first(self, name: str, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the first target of a strategy that is a target in turn."""
+        """Return the first target of a nested strategy."""
         targets = as_list(node.get("targets"))
         if not targets:
             return node
@@ -254,7 +255,7 @@ class _Reading:
 
 
 def _inherit(node: Mapping[str, Any], target: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a target with the settings of the strategy around it that it does not state."""
+    """Return a target that inherits unset settings from the strategy around it."""
     around = {key: value for key, value in node.items() if key not in ("strategy", "targets")}
     around.pop("weight", None)
     overrides = {
@@ -265,7 +266,7 @@ def _inherit(node: Mapping[str, Any], target: Mapping[str, Any]) -> Mapping[str,
 
 
 def _models_of(query: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the models of a condition that compares nothing but the requested model."""
+    """Yield the models of a condition that compares only the requested model."""
     if query.keys() != {"params.model"}:
         return
     test = query["params.model"]

@@ -2,7 +2,7 @@
 
 The map is `model_prices_and_context_window_backup.json`: dollars per token, by names such as
 `together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Prices for web searches are left out, because
-they depend on a context size that requests to the gateway do not state.
+they depend on a context size that requests to the gateway do not have.
 """
 
 import json
@@ -182,7 +182,7 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> Pub
     if WORK_KINDS[kind].rates_of_results:
         rates.setdefault("input", Decimal(0))
     if "image_output" in rates:
-        # Other publishers state this rate as the output rate if a model outputs only images.
+        # Other publishers list this rate as the output rate if a model outputs only images.
         rates.setdefault("output", rates["image_output"])
         if rates["output"] == rates["image_output"]:
             del rates["image_output"]

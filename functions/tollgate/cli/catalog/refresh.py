@@ -192,7 +192,7 @@ def _differences(verdict: Verdict) -> Iterator[str]:
 
 
 def _take(file: Path, newer: str, *, write: bool) -> bool:
-    """Show the changes by a release, or write them; return False if some are not written."""
+    """Show a release's changes, or write them; return False if some are not written."""
     try:
         taken = installed_release() if newer == "installed" else read_release(Path(newer))
         changed = take_release(file, taken)
@@ -206,7 +206,7 @@ def _take(file: Path, newer: str, *, write: bool) -> bool:
 
 
 def _stated_endpoints(files: Sequence[Path]) -> set[tuple[str, int]]:
-    """Return the model and index of each endpoint that the files state themselves."""
+    """Return the model and index of each endpoint that the files themselves define."""
     stated: set[tuple[str, int]] = set()
     for path in files:
         for where in read_document(path, path.as_posix()).values:
@@ -258,7 +258,7 @@ def _edit(edits: FileEdits, verdict: Verdict, today: date) -> None:
 
 
 def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: PublishedFacts) -> None:
-    # A rate that no publisher states is kept, so that a refresh never makes a class of tokens free.
+    # A rate that no publisher has is kept, so that a refresh never makes a class of tokens free.
     for index, name in enumerate(_RATE_ORDER):
         if name in price.rates:
             value = yaml_dollars(price.rates[name])

@@ -63,7 +63,7 @@ def build_release(routing: Path) -> CatalogRelease:
 
 
 def read_release(file: Path) -> CatalogRelease:
-    """Return the release in a file; raise NotARelease if it is none."""
+    """Return the release in a file; raise NotARelease for any other file."""
     text = file.read_text(encoding="utf-8")
     day = _RELEASED.search(text)
     if day is None:
@@ -114,7 +114,7 @@ def write_release(output: Path) -> None:
 
 
 def split_sections(text: str) -> dict[str, str]:
-    """Return the lines of each section at the top level of a routing file, its key included."""
+    """Return the lines of each top-level section of a routing file, including its key."""
     sections: dict[str, str] = {}
     name = None
     for line in text.splitlines(keepends=True):
@@ -126,6 +126,6 @@ def split_sections(text: str) -> dict[str, str]:
 
 
 def _rows_of(text: str, section: str) -> str:
-    """Return the indented lines of a section, without blank lines and comments of the file."""
+    """Return the indented lines of a section, without blank lines and the file's comments."""
     lines = split_sections(text).get(section, "").splitlines(keepends=True)
     return "".join(line for line in lines if line.startswith(" "))

@@ -87,7 +87,7 @@ def plan_access(
 def apply_access(
     *, file: Path, commit: str | None, region: str | None, url: str, secret: str | None
 ) -> None:
-    """Change the workspace as FILE states; a second run changes nothing.
+    """Make the workspace match FILE; a second run changes nothing.
 
     Secrets of new keys and alerts go to Secrets Manager, with the AWS credentials of this terminal.
     """
@@ -110,7 +110,7 @@ def apply_access(
 @gateway_url
 @_secret
 def export_file(*, url: str, secret: str | None) -> None:
-    """Print a file that states the workspace as it is; needs a management key."""
+    """Print a file that describes the current workspace; needs a management key."""
     click.echo(export_access(read_live(open_gateway(url, secret), alerts=True)), nl=False)
 
 

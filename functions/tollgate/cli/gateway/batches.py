@@ -26,13 +26,13 @@ def batches() -> None:
 
 @batches.command("create")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--endpoint", metavar="PATH", help="Path of the lines; by default the first line's.")
+@click.option("--endpoint", metavar="PATH", help="API path; by default that of the first line.")
 @click.option("--watch", is_flag=True, help="Wait until the batch has ended.")
 @calls_gateway
 def create_from_file(
     api: Api, style: OutputStyle, *, file: Path, endpoint: str | None, watch: bool
 ) -> None:
-    """Upload FILE, which has one request a line as JSON, and create a batch of its lines."""
+    """Upload FILE, which has one JSON request per line, and create a batch from it."""
     announced = {"filename": file.name, "purpose": "batch", "bytes": file.stat().st_size}
     upload = api.post("/files/presigned", {**announced, "media_type": "application/jsonl"})
     api.upload(upload["url"], file, upload["headers"])

@@ -1,4 +1,4 @@
-"""Forecast of the running month: its cost so far, and days left that cost as closed days did."""
+"""Forecast for the current month: its cost so far, plus recent mean costs for the days left."""
 
 from calendar import monthrange
 from collections.abc import Collection, Mapping
@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-# Numbers of the latest closed days whose mean the days left may cost.
+# For each number of latest closed days, their mean cost is assumed for each day left.
 _SPANS: Final = (7, 28)
 FORECAST_DAYS: Final = max(_SPANS)
 _CENT: Final = Decimal("0.01")
@@ -25,10 +25,10 @@ class Forecast(Struct, frozen=True, kw_only=True):
 def forecast_month(
     total: Decimal, costs: Mapping[date, Decimal], closed: Collection[date], today: date
 ) -> Forecast | None:
-    """Return the forecast of today's month, whose cost so far is `total`.
+    """Return the forecast for the current month, whose cost so far is `total`.
 
-    `costs` are those of the latest days with use. Return None if fewer than 7 days are closed
-    since the first of them.
+    `costs` has the costs of the latest days with usage. Return None if fewer than 7 days have
+    closed since the first of these days.
     """
     first = min((day for day, cost in costs.items() if cost), default=today)
     counted = sorted((day for day in closed if first <= day < today), reverse=True)

@@ -57,7 +57,7 @@ def generations() -> None:
 @click.option("--member", metavar="ID", help="Member that the key belonged to.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
 @click.option("--cost-min", metavar="USD")
-@click.option("--user", help="End user as the request stated it.")
+@click.option("--user", help="End user, as given in the request.")
 @click.option("--label", multiple=True, metavar="NAME:VALUE")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
 @calls_gateway

@@ -22,7 +22,7 @@ _TIMEOUT_S: Final = 60.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PIECE_BYTES: Final = 1024 * 1024
 _PAGES_MAX: Final = 1000
-# Statuses of a gateway that may answer soon, and the waits before the next tries.
+# Statuses after which a gateway may answer soon, and the waits before the retries.
 _BUSY: Final = frozenset({429, 502, 503, 504})
 _WAITS_S: Final = (1.0, 3.0, 9.0)
 Query = Mapping[str, str | int | Sequence[str] | None]
@@ -149,7 +149,7 @@ class Api(Struct, frozen=True):
     def _exchange(
         self, method: str, path: str, query: Query, body: Mapping[str, object] | None
     ) -> bytes:
-        """Send a request, and a GET again while the gateway is busy."""
+        """Send a request; retry a GET while the gateway is busy."""
         waits_s = list(_WAITS_S) if method == "GET" else []
         while True:
             try:

@@ -77,7 +77,7 @@ def take_away(
 
 
 def explain_holds(level: Any) -> str:
-    """Return for which generations credit is held; empty without holds, and for old gateways."""
+    """Describe the generations that credit is held for; return "" if there are none."""
     holds = level.get("holds")
     if not holds or not holds["generations"]:
         return ""
@@ -115,7 +115,7 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
             level["limits_usage"].get(period, 0),
         )
         if remaining is None:
-            # The gateway possibly does not count a new limit yet.
+            # The gateway may not apply a new limit yet.
             continue
         held = max(Decimal(limit) - Decimal(remaining) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]

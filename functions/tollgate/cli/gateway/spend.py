@@ -110,7 +110,7 @@ def _show_focus(api: Api, query: Query, days: tuple[date, date]) -> None:
 
 
 def _forecast(api: Api, total: Decimal, days: tuple[date, date], today: date) -> Forecast | None:
-    """Return the forecast if the days are those of the running month and it has one."""
+    """Return the forecast if the days are the current month and a forecast is possible."""
     if days != _month(f"{today:%Y-%m}"):
         return None
     # The day before today may close later today.

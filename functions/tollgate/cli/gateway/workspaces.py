@@ -61,7 +61,7 @@ _days = click.option(
 _file_days = click.option(
     "--file-days",
     type=click.IntRange(1, 30),
-    help="Days after which uploaded files expire, unless the upload states another time.",
+    help="Days after which uploaded files expire, unless the upload sets another time.",
 )
 _allowed_ips = click.option(
     "--allowed-ips",

@@ -37,9 +37,9 @@ class Compared(Struct, frozen=True, kw_only=True):
     """The model's slug, or the name on the invoice if no model in routing.yaml matches."""
     is_known: bool = True
     invoiced_usd: Decimal | None = None
-    """None if the invoice states no amount."""
+    """None if the invoice has no amount."""
     invoiced_tokens: int | None = None
-    """None if the invoice states no tokens."""
+    """None if the invoice has no tokens."""
     recorded_usd: Decimal = Decimal(0)
     recorded_tokens: int = 0
     failed: int = 0

@@ -17,7 +17,7 @@ class InvoiceRefused(Exception):
 
 class InvoiceLine(Struct, frozen=True, kw_only=True):
     """The amount and the tokens that were billed under one name for a UTC day; each is None if the
-    invoice does not state it.
+    invoice lacks it.
     """
 
     day: str

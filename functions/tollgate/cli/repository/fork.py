@@ -19,9 +19,9 @@ from tollgate.routing.file.problems import InvalidRouting
 _ROUTING: Final = "routing.yaml"
 _SIGN_IN: Final = "sign-in.json"
 _STAGES: Final = "samconfig.toml"
-# Sections that the repository has from the release and the rows of the fork.
+# Sections that the repository takes from the release and from the fork's rows.
 _REPLACED: Final = frozenset({"version", "include", "catalog", "providers", "models", "dev"})
-# A stage of a repository states no template: the package has it.
+# A stage of a repository names no template, because the package contains it.
 _OF_CHECKOUTS: Final = re.compile(
     r"^\[[\w-]+\.(?:validate|build)\.parameters\]\n(?:(?!\[).*\n)*", re.M
 )

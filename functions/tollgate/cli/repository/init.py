@@ -59,7 +59,7 @@ def init(folder: Path, fork: Path | None, source: str) -> None:
         lock = (part("environments") / "run.txt").read_text(encoding="utf-8")
         requirements = render_requirements(pins, lock)
         with TemporaryDirectory() as temporary:
-            # A folder within it, because a temporary folder itself is closed to other users.
+            # A subfolder, because other users have no access to the temporary folder itself.
             made = Path(temporary) / "repository"
             kept = make_repository(
                 made,

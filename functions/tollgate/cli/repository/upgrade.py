@@ -64,7 +64,7 @@ def upgrade(
     """Write VERSION, by default the newest, into requirements.txt, and list its effects.
 
     Code of the other version is not run. An older VERSION is a rollback. A version that would lose
-    stored data, misread it, or has no valid attestation is refused, and nothing changes.
+    or misread stored data, or that has no valid attestation, is refused, and nothing changes.
     """
     try:
         current = _current_version()
@@ -106,7 +106,7 @@ def upgrade(
 
 
 def _current_version() -> str:
-    """Return the pinned version, which must be the installed one, since it is compared."""
+    """Return the pinned version, which must be installed for the comparison."""
     if not _REQUIREMENTS.is_file():
         raise NotRequirements(f"{_REQUIREMENTS} is not in this folder")
     pinned = read_version(_REQUIREMENTS.read_text(encoding="utf-8"))

@@ -38,11 +38,11 @@ from tollgate.settings import Settings
     "--warnings",
     "every",
     is_flag=True,
-    help="List in text also the warnings that come as days pass: old prices, models near their "
-    "end. Other formats list every warning.",
+    help="In text, also list date-dependent warnings: old prices, models near retirement. Other "
+    "formats list every warning.",
 )
 def check(file: Path, style: str, template: Path, *, every: bool) -> None:
-    """Check FILE and its includes, also those for development; exit with 1 if there are errors."""
+    """Check FILE and all files that it includes, even for development; exit with 1 on errors."""
     today = utc_today()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)

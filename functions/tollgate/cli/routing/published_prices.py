@@ -173,7 +173,7 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Yield tiers and later prices; a later price states every rate, since it replaces them all."""
+    """Yield tiers and later prices; a later price has every rate, because it replaces them all."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:

@@ -121,7 +121,7 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
     document = read_document(root / path, path)
     production, development = document.value(IN_PRODUCTION), document.value(IN_DEVELOPMENT)
     globs = [file_glob(str(each)) for each in production] if isinstance(production, tuple) else []
-    # A part for development needs the release, too, although it is left out here.
+    # Parts for development are left out here, but they may need the catalog's release.
     parts = [file_glob(str(each)) for each in development] if isinstance(development, tuple) else []
     globs += [glob for glob in parts if glob == CATALOG_FILE][:1]
     folder = posixpath.dirname(path)

@@ -1,4 +1,4 @@
-"""`tollgate subprocessors`: who gets callers' data by a routing file, and in which region."""
+"""`tollgate subprocessors`: who gets callers' data under a routing file, and in which region."""
 
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,9 +24,9 @@ _COLUMNS: Final = ("name", "service", "host", "region", "data_policy", "models")
 @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
 @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
 def subprocessors(file: Path, model: str | None, style: OutputStyle) -> None:
-    """List the recipients of prompts, files and searches by FILE.
+    """List the recipients of prompts, files and searches under FILE.
 
-    An empty region means that FILE states none: ask the provider.
+    An empty region means that FILE has none: ask the provider.
     """
     try:
         routing = compile_catalog(file, variables=Settings().variables).routing

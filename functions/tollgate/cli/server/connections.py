@@ -110,8 +110,8 @@ class GuardedListener(socket.socket):
 
 
 class RequestGuard:
-    """An ASGI app that, before any route, refuses long request heads, and bodies whose length is
-    stated in two ways.
+    """An ASGI app that, before any route, refuses long request heads, and bodies with two different
+    length headers.
     """
 
     def __init__(self, app: ASGIApp, listener: GuardedListener, ids: IdSource) -> None:

@@ -51,7 +51,7 @@ _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
 _EXPORTS_MAX: Final = 9
-# Providers that share a variable, in its line.
+# Maximum number of providers to name on the line of a variable that they share.
 _SLUGS_MAX: Final = 3
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
 
@@ -173,7 +173,7 @@ async def _serve(
 
 
 async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
-    """Run the work of a stack's scheduled functions, every five minutes and without end."""
+    """Run the work of a stack's scheduled functions every five minutes, forever."""
     while True:
         for work in (sweep, roll_up):
             try:

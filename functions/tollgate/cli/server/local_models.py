@@ -25,7 +25,7 @@ from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import ModelSection, ProviderSection
 
 _HOST: Final = "127.0.0.1"
-# Time in which a server must have answered everything.
+# Time limit for all requests to a server together.
 _TIMEOUT_S: Final = 1.5
 _REPLY_BYTES_MAX: Final = 4 * 1024 * 1024
 _FOLDER: Final = re.compile(r".*[/\\]")
@@ -46,7 +46,8 @@ class LocalModels(Struct, frozen=True):
     def added_to(self, routing: Routing) -> Routing:
         """Return a routing with the models of the servers that run now.
 
-        A server whose address or name the file has is left out: the file decides how it is used.
+        A server whose address or name is in the file is left out, because the file decides how it
+        is used.
         """
         ports = {*_local_ports(routing), self.own_port}
         free = (each for each in self.servers if each.row not in routing.providers)
@@ -117,7 +118,9 @@ async def _list_models(server: LocalServer) -> Sequence[FoundModel]:
 def _sections(
     found: _Found, taken: Iterable[str], today: date
 ) -> Iterator[tuple[str, ModelSection]]:
-    """Yield the models by slug; a second model with one name also has its server's name."""
+    """Yield the models by slug; the slug of a second model with the same name includes its server's
+    name.
+    """
     slugs = set(taken)
     for server, models in found:
         for model in models:
@@ -137,7 +140,7 @@ def _slug(id_: str) -> str:
 
 
 def _section(server: LocalServer, model: FoundModel, today: date) -> ModelSection | None:
-    """Return a model as a routing file states it; None if a file could not state it."""
+    """Return a model's section for a routing file; None if no valid section exists."""
     price = {"input": 0, "output": 0, "source": "this machine", "checked": today}
     try:
         return ModelSection.model_validate(

@@ -21,7 +21,7 @@ _UNKNOWN_CONTEXT: Final = 131_072
 class FoundModel(Struct, frozen=True, kw_only=True):
     """A model as its server describes it.
 
-    By default, the server is not known to lack anything, so it decides about each request itself.
+    By default no limitation is known, so the server itself decides about each request.
     """
 
     id: str
@@ -46,7 +46,7 @@ class LocalServer(Struct, frozen=True, kw_only=True):
     name: str
     port: int
     list_models: Callable[[Ask], Awaitable[Sequence[FoundModel]]]
-    """Returns the models that chat; raises MsgspecError for the reply of another program."""
+    """Returns the chat models; raises MsgspecError for the reply of another program."""
     dialect: Dialect
 
     @property
@@ -65,7 +65,7 @@ class _OllamaModels(Struct):
 
 class _OllamaDetails(Struct):
     model_info: dict[str, object]
-    # Older versions do not state what a model can do.
+    # Older versions do not report a model's capabilities.
     capabilities: tuple[str, ...] = ("completion", "tools", "vision")
     remote_host: str = ""
 
@@ -124,7 +124,7 @@ class _LlamaCppEntry(Struct):
     meta: _LlamaCppSizes | None = None
 
     def describe(self) -> FoundModel | None:
-        """Return the model, with the size of context for which it is loaded."""
+        """Return the model, with the context size for which it is loaded."""
         sizes = self.meta or _LlamaCppSizes()
         return FoundModel(id=self.id, context=sizes.n_ctx or sizes.n_ctx_train)
 

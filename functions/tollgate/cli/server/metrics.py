@@ -1,4 +1,4 @@
-"""Prometheus metrics for a server process; `observability/emf.py` states their meanings."""
+"""Prometheus metrics for a server process; `observability/emf.py` documents their meanings."""
 
 import re
 from collections.abc import Mapping

@@ -49,7 +49,7 @@ class Reloaded(Generic[Made]):
 class RoutingSource:
     """A routing file on disk, with all files that it includes, even those for development.
 
-    `complete` adds to each routing what no file states.
+    `complete` adds sections to each routing that are in no file.
     """
 
     def __init__(self, path: Path, complete: Callable[[Routing], Routing] = _unchanged) -> None:

@@ -38,7 +38,7 @@ from tollgate.wiring.whole import open_confined_reader, wire_whole_app
 
 # Python's defaults are 700, 10 and 10. A request of 60,000 messages makes a million objects.
 _COLLECTION_THRESHOLDS: Final = (20_000, 5, 20)
-# A small request takes its turn some ten times, each of which waits this long while the side thread
+# A small request takes about ten turns, and each turn waits this long while the side thread
 # computes. Python's default is 5 ms.
 _SWITCH_S: Final = 0.000_5
 
@@ -86,9 +86,9 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
 
 
 def _shorten_pauses() -> None:
-    """Let requests wait less while large requests of others are computed."""
-    # A full collection stops all requests: 0.1 s for the objects from the start, which are never
-    # freed, and 10 ms for each 100,000 others.
+    """Reduce the wait of requests while large requests of other callers are computed."""
+    # A full collection stops all requests: 0.1 s for the objects created at the start, which are
+    # never freed, and 10 ms for each 100,000 others.
     gc.freeze()
     gc.set_threshold(*_COLLECTION_THRESHOLDS)
     sys.setswitchinterval(_SWITCH_S)

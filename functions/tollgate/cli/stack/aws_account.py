@@ -124,7 +124,7 @@ class AwsAccount:
                 ) from error
 
     def unreserved_concurrency(self) -> int:
-        """Return the number of Lambda's environments that no function has reserved."""
+        """Return the number of Lambda environments that no function has reserved."""
         try:
             limits = self._session.client("lambda").get_account_settings()["AccountLimit"]
             return int(limits["UnreservedConcurrentExecutions"])

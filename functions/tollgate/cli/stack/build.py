@@ -43,7 +43,7 @@ class BuildSource(Struct, frozen=True):
     default="lambda",
     show_default=True,
     type=click.Choice(["lambda", "host"]),
-    help="Lambda, or this machine, to try the functions.",
+    help="Build for Lambda, or for this machine to try the functions.",
 )
 @click.option("--python", "python313", help="Command of a Python 3.13, which compiles bytecode.")
 def build(target: Literal["lambda", "host"], python313: str | None) -> None:

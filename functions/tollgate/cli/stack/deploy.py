@@ -143,12 +143,12 @@ def _can_reserve_readers(account: AwsAccount, stage: Stage) -> bool:
             return True
         return account.unreserved_concurrency() >= READERS_UNRESERVED_MIN
     except AccountError:
-        # Without permission to look, CloudFormation decides.
+        # Without permission to check, the decision is left to CloudFormation.
         return True
 
 
 def _protect_tables(account: AwsAccount, stage: Stage) -> None:
-    """Protect a stage's tables against deletion, unless its parameters state the protection.
+    """Protect a stage's tables against deletion, unless its parameters set the protection.
 
     If a deploy is interrupted before this step, the next deploy repeats it.
     """

@@ -35,12 +35,12 @@ class Stage(Struct, frozen=True, kw_only=True):
 
     @property
     def states_protection(self) -> bool:
-        """True if the stage's parameters state the protection of its tables."""
+        """True if the stage's parameters set the protection of its tables."""
         return any(TABLE_PROTECTION in override for override in self.overrides or ())
 
     @property
     def states_readers(self) -> bool:
-        """True if the stage's parameters state the reader's concurrency."""
+        """True if the stage's parameters set the reader's concurrency."""
         return any(READERS_PARAMETER in override for override in self.overrides or ())
 
 

@@ -7,7 +7,7 @@ from typing import Final, cast
 import yaml
 from msgspec import Struct
 
-# Properties whose change replaces a resource, or fails for a key of KMS. CloudFormation template
+# Properties whose change replaces a resource, or fails for a KMS key. CloudFormation template
 # reference: AWS::DynamoDB::Table, AWS::S3::Bucket and AWS::KMS::Key (2026-11-27).
 REPLACING: Final[Mapping[str, frozenset[str]]] = {
     "AWS::DynamoDB::Table": frozenset(
@@ -16,7 +16,7 @@ REPLACING: Final[Mapping[str, frozenset[str]]] = {
     "AWS::S3::Bucket": frozenset({"BucketName", "BucketNamePrefix", "BucketNamespace"}),
     "AWS::KMS::Key": frozenset({"KeySpec", "KeyUsage", "MultiRegion", "Origin"}),
 }
-# Lists of which an entry may be added, while a changed or removed entry replaces the resource.
+# Lists to which entries may be added; changing or removing an entry replaces the resource.
 _EXTENDED: Final = {"AttributeDefinitions"}
 
 _Node = object
@@ -135,7 +135,7 @@ def _permissions(template: _Tree) -> dict[str, str]:
 
 
 def _statements(node: _Node) -> Iterator[_Tree]:
-    """Yield each statement of a policy, wherever it is in a resource, as below `!If`."""
+    """Yield each statement of a policy, wherever it is in a resource, for example below `!If`."""
     match node:
         case {"Effect": _, "Action": _}:
             yield _tree(node)
@@ -167,7 +167,7 @@ def _each(node: _Node) -> list[object]:
 
 
 def _text(node: _Node) -> str:
-    """Return a value in the short form in which a template states it."""
+    """Return a value in the short form that templates use."""
     match node:
         case str():
             return node

@@ -27,7 +27,7 @@ class NoRelease(Exception):
 
 
 class ItemVersions(Struct, frozen=True):
-    """Versions of the stored items that a release writes, and reads at most."""
+    """The version of stored items that a release writes, and the highest version that it reads."""
 
     written: int
     read: int
@@ -51,7 +51,7 @@ class FetchedRelease(Struct, frozen=True, kw_only=True):
 
 
 def read_item_versions(file: Path) -> ItemVersions:
-    """Return the numbers that `item_versions.py` of a release states, without running the file."""
+    """Return the numbers in a release's `item_versions.py`, without running the file."""
     numbers: dict[str, int] = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         match node:
@@ -63,7 +63,7 @@ def read_item_versions(file: Path) -> ItemVersions:
 
 
 def fetch_release(version: str | None, folder: Path) -> FetchedRelease:
-    """Download the wheels of a version, or of the newest, and unpack the code; run nothing of them.
+    """Download the wheels of a version, or of the newest, and unpack the code without running it.
 
     Raises NoRelease if the index has no such version.
     """

@@ -22,7 +22,7 @@ from tollgate.engine.batches.results import (
 )
 from tollgate.engine.batches.validation import Piece
 
-# Size from which written lines become a part, which bounds the memory of a join.
+# Size at which the lines written so far become a part, which bounds a join's memory.
 _PART_BYTES: Final = 8 * 1024 * 1024
 
 

@@ -1,4 +1,4 @@
-"""Runs one line through the engine, so that its answer is stored before it is billed."""
+"""Runs one line through the engine, and stores its answer before it is billed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -46,13 +46,13 @@ _WAIT_MAX_S: Final = 300.0
 
 
 class Waits(Struct, frozen=True):
-    """A line that has no result yet, and may have one after some seconds."""
+    """A line without a result, which is worth another try after some seconds."""
 
     for_s: float
 
 
 class Undecided(Struct, frozen=True):
-    """A line of which it is unknown whether it was billed; the next try decides."""
+    """A line that may or may not have been billed; the next try decides."""
 
 
 LineOutcome = LineResult | Waits | Undecided
@@ -91,7 +91,7 @@ class LineSink:
         self._is_rendered = False
         self.failure: GatewayError | None = None
         self.record: GenerationRecord | None = None
-        """The stored record; None while the line has none."""
+        """The stored record; None until there is one."""
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
         return self._sink.open(hold)
@@ -182,7 +182,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
     batch: Batch
 
     async def run(self, line: BatchLine, generation_id: str, deadline: Deadline) -> LineOutcome:
-        """Run a line as one generation with this id, and return what became of it."""
+        """Run a line as one generation with this id, and return the outcome."""
         parser, gateway = self.parser, self.parser.gateway
         try:
             parsed = parser.parse(line)
@@ -229,7 +229,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
     async def recall(self, custom_id: str, record: GenerationRecord) -> LineResult | None:
         """Return the result of a line whose generation another worker has settled.
 
-        Returns None if the generation did not end, so that the line has to run again.
+        Returns None if the generation did not end; the line must then run again.
         """
         if record.outcome != "ok" and (record.error is None or record.error in WAITS_FOR):
             return None

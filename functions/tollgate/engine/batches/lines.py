@@ -16,7 +16,7 @@ from tollgate.ingress.formats import (
     IngressFormat,
 )
 
-# The formats of lines, by the path that lines and batches name.
+# Formats of lines, keyed by the path that lines and batches name.
 BATCH_FORMATS: Final[Mapping[str, IngressFormat]] = {
     format_.path: format_
     for format_ in (
@@ -41,13 +41,13 @@ class BatchLine(Struct, frozen=True, kw_only=True):
 
 
 class RawLine(Struct, frozen=True):
-    """The bytes of one line, and their place in the file."""
+    """The bytes of one line, and their offset in the file."""
 
     number: int
     start: int
     content: bytes
     end: int
-    """The place after the line's newline."""
+    """The offset after the line's newline."""
 
 
 class _FileLine(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ _DECODER: Final = json.Decoder(_FileLine)
 
 
 class FaultyLine(Exception):
-    """Raised for a line that is at fault."""
+    """Raised for an invalid line."""
 
     def __init__(self, fault: LineFault) -> None:
         super().__init__(fault.message)
@@ -78,7 +78,7 @@ async def read_lines(
     """Yield the lines that begin in a range of a file, in groups, without empty lines.
 
     `read` returns a range, given by its start and length, and `first` is the number of the first
-    line. Raises FaultyLine for a line above the limit of its length.
+    line. Raises FaultyLine for a line that is too long.
     """
     number, rest, place = first, b"", start
     while place < end:
@@ -102,7 +102,7 @@ async def read_lines(
 
 
 def parse_line(raw: RawLine, endpoint: str) -> BatchLine:
-    """Return the request in a line; raise FaultyLine, which names the field, if it is at fault."""
+    """Return the request in a line; raise FaultyLine, which names the field, if it is invalid."""
     try:
         line = _DECODER.decode(raw.content)
     except UnicodeDecodeError as not_text:
@@ -124,7 +124,7 @@ def parse_line(raw: RawLine, endpoint: str) -> BatchLine:
 
 
 def _path(url: str) -> str:
-    """Return the path of a line's URL, which clients also write as they write their base URL."""
+    """Return the path without the `/api` prefix of the base URL, which some clients include."""
     return url.removeprefix("/api") if url.startswith("/api/v1/") else url
 
 

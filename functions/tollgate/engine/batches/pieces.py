@@ -1,4 +1,4 @@
-"""Runs a piece of a batch: decides what earlier tries left, and then runs the other lines."""
+"""Runs a piece of a batch: decides the lines that earlier tries left open, then runs the rest."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ from tollgate.stores.rules.sweep import lost_generation
 
 _log = logging.getLogger(__name__)
 
-# A line that ends its worker's process so many times is not run again.
+# A line is no longer run once its worker's process has ended this many times.
 _DEATHS_MAX: Final = 5
-# Seconds that a worker needs for a line to be worth beginning.
+# Minimum time in seconds that a worker must have left to begin a line.
 _LINE_MIN_S: Final = 20.0
 
 
@@ -42,7 +42,7 @@ class PieceOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a try of a piece."""
 
     tally: Tally
-    """The results of the piece, added up."""
+    """Totals of the piece's results."""
     wait_s: float | None = None
     """None for a finished piece, otherwise the seconds after which another try is worthwhile."""
     clean: bool = True
@@ -59,7 +59,7 @@ class PieceRun(Struct, frozen=True, kw_only=True):
     number: int
     piece: Piece
     room: asyncio.Semaphore
-    """The lines that may run at the same time in this process."""
+    """Limits the lines that run concurrently in this process."""
     stop: asyncio.Event
     """Set when no further line may begin in this process."""
 
@@ -106,10 +106,10 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         return [line async for group in read_piece(self.run, self.piece) for line in group]
 
     async def _recall(self, line: BatchLine, earlier: Sequence[StepTry]) -> LineResult | None:
-        """Return the result of a line that a worker before has run; None if none has.
+        """Return the result of a line that an earlier worker has run; None if none has.
 
-        A generation of a dead worker is decided as lost unless it has a record, so that a worker
-        that still runs it cannot be paid for it any more.
+        A generation without a record is recorded as lost. Even if its worker is still running, the
+        generation can then no longer be billed.
         """
         batch = self.run.batch
         for trial in earlier:
@@ -186,5 +186,5 @@ def _add_up(whole: Sequence[LineResult], outcomes: Sequence[LineOutcome]) -> Pie
 
 
 def stop_reason(batch: Batch) -> NotRun:
-    """Return why the lines of a batch that is stopping do not run."""
+    """Return the reason why the remaining lines of a stopping batch do not run."""
     return "batch_cancelled" if batch.status == "cancelling" else "batch_expired"

@@ -1,4 +1,4 @@
-"""Works on open batches in a server, next to its requests."""
+"""Works on open batches in a server, alongside its requests."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from tollgate.stores.ports.batches import BatchPlace, BatchStore
 _log = logging.getLogger(__name__)
 
 _POLL_S: Final = 5.0
-# Batches on which a process works at a time; the others follow when one of these has ended.
+# Maximum number of batches that a process works on at a time; the others follow in turn.
 _BATCHES_AT_ONCE: Final = 16
 _WORK_S: Final = 3_600.0
 
@@ -30,7 +30,7 @@ class BatchPolling:
         self._running: dict[BatchPlace, asyncio.Task[float | None]] = {}
 
     async def send(self, place: BatchPlace, *, delay_s: int = 0) -> None:
-        """Look for open batches now, which makes this object a `BatchQueue`."""
+        """Look for open batches now; implements `BatchQueue`."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -47,7 +47,7 @@ class BatchPolling:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def stop(self) -> None:
-        """Let no further line begin; `run` ends with the last line that is under way."""
+        """Stop new lines from beginning; `run` returns once the lines in progress have ended."""
         self._worker.stop.set()
         self._woken.set()
 

@@ -34,12 +34,12 @@ class LineResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_ok(self) -> bool:
-        """True if the result belongs into the output file."""
+        """True if the result belongs in the output file."""
         return self.answer is not None and self.answer.status < 400
 
 
 class LineReply(Struct, kw_only=True):
-    """A reply of a line in a file."""
+    """A line's reply, as written to a file."""
 
     status_code: int
     request_id: str
@@ -47,7 +47,7 @@ class LineReply(Struct, kw_only=True):
 
 
 class LineError(Struct, kw_only=True):
-    """The reason in a file why a line did not run."""
+    """The reason why a line did not run, as written to a file."""
 
     code: str
     message: str

@@ -34,7 +34,7 @@ _ID_BYTES: Final = 16
 
 
 class Piece(Struct, frozen=True, array_like=True):
-    """A range of a file with whole lines, which one worker runs at a time."""
+    """A range of whole lines in a file, which only one worker runs at a time."""
 
     start: int
     end: int
@@ -110,7 +110,7 @@ class FileCheck:
         is_strict: bool = True,
         lines_max: int = BATCH_LINES_MAX,
     ) -> None:
-        """Prepare the check; without `is_strict`, requests at fault fail when their lines run."""
+        """Prepare the check; without `is_strict`, an invalid request fails when its line runs."""
         self._is_strict = is_strict
         self._lines_max = lines_max
         self._parser = parser

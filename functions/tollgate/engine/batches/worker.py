@@ -1,4 +1,4 @@
-"""The worker of batches, which tries one step after another under a lease."""
+"""The batch worker, which runs one step after another, each under a lease."""
 
 import asyncio
 import logging
@@ -41,13 +41,13 @@ from tollgate.stores.rules.batches import (
 
 _log = logging.getLogger(__name__)
 
-# A worker that has not renewed its lease for so long has died, or counts as if it had.
+# A worker that has not renewed its lease for this long counts as dead.
 LEASE_S: Final = 60.0
-# Seconds after which a step that failed, such as for a full storage, is tried again.
+# Seconds after which a failed step is tried again; its storage may have been full, for example.
 _RETRY_S: Final = 60.0
-# Seconds that a worker needs for a step to be worth beginning.
+# Minimum time in seconds that a worker must have left to begin a step.
 _STEP_MIN_S: Final = 60.0
-# Pieces that a worker runs at a time, so that one slow line does not leave it idle.
+# Number of pieces that a worker runs at a time, so that one slow line does not leave it idle.
 _PIECES_AT_ONCE: Final = 2
 _INDEX: Final = "index"
 
@@ -118,7 +118,7 @@ class BatchWorker:
                 await self._try(begun, step, trial.id, deadline)
 
     async def _try(self, batch: Batch, step: int, try_id: str, deadline: Deadline) -> None:
-        """Carry out a step while its lease is renewed; give the step back if it fails."""
+        """Carry out a step while renewing its lease; give the step back if it fails."""
         renewing = asyncio.create_task(self._renew(batch, step, try_id))
         try:
             await self._carry_out(batch, step, deadline)
@@ -250,7 +250,7 @@ class BatchWorker:
         try:
             await run.objects.clear(ended)
         except GatewayError as failure:
-            # The rules of the bucket delete the rest.
+            # The bucket's lifecycle rules delete the rest.
             _log.warning("results of batch %s remain: %s", ended.id, failure.message)
 
     async def _pieces(self, run: LineRun) -> tuple[Piece, ...]:

@@ -17,17 +17,17 @@ from tollgate.routing.guardrail_sections import GuardSection, JudgedStage
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner
 
-# More than the average of any answer, as for usage bounds.
+# Above the average characters per token of any answer; usage bounds assume the same.
 _CHARACTERS_PER_TOKEN_MAX: Final = 16
 _BYTES_PER_CHARACTER_MAX: Final = 4
-# Parts of an answer whose last piece is shorter than a window.
+# Maximum number of parts in an answer; each may end with a piece shorter than a window.
 _PARTS_MAX: Final = 16
 _OF_REQUESTS: Final[tuple[JudgedStage, ...]] = ("input", "tool_arguments", "tool_results")
 _OF_ANSWERS: Final[frozenset[JudgedStage]] = frozenset({"output", "tool_arguments"})
 
 
 class BoundedGuard(Struct, frozen=True, kw_only=True):
-    """Guardrail of a request, with the maximum cost of its judgements."""
+    """A guardrail of a request, with the maximum cost of its judgements."""
 
     name: str
     row: GuardSection
@@ -93,7 +93,7 @@ def _characters(work: Work, stage: JudgedStage) -> int:
 
 
 def _answer_characters(request: GenerationRequest, plan: Plan, held_tokens: int) -> int:
-    """Return the most characters of all answers for which the plan holds money."""
+    """Return the maximum number of characters in all answers that the plan's hold covers."""
     tokens = request.output_tokens_max
     if tokens is None:
         # Under a ceiling, the plan holds the cost of the longest answer.

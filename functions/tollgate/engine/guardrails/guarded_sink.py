@@ -1,4 +1,4 @@
-"""Delivers an answer only after its verdicts, in the pieces of which the guardrails approve."""
+"""Delivers an answer in pieces, each only after the guardrails have approved it."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -35,7 +35,7 @@ _Place = tuple[int, int]
 
 
 class _HeldText:
-    """Text of an answer, of which the caller has only what was judged."""
+    """A text part of an answer; the caller gets only judged text."""
 
     def __init__(self, filters: list[TextFilter]) -> None:
         self.filters = filters
@@ -43,7 +43,7 @@ class _HeldText:
 
 
 class _HeldCall:
-    """Tool call, whose arguments are judged whole, since their JSON must remain valid."""
+    """A tool call, whose arguments are judged as a whole because their JSON must stay valid."""
 
     def __init__(self, *, is_text: bool) -> None:
         self.is_text = is_text
@@ -52,9 +52,9 @@ class _HeldCall:
 
 
 class GuardedSink:
-    """Sink in front of another one, which gets no text before its verdict.
+    """A sink in front of another sink, which gets each piece of text only after its verdict.
 
-    Log probabilities and unknown fields would show unjudged texts, and are left out.
+    Log probabilities and unknown fields are left out, because they would reveal unjudged text.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class GuardedSink:
         return self._sink.open(hold)
 
     async def begin(self, served: ServedBy) -> None:
-        """Pass on the attempt that serves, once the input has its verdict."""
+        """Pass on the serving attempt once the input has its verdict."""
         await self._screen.settle()
         await self._sink.begin(served)
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        """Pass on what may go on; raise AnswerRefused for a refused text."""
+        """Pass on the approved events; raise AnswerRefused for refused text."""
         due: list[ChosenGroup] = []
         try:
             for choice, event in events:
@@ -98,7 +98,7 @@ class GuardedSink:
         await self._sink.fail(error, record)
 
     async def end_refused(self, note_end: Callable[[Ended, int], None]) -> None:
-        """End all choices that have not ended, without the texts that are held back."""
+        """End all unfinished choices, without the withheld text."""
         ended = Ended(finish="content_filter")
         due: list[ChosenGroup] = []
         for choice in sorted(self._not_started):
@@ -145,7 +145,7 @@ class GuardedSink:
                 yield event
 
     def _hold(self, part: Part) -> _HeldText | _HeldCall | None:
-        """Return where a part's text is held; None if nothing judges or changes it."""
+        """Return the holder of a part's text; None if no guardrail judges or changes the text."""
         match part:
             case Text() | Reasoning() | Refusal():
                 filters = filters_for(self._judging, "output")

@@ -62,15 +62,15 @@ class GuardedGeneration:
         self._screen = InputScreen(self._judging, gateway.computations(call))
 
     async def admit(self, work: Work) -> Work:
-        """Return work as providers may get it: see `InputScreen.admit`."""
+        """Return the work in the form that providers may receive; see `InputScreen.admit`."""
         return await self._screen.admit(work)
 
     async def admit_result(self, content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
-        """Return the result of a tool as the model and the caller may get it."""
+        """Return a tool's result in the form that the model and the caller may receive."""
         return await self._screen.admit_result(content)
 
     async def admit_arguments(self, arguments: str) -> str:
-        """Return the arguments of a call as a tool of the gateway may get them."""
+        """Return a call's arguments in the form that a tool of the gateway may receive."""
         try:
             return await self._judging.judge_arguments(arguments, is_text=False, restores=False)
         except Blocked as blocked:

@@ -28,12 +28,13 @@ class InputScreen:
         self._computations = computations
         self._seen: set[_Text] = set()
         self._meanwhile: list[asyncio.Task[None]] = []
-        # The task that calls the provider meanwhile; None once it waits for the verdicts itself.
+        # The task that calls the provider during the judging; None once that task waits for the
+        # verdicts.
         self._calling: asyncio.Task[Any] | None = asyncio.current_task()
         self._failure: BaseException | None = None
 
     async def admit(self, work: Work) -> Work:
-        """Return the work with masks, as providers may get it.
+        """Return the work with masks applied, in the form that providers may receive.
 
         Raises RequestError for a refused text, and AnswerRefused if the answer has already begun.
         """
@@ -49,7 +50,7 @@ class InputScreen:
         return screened
 
     async def admit_result(self, content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
-        """Return the result of a tool of the gateway with masks; raise AnswerRefused."""
+        """Return the result of a gateway tool with masks applied; raise AnswerRefused."""
         changed: list[ResultContent] = []
         for part in content:
             if isinstance(part, Text) and part.text:
@@ -64,7 +65,7 @@ class InputScreen:
         return tuple(changed)
 
     async def settle(self) -> None:
-        """Wait for the verdicts that are made while the provider is called; raise RequestError."""
+        """Wait for verdicts that are reached while the provider is called; raise RequestError."""
         self._calling = None
         while self._meanwhile:
             try:
@@ -81,21 +82,21 @@ class InputScreen:
         return failure.error if isinstance(failure, Blocked) else failure
 
     def _interrupt(self, task: asyncio.Task[None]) -> None:
-        """Cancel the call of the provider after a refusal, which need not wait for its answer."""
+        """Cancel the call to the provider after a refusal, which makes its answer useless."""
         failure = None if task.cancelled() else task.exception()
         if failure is not None and self._calling is not None and self._failure is None:
             self._failure = failure
             self._calling.cancel()
 
     async def aclose(self) -> None:
-        """Cancel the verdicts for which nobody waits any longer."""
+        """Cancel the verdicts that are no longer needed."""
         self._calling = None
         for task in self._meanwhile:
             task.cancel()
         await asyncio.gather(*self._meanwhile, return_exceptions=True)
 
     def _screen(self, work: Work) -> tuple[Work, list[_Text]]:
-        """Return the work after all patterns, and its texts that were not judged before."""
+        """Return the work with all patterns applied, and its texts that are not judged yet."""
         new_texts: list[_Text] = []
         maskable = not isinstance(work, InputWork)
 
@@ -105,7 +106,8 @@ class InputScreen:
             is_new = (stage, text) not in self._seen
             if is_new:
                 self._seen.add((stage, text))
-            # While the answer goes on in rounds, its own texts are judged as they are delivered.
+            # Once an answer has begun, its text is judged on delivery, so only tool results count
+            # here.
             counted = is_new and (stage == "tool_results" or not self._judging.is_committed)
             screened = self._judging.screen(
                 stage, text, of_request=True, counted=counted, maskable=maskable

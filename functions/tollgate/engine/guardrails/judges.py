@@ -19,7 +19,7 @@ from tollgate.core.work.moderation import ModerationRequest
 from tollgate.engine.work.inner_calls import InnerCalls
 from tollgate.routing.guardrail_sections import GuardSection, JudgeSection
 
-# Characters of a whole text in one piece, and by which pieces overlap.
+# Maximum number of characters in a piece of a whole text, and the overlap between pieces.
 PIECE: Final = 8_000
 OVERLAP: Final = 400
 _CALLS_AT_ONCE: Final = 8
@@ -36,21 +36,21 @@ class ModelVerdict(Struct, frozen=True, kw_only=True):
 
 
 class _Result(Struct, frozen=True):
-    """Result of a moderation, as far as it decides."""
+    """The fields of a moderation result that decide the verdict."""
 
     flagged: bool
     categories: dict[str, bool]
 
 
 class ModelJudge(Struct, frozen=True, kw_only=True):
-    """Model that judges for one guardrail; the limits of the caller's key do not apply to it."""
+    """The model that judges for one guardrail, exempt from the limits of the caller's key."""
 
     row: GuardSection
     calls: InnerCalls
     principal: Principal
 
     async def judge(self, pieces: Sequence[str]) -> ModelVerdict:
-        """Return the verdict on all pieces; raise TimeoutError or GatewayError without one."""
+        """Return the verdict on all pieces; raise TimeoutError or GatewayError if there is none."""
         slots = asyncio.Semaphore(_CALLS_AT_ONCE)
         mark = self.calls.ids.random_bytes(_MARK_BYTES).hex()
         works = questions(self.row, pieces, mark=mark)
@@ -88,7 +88,7 @@ def unlimited(principal: Principal) -> Principal:
 def questions(row: GuardSection, pieces: Sequence[str], *, mark: str = _ANY_MARK) -> Iterator[Work]:
     """Yield the requests that ask a guardrail's model for its verdict on pieces of text.
 
-    A judged text cannot contain the random `mark`, so that it cannot pretend to be instructions.
+    Judged text cannot contain the random `mark`, so it cannot pose as instructions.
     """
     if row.moderation is not None:
         subjects = tuple((Text(text=piece),) for piece in pieces)

@@ -65,7 +65,7 @@ class Judging:
         self._clock = clock
 
     def patterns_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection, PatternsSection]]:
-        """Return the guardrails by patterns that judge a stage."""
+        """Return the pattern guardrails that judge a stage."""
         return [
             (name, row, row.patterns)
             for name, row in self.rows.items()
@@ -73,7 +73,7 @@ class Judging:
         ]
 
     def models_at(self, stage: JudgedStage) -> list[tuple[str, GuardSection]]:
-        """Return the guardrails by models that judge a stage."""
+        """Return the model guardrails that judge a stage."""
         return [
             (name, row)
             for name, row in self.rows.items()
@@ -82,7 +82,7 @@ class Judging:
 
     @property
     def is_committed(self) -> bool:
-        """True if the answer has begun, so that a refusal ends it."""
+        """True if the answer has begun; a refusal then ends it."""
         return self._meter.committed
 
     def screen(
@@ -94,10 +94,10 @@ class Judging:
         counted: bool = True,
         maskable: bool = True,
     ) -> str:
-        """Return a whole text after all patterns: masked, or unchanged; raise Blocked.
+        """Return a whole text with all patterns applied, masked or unchanged; raise Blocked.
 
-        The masks of a request have numbers, so that they can be restored. A text that is not
-        `counted` was judged before and is only masked. One that is not `maskable` is refused
+        The masks of a request have numbers, so the original text can be restored. Text that is not
+        `counted` was judged earlier and is only masked. Text that is not `maskable` is refused
         instead.
         """
         for name, row, patterns in self.patterns_at(stage):
@@ -236,7 +236,7 @@ def _findings(matches: Collection[Match]) -> tuple[str, ...]:
 
 
 def unjudged(name: str) -> GatewayError:
-    """Return the error for a guardrail without a verdict: its text goes nowhere."""
+    """Return the error for a guardrail without a verdict; the unjudged text is not passed on."""
     return GatewayError(
         ErrorCode.PROVIDER_UNAVAILABLE,
         f"The guardrail {name} could not judge, so the request is refused.",

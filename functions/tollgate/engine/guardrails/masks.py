@@ -1,4 +1,4 @@
-"""Replaces findings by marks, and marks by the original texts in an answer."""
+"""Replaces findings with marks, and the marks in an answer with the original texts."""
 
 import re
 from collections import Counter
@@ -32,11 +32,11 @@ class Masks:
         return mark
 
     def restore(self, text: str) -> str:
-        """Return a text with originals in place of marks that can be restored."""
+        """Return the text with the originals in place of restorable marks."""
         return _MARK.sub(lambda mark: self._originals.get(mark.group(), mark.group()), text)
 
 
 def complete_marks(text: str) -> int:
-    """Return how much of an unfinished text ends in no beginning of a mark."""
+    """Return the length of an unfinished text without any incomplete mark at its end."""
     begin = text.rfind("[", max(0, len(text) - MARK_CHARACTERS_MAX))
     return len(text) if begin < 0 or "]" in text[begin:] else begin

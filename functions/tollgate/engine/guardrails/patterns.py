@@ -43,7 +43,7 @@ class Match(Struct, frozen=True, order=True):
 
 
 def _card_length(text: str) -> int:
-    """Return how many characters of digits and separators are a card number; 0 if none are.
+    """Return the length of the card number that a run of digits begins with; 0 if it has none.
 
     The last digit of a card number is a check digit (ISO/IEC 7812-1, annex B). Further digits may
     follow after a separator.
@@ -61,7 +61,7 @@ def _card_length(text: str) -> int:
 
 
 def _iban_length(text: str) -> int:
-    """Return how many characters are an IBAN with valid check digits (ISO 13616-1); 0 if none."""
+    """Return the length of the valid IBAN (ISO 13616-1) that a text begins with; 0 if none."""
     length, end = _IBAN_LENGTHS.get(text[:2], 0), 0
     compact = text.replace(" ", "")[:length]
     if not length or len(compact) < length:
@@ -141,9 +141,9 @@ def find(text: str, findings: Collection[Finding], *, base64: bool = False) -> l
 
 
 def release_to(text: str, matches: Collection[Match], window: int, *, base64: bool) -> int:
-    """Return how much of an unfinished text may go on: no later text can begin a match in it.
+    """Return the length of the part of an unfinished text in which no match can still begin.
 
-    A match that may still grow stays whole. `window` counts visible characters.
+    A match that may still grow is not split. `window` counts visible characters.
     """
     plain = to_plain(text)
     limit = len(plain.text) - window
@@ -154,7 +154,8 @@ def release_to(text: str, matches: Collection[Match], window: int, *, base64: bo
         run = next((each for each in _BASE64.finditer(plain.text) if each.end() > limit), None)
         if run is not None:
             end = min(end, plain.span(*run.span())[0])
-    # After the run, which may begin within a match: `example.com/…` in an address.
+    # Matches come after the run of base64, which may begin within a match: `example.com/…` in an
+    # address.
     for match in matches:
         if match.begin < end and (match.end > end or match.end == len(text)):
             end = match.begin
@@ -168,7 +169,7 @@ def _matches(plain: PlainText, findings: Collection[Finding]) -> Iterator[Match]
 
 
 def _found_inside(run: str, findings: Collection[Finding]) -> Iterator[Finding]:
-    """Yield what the decoded run has, whichever of its first characters begins the base64."""
+    """Yield the findings in a decoded run, whichever of its first characters begins the base64."""
     characters = run.rstrip("=").translate(_URL_ALPHABET)
     for begin in range(_ALIGNMENTS):
         shifted = characters[begin:]
@@ -179,7 +180,7 @@ def _found_inside(run: str, findings: Collection[Finding]) -> Iterator[Finding]:
 
 
 def _merge(matches: list[Match]) -> list[Match]:
-    """Return sorted matches without those that overlap an earlier one, which grows instead."""
+    """Return sorted matches, with each group of overlapping matches merged into one."""
     merged: list[Match] = []
     for match in matches:
         if merged and match.begin < merged[-1].end:

@@ -1,8 +1,8 @@
-"""Rewrites a text in plain ASCII characters as far as possible, so that patterns match disguises.
+"""Rewrites text in plain ASCII as far as possible, so that patterns match disguised text.
 
 Full-width and other compatibility forms become their plain form (NFKC), digits of all scripts
-become 0 to 9, letters of other alphabets that look like Latin letters become these, and characters
-without a width are left out.
+become 0 to 9, letters of other alphabets become the Latin letters that they resemble, and
+zero-width characters are left out.
 """
 
 import unicodedata
@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-# Unicode's general categories of characters that add nothing to what a reader sees: format
-# characters, such as zero-width spaces, and combining marks.
+# Unicode's general categories of characters to leave out: format characters, such as zero-width
+# spaces, and combining marks.
 _INVISIBLE: Final = frozenset({"Cf", "Mn", "Me"})
 # Cyrillic and Greek letters that look like Latin ones, and dashes.
 _LOOKALIKES: Final = str.maketrans(
@@ -22,7 +22,7 @@ _LOOKALIKES: Final = str.maketrans(
 
 
 class PlainText(Struct, frozen=True):
-    """Text in plain characters, with the place of each in the original; None if nothing changed."""
+    """Text in plain characters, with their places in the original; None if nothing changed."""
 
     text: str
     places: list[int] | None = None
@@ -35,7 +35,7 @@ class PlainText(Struct, frozen=True):
 
 
 def to_plain(text: str) -> PlainText:
-    """Return a text in plain characters."""
+    """Return the text in plain characters."""
     if text.isascii():
         return PlainText(text)
     plain: list[str] = []

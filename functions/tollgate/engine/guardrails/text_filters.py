@@ -1,4 +1,4 @@
-"""Filters for the texts of an answer, which hold back what has no verdict yet."""
+"""Filters for the text of an answer, which withhold text that has no verdict yet."""
 
 from typing import Final, Protocol
 
@@ -8,25 +8,25 @@ from tollgate.engine.guardrails.masks import complete_marks
 from tollgate.engine.guardrails.patterns import find, release_to
 from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
 
-# Characters before the held text that patterns see, too.
+# Number of characters before the held text that patterns also see.
 _CONTEXT: Final = 8
-# The share of the window that models see again, and after which patterns are searched again.
+# Divides the window: models see this share of it again, and patterns wait for this much more text.
 _SHARE: Final = 4
 
 
 class TextFilter(Protocol):
-    """Filter of one text."""
+    """A filter for one text."""
 
     @property
     def has_masked(self) -> bool:
         """True if a part of the text was replaced by a mask."""
 
     async def feed(self, text: str, *, is_last: bool = False) -> str:
-        """Take the next piece, and return what may go on; raise Blocked."""
+        """Take the next piece, and return the text that may be passed on; raise Blocked."""
 
 
 class PatternFilter:
-    """Filter by patterns: holds back the window in which a match may begin."""
+    """A filter by patterns, which withholds the window in which a match may begin."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class PatternFilter:
         self._stage = stage
         self._context = ""
         self._held = ""
-        # Length at which the held text is next searched, since a search for each piece would cost
-        # too much. The length doubles while nothing can go on, as in a long run of base64.
+        # Length at which the held text is next searched, because a search per piece would cost too
+        # much. The length doubles while no text can be passed on, as in a long run of base64.
         self._search_at = self._window + self._window // _SHARE
         self.has_masked = False
 
     async def feed(self, text: str, *, is_last: bool = False) -> str:
-        """Take the next piece, and return what may go on; raise Blocked."""
+        """Take the next piece, and return the text that may be passed on; raise Blocked."""
         self._held += text
         if not is_last and len(self._held) < self._search_at:
             return ""
@@ -79,7 +79,7 @@ class PatternFilter:
 
 
 class ModelFilter:
-    """Filter by a model: holds back a window until the model has judged it."""
+    """A filter by a model, which withholds each window until the model has judged it."""
 
     has_masked = False
 
@@ -92,7 +92,7 @@ class ModelFilter:
         self._held = ""
 
     async def feed(self, text: str, *, is_last: bool = False) -> str:
-        """Take the next piece, and return what may go on; raise Blocked, or GatewayError if the
+        """Take the next piece, and return the approved text; raise Blocked, or GatewayError if the
         model cannot judge.
         """
         self._held += text
@@ -108,7 +108,7 @@ class ModelFilter:
 
 
 class RestoringFilter:
-    """Filter that puts the originals in place of masks."""
+    """A filter that puts the originals in place of masks."""
 
     has_masked = False
 
@@ -117,7 +117,7 @@ class RestoringFilter:
         self._held = ""
 
     async def feed(self, text: str, *, is_last: bool = False) -> str:
-        """Take the next piece, and return what may go on."""
+        """Take the next piece, and return the text that may be passed on."""
         whole = self._held + text
         end = len(whole) if is_last else complete_marks(whole)
         self._held = whole[end:]
@@ -137,7 +137,7 @@ def filters_for(judging: Judging, stage: JudgedStage) -> list[TextFilter]:
 
 
 async def feed_all(filters: list[TextFilter], text: str, *, is_last: bool = False) -> str:
-    """Send a piece of text through filters, and return what may go on."""
+    """Send a piece of text through filters, and return the text that may be passed on."""
     for each in filters:
         text = await each.feed(text, is_last=is_last)
     return text

@@ -25,7 +25,7 @@ from tollgate.core.request import (
 from tollgate.routing.guardrail_sections import JudgedStage
 
 ChangeText = Callable[[JudgedStage, str], str]
-"""Function that returns the text to use instead of a text."""
+"""A function that returns the replacement for a text."""
 _Part = TypeVar("_Part", bound=UserContent | AssistantContent)
 
 
@@ -56,7 +56,7 @@ def change_texts(request: GenerationRequest, change: ChangeText) -> GenerationRe
 
 
 def change_arguments(text: str, change: Callable[[str], str]) -> str:
-    """Return a call's arguments with their texts and numbers replaced; they remain valid JSON.
+    """Return a call's arguments with texts and numbers replaced; the result is valid JSON.
 
     Of fields with the same name, only the last remains, because no other was judged.
     """
@@ -166,7 +166,7 @@ def _change_unknown(fields: JsonObject | None, change: ChangeText) -> JsonObject
 
 
 def _change_object(fields: JsonObject, change: ChangeText) -> JsonObject:
-    """Return an object with its values replaced; its own names are the format's."""
+    """Return an object with its values replaced; its field names belong to the format."""
     of_input = partial(change, "input")
     return {name: change_json(inside, of_input) for name, inside in fields.items()}
 

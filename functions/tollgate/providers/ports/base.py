@@ -66,7 +66,7 @@ class Target(Struct, frozen=True, kw_only=True):
     dimensions: int | None = None
     """The default number of dimensions in the model's vectors; None for other models."""
     takes: frozenset[Need] = frozenset({"conversation"})
-    """The needs that both the format and its server can satisfy, besides a single text."""
+    """The needs beyond a single text that both the format and its server can satisfy."""
     guardrail: Guardrail | None = None
     """The guardrail to apply; a codec without support for guardrails refuses the request."""
     project: str | None = None

@@ -98,7 +98,7 @@ class _Stage(Protocol):
 
 
 class _ToolUnwrapping:
-    """Replaces the call of OUTPUT_TOOL by a text.
+    """Replaces the call of OUTPUT_TOOL with a text.
 
     The caller must get no text before the JSON in the call, so other text is withheld while a call
     may still come. Without a call, the withheld text is emitted at the end.
@@ -169,7 +169,7 @@ class _ToolUnwrapping:
 
 
 class _ChoiceUnwrapping:
-    """Replaces an object by the choice in its only field, once the object is complete."""
+    """Replaces an object with the choice in its only field, once the object is complete."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
@@ -193,7 +193,7 @@ class _ChoiceUnwrapping:
 
 
 class _TextToolUnwrapping:
-    """Replaces the arguments of a call by the free text in them, once they are complete."""
+    """Replaces the arguments of a call with the free text in them, once they are complete."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names

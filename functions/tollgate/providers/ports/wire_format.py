@@ -59,7 +59,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     """The optional parameters for which the format has a field; a server may refuse some of them.
     """
     signer: str | None = None
-    """The signer of the reasoning in answers, unless the dialect states another."""
+    """The signer of the reasoning in answers, unless the dialect names another."""
     other_signers: frozenset[str] = frozenset()
     """Other signers whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
@@ -71,7 +71,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     takes_images_back: bool = False
     """True if assistant turns can contain the images of earlier answers."""
     carries: frozenset[Need] = frozenset({"conversation"})
-    """The needs that the format can express, besides a single text; a server may satisfy fewer."""
+    """The needs beyond a single text that the format can express; a server may satisfy fewer."""
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
     """Codecs for other kinds of work with whole results."""
     stream_codecs: Mapping[WorkKind, DottedName[StreamedWorkCodec[Any]]] = field(

@@ -7,12 +7,12 @@ from tollgate.core.request import NativeOptions
 from tollgate.core.unknown_fields import add_unknown
 from tollgate.providers.ports.base import Target
 
-# The name that stands for further names.
+# Placeholder for names that are not listed.
 _MORE = "..."
 
 
 class OwnFormat(Struct, frozen=True):
-    """The unknown fields that a server gets; none if the format or the server is another."""
+    """The unknown fields that a server gets; none for a server of another format."""
 
     native: NativeOptions | None
 
@@ -48,7 +48,7 @@ def own_format(native: NativeOptions | None, wire_format: str, target: Target) -
 def _within(
     parent: dict[str, JsonValue], path: list[str], fields: JsonObject
 ) -> dict[str, JsonValue]:
-    """Return an object with fields added to the object at a path in it, if there is one."""
+    """Return an object with fields added to the inner object at a path, if there is one."""
     name, *rest = path
     child = parent.get(name)
     if not isinstance(child, dict):
@@ -57,7 +57,7 @@ def _within(
 
 
 def _has_parent(body: JsonObject, name: str) -> bool:
-    """Return whether a body has the object of a field; lists are not looked into."""
+    """Return whether a body has the parent object of a field; lists are not searched."""
     parent: JsonValue = {**body}
     for step in name.split(".")[:-1]:
         if not isinstance(parent, dict):

@@ -17,7 +17,7 @@ from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 _BYTES_PER_NUMBER_MAX: Final = 32
 _OTHER_BYTES_MAX: Final = 1024 * 1024
 COHERE_INPUTS_MAX: Final = 96
-# Cohere requires an input type since v3. Most texts are embedded to be stored and searched later.
+# Since v3, Cohere requires an input type. Most texts are embedded to be stored and searched later.
 _INPUT_TYPE_DEFAULT: Final = "search_document"
 _INPUT_TYPES: Final[dict[InputType, str]] = {
     "query": "search_query",

@@ -1,4 +1,4 @@
-"""The simulator's images: stripes whose colors are a hash of the prompt.
+"""The simulator's images: stripes whose colours are a hash of the prompt.
 
 The simulated content filter refuses a prompt with the word `harm`.
 """

@@ -1,8 +1,8 @@
 """Brave's web search.
 
-https://api-dashboard.search.brave.com/api-reference/web/search/get (2026-11-22):
-`GET /res/v1/web/search`, the key in `X-Subscription-Token`, queries of at most 400 characters and
-50 words, at most 20 results. The query states domains by operators (`site:`, `-site:`;
+https://api-dashboard.search.brave.com/api-reference/web/search/get (2026-11-22): `GET
+/res/v1/web/search`, the key in `X-Subscription-Token`, queries of at most 400 characters and 50
+words, at most 20 results. Domains are given as operators in the query (`site:`, `-site:`;
 documentation, "Search operators", the same day).
 """
 
@@ -77,7 +77,7 @@ def _decode(body: bytes) -> tuple[Source, ...]:
 
 
 def _with_operators(query: str, domains: DomainRules) -> str:
-    """Add domains to a query if it then is short enough; the results are filtered in any case."""
+    """Add domain operators to a query if it stays short enough; results are filtered anyway."""
     included = " OR ".join(f"site:{domain}" for domain in domains.allowed)
     excluded = " ".join(f"-site:{domain}" for domain in domains.blocked)
     longer = " ".join(filter(None, (query, f"({included})" if included else "", excluded)))

@@ -1,7 +1,7 @@
 """SearXNG, a search engine that operators host.
 
 https://docs.searxng.org/dev/search_api.html (2026-11-22): `GET /search` with `format=json`, which
-the engine refuses with status 403 unless its settings allow that format. Requests cannot state a
+the engine refuses with status 403 unless its settings allow that format. Requests cannot specify a
 number of results, domains or a location. A key is for a proxy in front of the engine, and is sent
 as a bearer token.
 """

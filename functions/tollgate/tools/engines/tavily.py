@@ -3,7 +3,7 @@
 https://docs.tavily.com/documentation/api-reference/endpoint/search (2026-11-22): `POST /search`, a
 bearer token, at most 20 results, 300 included domains and 150 excluded domains. A search with
 `search_depth: basic` costs one credit. `country` is not sent, because the API expects English names
-but callers state country codes.
+but callers send country codes.
 """
 
 from typing import Final

@@ -2,7 +2,7 @@
 
 Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
 Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. The endpoint's
-dialect states the family of a model and the efforts that it knows.
+dialect names the model's family and the efforts that the model knows.
 """
 
 from collections.abc import Sequence

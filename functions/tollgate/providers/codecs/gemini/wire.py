@@ -92,7 +92,7 @@ class Web(_Shape):
 
 
 class GroundingChunk(_Shape):
-    """A source; the field that is set states the kind of source."""
+    """A source; the field that is set tells the kind of source."""
 
     web: Web | None = None
     maps: Web | None = None

@@ -48,7 +48,7 @@ class SpeechDecoder:
         self._answered = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the audio; raise UpstreamError for audio in another format than MP3."""
+        """Yield the audio; raise UpstreamError for audio in any format but MP3."""
         sound = decode_sound(parse_body(frame.data, _Answer, self._target).audio, self._target)
         if not sound.startswith(_MP3_BEGINNINGS):
             raise malformed_error(self._target.provider, "audio that is not MP3")

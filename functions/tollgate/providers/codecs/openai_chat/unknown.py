@@ -15,8 +15,8 @@ from tollgate.providers.codecs.openai_chat.wire import (
     ToolCallDelta,
 )
 
-# Known are the fields that the decoder reads, those that the gateway writes itself, and the padding
-# that hides the length of a chunk: platform.openai.com/docs/api-reference/chat (2026-11-27).
+# Fields that the decoder reads, fields that the gateway writes itself, and padding that hides a
+# chunk's length: platform.openai.com/docs/api-reference/chat (2026-11-27).
 _OF_CHUNK: Final = frozenset(
     {*Chunk.__struct_fields__, "created", "obfuscation", "object", "provider"}
 )
@@ -78,7 +78,7 @@ def _of_call(piece: JsonValue) -> _Json:
     if inner:
         tree["function"] = inner
     index = piece.get("index")
-    # The frame of a call has its index, by which a whole reply finds the call.
+    # The frame contains the call's index, by which the call is found in a whole reply.
     return {"index": index, **tree} if tree and isinstance(index, int) else tree
 
 

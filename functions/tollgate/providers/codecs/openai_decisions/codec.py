@@ -126,8 +126,8 @@ def _with_pictures(value: JsonValue, urls: Iterator[str]) -> JsonValue:
 
 
 def _check(answer: _Answer, question: dict[str, JsonValue], target: Target) -> None:
-    """Raise UpstreamError for an answer of another type than its question, and for an answer that
-    chooses none of the choices.
+    """Raise UpstreamError for an answer whose type differs from its question's, and for an answer
+    that is none of the choices.
     """
     if isinstance(answer, _Refusal):
         return

@@ -1,7 +1,7 @@
 """Encodes image requests in OpenAI's format, and decodes answers that are not streamed.
 
 https://developers.openai.com/api/reference/resources/images (2026-11-22). For other servers, the
-dialects state the options that are missing or have other names: docs.together.ai (`width`),
+dialects list the options that are missing or have other names: docs.together.ai (`width`),
 docs.x.ai (no `size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen
 2026-11-22.
 """

@@ -30,7 +30,7 @@ _OF_EVENT: Final = frozenset(
         "text",
     }
 )
-# Fields that the gateway writes itself, most often as the request stated them.
+# Fields that the gateway writes itself, most often as they were in the request.
 _OF_RESPONSE: Final = frozenset(
     {
         "background",
@@ -112,7 +112,7 @@ def _of_response(response: Response) -> dict[str, JsonValue]:
 
 
 def _is_shown(item: Item) -> bool:
-    """Return whether an item becomes one of the reply; reasoning without content does not."""
+    """Return whether an item appears in the reply; reasoning without content does not."""
     match item.type:
         case "reasoning":
             return bool(item.summary or item.content or item.encrypted_content)
@@ -131,7 +131,7 @@ def _of_item(item: Item) -> dict[str, JsonValue]:
 
 
 def _unknown(model: BaseModel, known: Collection[str]) -> dict[str, JsonValue]:
-    """Return the unknown fields of a model, without those of the models in its fields."""
+    """Return the unknown fields of a model, without those of nested models."""
     return _known_out(model.model_extra or {}, known)
 
 
