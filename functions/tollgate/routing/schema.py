@@ -15,6 +15,7 @@ from pydantic_core import PydanticKnownError
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality
+from tollgate.core.service_tiers import PricedTier
 from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
@@ -122,6 +123,25 @@ class ProviderSection(Strict):
         return ProviderRow(slug=slug, key=key, **{name: getattr(self, name) for name in names})
 
 
+class ServiceTierSection(Strict):
+    """Prices of an endpoint at a service tier other than the default."""
+
+    price: PriceSection
+    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
+    """Rates under conditions, as for an endpoint."""
+
+    @property
+    def schedule(self) -> PriceSchedule:
+        """Price by time, prompt size and image."""
+        return _schedule(self.price, self.overrides)
+
+
+def _schedule(price: PriceSection, overrides: tuple[OverrideSection, ...]) -> PriceSchedule:
+    return PriceSchedule(
+        base=price.price, overrides=tuple(section.override for section in overrides)
+    )
+
+
 class EndpointSection(EndSection):
     """Model at one provider."""
 
@@ -139,6 +159,9 @@ class EndpointSection(EndSection):
     price: PriceSection
     overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
     """Rates under conditions, such as times or large prompts. The last override that holds wins."""
+    service_tiers: Mapping[PricedTier, ServiceTierSection] = Field(default={})
+    """Prices of the service tiers that callers and routes may ask for. A tier without a price is
+    left out of requests."""
     weight: Percent | None = None
     """Share of requests in percent; without weights, endpoints are tried in order."""
     timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = None
@@ -150,10 +173,7 @@ class EndpointSection(EndSection):
     @property
     def schedule(self) -> PriceSchedule:
         """Price by time, prompt size and image."""
-        return PriceSchedule(
-            base=self.price.price,
-            overrides=tuple(section.override for section in self.overrides),
-        )
+        return _schedule(self.price, self.overrides)
 
 
 class VectorsSection(Strict):

@@ -18,6 +18,7 @@ from tollgate.core.request import (
     Need,
     RoutingPreferences,
 )
+from tollgate.core.service_tiers import plain_tier
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
@@ -87,6 +88,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Highest acceptable cost, as the request or its key states it."""
     budget_left_percent: int | None = None
     """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
+    service_tier: str | None = None
+    """Service tier that the caller asks for, under its common name; None for any."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -144,6 +147,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
                 (*_ceilings_of(principal), *ceilings), key=attrgetter("nano_usd"), default=None
             ),
             budget_left_percent=budget_left_percent,
+            service_tier=plain_tier(request.service_tier)
+            if isinstance(request, GenerationRequest)
+            else None,
             fallbacks=fallbacks,
         )
 

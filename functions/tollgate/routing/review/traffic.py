@@ -42,6 +42,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     model: str | None
     provider_name: str | None
     upstream_model: str | None
+    service_tier: str | None = None
     key_id: str
     key_name: str = ""
     total_cost: Decimal

@@ -115,12 +115,13 @@ class ReplayPlanner:
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
             for fee in request.fees
         )
+        schedule = first.schedule(first.billed_tier(request.service_tier))
         if request.rounds:
             rounds = request.billed_rounds
-            prices = [first.prices.at(when_s, usage.input_tokens) for usage in rounds]
+            prices = [schedule.at(when_s, usage.input_tokens) for usage in rounds]
             billed = map(bill, rounds, prices)
             return (*chain.from_iterable(billed), *fees)
-        price = first.prices.at(when_s, request.tokens.input_tokens, request.trace.picture)
+        price = schedule.at(when_s, request.tokens.input_tokens, request.trace.picture)
         return (*bill(_estimate_unread(request, price), price), *fees)
 
     def _unknown_metadata(

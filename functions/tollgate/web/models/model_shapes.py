@@ -15,7 +15,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
-from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.routing.schema import EndpointSection, ModelSection, ServiceTierSection
 from tollgate.web.models.datacenters import Datacenter, list_datacenters
 from tollgate.web.models.endpoint_status import EndpointStatus
 
@@ -153,6 +153,7 @@ class EndpointObject(BaseModel):
     max_completion_tokens: int | None = None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
+    service_tiers: dict[str, Pricing] = Field(description="Current rates of other tiers.")
     supported_parameters: list[str]
     status: Literal[0, -1]
     latency_ms: int | None = Field(default=None, description="Time to the first token.")
@@ -292,6 +293,9 @@ def model_endpoints(
                 max_completion_tokens=endpoint.max_output or model.max_output,
                 pricing=_pricing(endpoint, now_s),
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
+                service_tiers={
+                    name: _pricing(tier, now_s) for name, tier in endpoint.service_tiers.items()
+                },
                 supported_parameters=sorted(_parameters(catalog, offer)),
                 status=0 if status.is_ready(target) else -1,
                 **_measured(status.speeds.get(target.endpoint_id)),
@@ -348,7 +352,7 @@ def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     return accepted.union(_ALWAYS, *able)
 
 
-def _pricing(endpoint: EndpointSection, now_s: float) -> Pricing:
+def _pricing(endpoint: EndpointSection | ServiceTierSection, now_s: float) -> Pricing:
     return Pricing.model_validate(_rates(endpoint.schedule.at(now_s, 0)))
 
 

@@ -33,14 +33,8 @@ from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
-from tollgate.web.records.generation_shapes import (
-    AttemptObject,
-    BillLineObject,
-    GenerationObject,
-    RunObject,
-    TokensObject,
-    TraceObject,
-)
+from tollgate.web.records.generation_parts import AttemptObject, BillLineObject, RunObject
+from tollgate.web.records.generation_shapes import GenerationObject, TokensObject, TraceObject
 
 _RUN: Final = RunRecord(
     tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7
