@@ -1,6 +1,6 @@
 """A service tier is asked for where it has a price, and billed as it served.
 
-Keeps C87.
+Keeps C53, C87.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,20 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from tests import traffic
 from tests.gateways import House, house, request_body
 from tests.scripted import Answer, Scripted, frame, refuses
-from tests.unit.routing.catalogs import endpoint, model, price
+from tests.unit.engine.client_formats import exchange
+from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, price
 from tests.upstream.openai_chunks import chunk, usage
+from tollgate.cli.routing.explanation import render_explanation
 from tollgate.engine.generate import generate
+from tollgate.routing.planning.planner import Planner
+from tollgate.routing.review.traffic import read_traffic
+from tollgate.routing.review.verdicts import ReplayPlanner, WouldServe
+from tollgate.web.models.endpoint_status import EndpointStatus
 from tollgate.web.records.generation_shapes import GenerationObject
+from tollgate.web.routing.explanation_shapes import explain_plan
 
 # Dollars per million tokens of prompt and answer, by tier; an answer has 9 and 3 tokens.
 STANDARD: Final = {"dollars_in": "4", "dollars_out": "20"}
@@ -188,3 +196,42 @@ async def test_c87_a_busy_tier_does_not_rest_its_endpoint() -> None:
     for _ in range(4):
         await request(home, None, "cheap")
     assert home.journal.rests == []
+
+
+async def test_c87_each_format_states_the_tier_that_served() -> None:
+    """Anthropic's format has no `flex`, and its `standard` is the default of others."""
+    home = await house(near=Scripted(served("default"), served("priority")), models=TIERED)
+    question = {
+        "model": "acme/tiered",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
+    message = await exchange(home, "/v1/messages", {**question, "service_tier": "standard_only"})
+    assert message.json["usage"]["service_tier"] == "standard"
+    response = await exchange(
+        home, "/v1/responses", {"model": "acme/tiered", "input": "Hi", "service_tier": "priority"}
+    )
+    assert response.json["service_tier"] == "priority"
+    assert asked_tiers(home) == ["default", "priority"]
+
+
+async def test_c53_c87_a_replay_bills_the_tier_that_served() -> None:
+    sections = {"models": TIERED, "routes": ROUTE}
+    plain = {"cheap": {"description": "The whole price.", "try": ("acme/tiered",)}}
+    fell_back = (await ask(None, BUSY, served("default"), name="cheap", routes=ROUTE)).record
+    paid_whole = (await ask(None, served("default"), name="cheap", routes=plain)).record
+    for record, cost in ((fell_back, COSTS["default"]), (paid_whole, COSTS["flex"])):
+        [recorded] = read_traffic([traffic.line(record)])
+        verdict = ReplayPlanner(catalog(**sections)).predict(recorded)
+        assert isinstance(verdict, WouldServe)
+        assert verdict.cost_nano_usd == cost
+
+
+def test_c53_c87_an_explanation_shows_the_tier_of_each_attempt() -> None:
+    wanted = traffic.planning_request("cheap", 0, tier=None)
+    small = catalog(models=TIERED, routes=ROUTE)
+    survey = Planner(small).survey(wanted, now_s=NOW_S)
+    shown = explain_plan(survey, wanted, small.sha, time_s=1.0, status=EndpointStatus())
+    tiers = [(each.attempt, each.service_tier) for each in shown.candidates]
+    assert tiers == [(1, "flex"), (2, None)]
+    assert "near/t-1 (flex)" in "\n".join(render_explanation(shown.model_dump()))

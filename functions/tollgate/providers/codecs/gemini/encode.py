@@ -50,6 +50,9 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     # The default list names parameters that OpenAI's API lacks. It does not apply to Gemini: the
     # rows of Gemini's providers name the parameters that a model refuses.
     refused = frozenset(dialect.refuses).difference(_OTHERS_LACK)
+    if target.project is not None:
+        # Vertex AI has other tiers, in headers.
+        refused |= {"service_tier"}
     config = _sampling(request, target, refused) | _output_format(request)
     if "image" in request.output:
         # Image models return text and images by default, and no image model returns text only.
