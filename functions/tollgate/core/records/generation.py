@@ -66,7 +66,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     provider_words: str = ""
     """The provider's message about a failure, with secrets and parts of the prompt removed."""
     service_tier: str | None = None
-    """The service tier that was asked for; None for the default."""
+    """The service tier that the gateway requested; None for the default."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -120,7 +120,7 @@ class RoundAccount:
 
     @property
     def is_other_tier(self) -> bool:
-        """True if the provider reported a service tier that it was not asked for."""
+        """True if the provider reported another service tier than was requested."""
         attempt = self._serving
         return attempt is not None and any(
             attempt.is_other_tier(stream.service_tier) for stream in self.streams

@@ -31,7 +31,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     service_tiers: Mapping[str, PriceSchedule] = field(default_factory=dict)
     """Prices of the tiers besides the default."""
     service_tier: str | None = None
-    """Tier of `service_tiers` that the attempt asks for; None for the default."""
+    """Tier of `service_tiers` that the attempt requests; None for the default."""
 
     @property
     def longest_output(self) -> int:
@@ -41,15 +41,15 @@ class Attempt(Struct, frozen=True, kw_only=True):
     def billed_tier(self, reported: str | None) -> str | None:
         """Return the tier whose price applies to an answer; None for the default.
 
-        A provider may serve the default instead of the tier that it was asked for. Any other tier
-        that it reports was not asked for, so the price is not higher.
+        A provider may serve the default instead of the tier that was requested. Any other
+        tier that it reports was not requested, so it changes no price.
         """
         if self.service_tier is None or plain_tier(reported) == DEFAULT_TIER:
             return None
         return self.service_tier
 
     def is_other_tier(self, reported: str | None) -> bool:
-        """Return True if a provider reports a tier that it was not asked for."""
+        """Return True if a provider reports another tier than was requested."""
         served = plain_tier(reported)
         asked = self.service_tier or DEFAULT_TIER
         return bool(self.service_tiers) and served is not None and served != asked

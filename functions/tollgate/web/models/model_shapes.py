@@ -312,11 +312,8 @@ def model_endpoints(
 def _measured(speed: Speed | None) -> dict[str, Any]:
     if speed is None:
         return {}
-    tokens_per_s = speed.tokens_per_s
-    return {
-        "latency_ms": speed.latency_ms,
-        "tokens_per_s": None if tokens_per_s is None else round(tokens_per_s, 1),
-    }
+    per_s = speed.tokens_per_s
+    return {"latency_ms": speed.latency_ms, "tokens_per_s": per_s and round(per_s, 1)}
 
 
 def _architecture(model: ModelSection) -> Architecture:

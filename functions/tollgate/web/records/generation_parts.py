@@ -100,7 +100,7 @@ class AttemptObject(BaseModel):
     provider_words: str = Field(description="the provider's error text, without secrets and prompt")
     latency: int = Field(description="milliseconds")
     operator_cost: Usd = Field(description="cost of a failed attempt, which the operator pays")
-    service_tier: str | None = Field(description="tier asked for; null for the default")
+    service_tier: str | None = Field(description="requested tier; null for the default")
 
     @classmethod
     def of(cls, attempt: AttemptRecord) -> "AttemptObject":

@@ -61,7 +61,7 @@ class CandidateObject(BaseModel):
     model: str
     provider: str
     upstream: str = Field(description="the provider's name for the model")
-    service_tier: str | None = Field(description="tier that is asked for; null for the default")
+    service_tier: str | None = Field(description="requested tier; null for the default")
     model_weight: int | None = Field(description="percent, if models are drawn by weight")
     model_draw: float | None = Field(description="score of the model's draw; the highest is first")
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
