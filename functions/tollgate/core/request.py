@@ -21,6 +21,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.data_policy import DataPolicy
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.json_value import JsonObject
@@ -225,6 +226,8 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     price_max: PriceCeiling | None = None
     session_id: str | None = None
     """Requests with the same session id get the same weighted draw."""
+    data_policy: DataPolicy | None = None
+    """What the request demands of the use of its prompt."""
 
 
 class NativeOptions(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticKnownError
 
+from tollgate.core.data_policy import UNSTATED, DataUse, Training
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality
@@ -64,6 +65,25 @@ class BillingSection(Strict):
     """Credits that callers see for one dollar."""
 
 
+class DataUseSection(Strict):
+    """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
+    no policy on data."""
+
+    training: Training | None = None
+    """`none` if prompts are not used for training unless you agree."""
+    retention_days: Annotated[int, Field(ge=0, le=36_500)] | None = None
+    """Longest time for which prompts are stored, also to find abuse; 0 if they are not stored."""
+    source: Sentence
+    """Page of the provider."""
+    checked: Day
+    """Day on which the page was last read."""
+
+    @property
+    def use(self) -> DataUse:
+        """Return the use in the type that the planner reads."""
+        return DataUse(training=self.training, retention_days=self.retention_days)
+
+
 class ProviderSection(Strict):
     """Provider with its format, transport, address and key; needs `codec` and `transport`.
 
@@ -92,6 +112,7 @@ class ProviderSection(Strict):
     countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
     """Countries in which the provider runs models, as ISO 3166 codes, shown by `/models`. Countries
     of AWS regions are known without this key."""
+    data_use: DataUseSection | None = None
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -118,9 +139,13 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        names = [name for name in ProviderRow.__struct_fields__ if name not in ("slug", "key")]
+        others = ("slug", "key", "data_use")
+        names = [name for name in ProviderRow.__struct_fields__ if name not in others]
         key = self.key.reference if self.key else None
-        return ProviderRow(slug=slug, key=key, **{name: getattr(self, name) for name in names})
+        use = self.data_use.use if self.data_use else UNSTATED
+        return ProviderRow(
+            slug=slug, key=key, data_use=use, **{name: getattr(self, name) for name in names}
+        )
 
 
 class ServiceTierSection(Strict):
@@ -168,6 +193,8 @@ class EndpointSection(EndSection):
     """Keys that override those in `defaults.timeouts`."""
     dialect: Annotated[Dialect, Stated] | None = None
     """Keys that override those in the provider's dialect."""
+    data_use: DataUseSection | None = None
+    """Use of prompts for this model, in place of the provider's."""
     guardrail: GuardrailSection | None = None
 
     @property

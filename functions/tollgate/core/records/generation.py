@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from tollgate.core.data_policy import DataPolicy
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey, CostCeiling
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
@@ -198,6 +199,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fallbacks: bool = True
     service_tier: str | None = None
     """The service tier that the caller asked for, under its common name; None for any."""
+    data_policies: tuple[DataPolicy, ...] = ()
+    """The policies on data of the gateway, the levels and the key."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

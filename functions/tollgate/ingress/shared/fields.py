@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from tollgate.core.data_policy import DataPolicy
 from tollgate.core.json_value import JsonObject
 from tollgate.core.request import (
     PRESET_PREFIX,
@@ -26,6 +27,7 @@ from tollgate.ingress.shared.wire.request_fields import (
 from tollgate.ingress.shared.wire.request_model import Wire
 
 _SESSION_LENGTH_MAX: Final = 256
+_ANY_USE: Final = DataPolicy()
 _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 
 
@@ -95,7 +97,17 @@ def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPre
         sort=provider.sort,
         price_max=_ceiling(provider),
         session_id=fields.session_id or session[:_SESSION_LENGTH_MAX] or None,
+        data_policy=_data_policy(provider),
     )
+
+
+def _data_policy(provider: ProviderPreferences) -> DataPolicy | None:
+    policy = DataPolicy(
+        regions=tuple(provider.regions or ()),
+        no_training=provider.data_collection == "deny",
+        no_retention=bool(provider.zdr),
+    )
+    return None if policy == _ANY_USE else policy
 
 
 def unknown_fields(fields: RoutingFields) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 
 from tollgate.core.buffer_budget import Buffered
+from tollgate.core.data_policy import UNSTATED, DataUse
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
@@ -339,6 +340,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The Google Cloud location, for `auth: google`."""
     countries: tuple[str, ...] = ()
     """The countries in which the provider runs models, as ISO 3166 codes."""
+    data_use: DataUse = UNSTATED
+    """The use that the provider makes of prompts."""
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""

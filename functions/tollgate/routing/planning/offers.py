@@ -20,6 +20,7 @@ from tollgate.routing.chains import (
     RuleSection,
 )
 from tollgate.routing.lifecycle import list_heirs, list_redirects, make_lifecycle
+from tollgate.routing.places import place_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -151,6 +152,10 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 timeouts=merge_section(catalog.defaults.timeouts, endpoint.timeouts).attempt,
                 retry=retry,
                 lifecycle=make_lifecycle(model, endpoint),
+                place=place_of(catalog.providers[endpoint.provider], endpoint.upstream),
+                data_use=endpoint.data_use.use
+                if endpoint.data_use
+                else catalog.providers[endpoint.provider].data_use,
             ),
             weight=endpoint.weight,
         )

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tollgate.core.data_policy import UNSTATED, DataUse
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
 from tollgate.core.records.generation import RoutingTrace
@@ -15,6 +16,7 @@ from tollgate.core.usage import Units
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.base import Target, Timeouts
 from tollgate.routing.chains import RetrySection
+from tollgate.routing.places import NOWHERE, Place
 from tollgate.routing.price import PriceSchedule
 
 
@@ -28,6 +30,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
     timeouts: Timeouts
     retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
+    place: Place = NOWHERE
+    """Where the endpoint runs."""
+    data_use: DataUse = UNSTATED
     service_tiers: Mapping[str, PriceSchedule] = field(default_factory=dict)
     """Prices of the tiers besides the default."""
     service_tier: str | None = None

@@ -1,0 +1,164 @@
+"""A policy on data leaves out every endpoint that does not state that it meets the policy.
+
+Keeps C53, C58.
+"""
+
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from tests import traffic
+from tests.gateways import House, house, request_body
+from tests.scripted import Scripted, answers
+from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider
+from tollgate.core.data_policy import DataPolicy, DataUse, parse_policy
+from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
+from tollgate.core.principal import LimitLevel
+from tollgate.engine.generate import generate
+from tollgate.routing.planning.planner import Planner
+from tollgate.web.models.endpoint_status import EndpointStatus
+from tollgate.web.records.generation_shapes import GenerationObject
+from tollgate.web.routing.explanation_shapes import explain_plan
+
+PAGE: Final = {"source": "provider.example/privacy", "checked": "2026-11-21"}
+CAREFUL: Final = {"training": "none", "retention_days": 0, **PAGE}
+PROVIDERS: Final = {
+    "near": provider(
+        countries=("US",), data_use={"training": "none", "retention_days": 30, **PAGE}
+    ),
+    "far": provider(countries=("DE", "FR"), data_use=CAREFUL),
+}
+MODELS: Final = {"acme/both": model(endpoint("near", "n"), endpoint("far", "f"))}
+
+
+async def ask(
+    policy: str | None = None,
+    *,
+    team: str | None = None,
+    sections: Any = None,
+    **preferences: Any,
+) -> House:
+    """Serve one request with a key of this policy."""
+    home = await house(
+        near=Scripted(answers("Hello")),
+        far=Scripted(answers("Hello")),
+        **{"providers": PROVIDERS, "models": MODELS, **(sections or {})},
+    )
+    level = LimitLevel(level="team", id="search", data_policy=team)
+    principal = replace(home.principal, key_policy=policy, levels=(level,) if team else ())
+    body = request_body("acme/both", **({"provider": preferences} if preferences else {}))
+    call = replace(
+        home.call("acme/both", stream=False),
+        parsed=home.ingress.parse(body),
+        principal=principal,
+    )
+    await generate(home.gateway, call, home.sink(call, home.reply()))
+    return home
+
+
+async def refused(policy: str | None = None, **fields: Any) -> GatewayError:
+    with pytest.raises(GatewayError) as found:
+        await ask(policy, **fields)
+    return found.value
+
+
+async def test_c58_without_a_policy_the_first_endpoint_serves() -> None:
+    assert (await ask()).record.provider == "near"
+
+
+@pytest.mark.parametrize("policy", ["eu", "DE,FR", "no_retention", "eu,no_training,no_retention"])
+async def test_c58_a_key_reaches_only_endpoints_that_meet_its_policy(policy: str) -> None:
+    home = await ask(policy)
+    assert home.record.provider == "far"
+    assert home.near.requests == []
+    assert home.record.trace.data_policies == (parse_policy(policy, "key"),)
+    shown = GenerationObject.of(home.record).trace.data_policies
+    assert shown[0].owner == "key"
+
+
+async def test_c58_policies_of_team_key_request_and_gateway_all_apply() -> None:
+    assert (await ask("no_training", team="eu")).record.provider == "far"
+    assert (await ask(zdr=True)).record.provider == "far"
+    assert (await ask(regions=["de", "FR"])).record.provider == "far"
+    gateway = {"defaults": {"data_policy": {"regions": ("eu",), "training": "none"}}}
+    assert (await ask(sections=gateway)).record.provider == "far"
+    error = await refused("US", sections=gateway)
+    assert isinstance(error, AccessError)
+
+
+async def test_c58_a_refusal_names_what_was_left_out_and_why() -> None:
+    error = await refused("eu,no_training", team="US")
+    assert (type(error), error.code) == (AccessError, ErrorCode.MODEL_NOT_ALLOWED)
+    of_key = "is not known to stay in eu, as the data policy of the key demands"
+    of_team = "is not known to stay in US, as the data policy of the team demands"
+    assert f"near/n {of_key}; far/f {of_team}" in error.message
+
+
+async def test_c58_a_request_that_no_endpoint_may_serve_is_refused_with_its_field() -> None:
+    error = await refused(regions=["CH"])
+    assert (type(error), error.param) == (RequestError, "provider")
+
+
+@pytest.mark.parametrize("demand", ["eu", "no_training", "no_retention"])
+async def test_c58_what_a_provider_does_not_state_counts_as_no(demand: str) -> None:
+    silent = {"near": provider(), "far": provider(data_use=PAGE)}
+    error = await refused(demand, sections={"providers": silent})
+    assert error.code is ErrorCode.MODEL_NOT_ALLOWED
+
+
+async def test_c58_an_endpoint_may_state_another_use_than_its_provider() -> None:
+    stored = {**endpoint("far", "f"), "data_use": {"retention_days": 30, **PAGE}}
+    error = await refused("no_training", sections={"models": {"acme/both": model(stored)}})
+    assert error.code is ErrorCode.MODEL_NOT_ALLOWED
+
+
+def test_c58_a_bedrock_profile_counts_by_its_geography() -> None:
+    rows = {"bedrock": {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}}
+    for upstream, is_inside in (("eu.m", True), ("m", True), ("us.m", False), ("global.m", False)):
+        small = catalog(
+            providers=rows,
+            models={"acme/m": model(endpoint("bedrock", upstream))},
+            aliases={},
+            routes={},
+        )
+        wanted = replace(
+            traffic.planning_request("acme/m", 0), data_policies=(DataPolicy(regions=("eu",)),)
+        )
+        assert (Planner(small).survey(wanted, now_s=NOW_S).plan is not None) is is_inside
+
+
+def test_c53_c58_an_explanation_proves_what_is_left_out() -> None:
+    small = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
+    policy = DataPolicy(owner="key", no_retention=True)
+    wanted = replace(traffic.planning_request("acme/both", 0, tier=None), data_policies=(policy,))
+    survey = Planner(small).survey(wanted, now_s=NOW_S)
+    shown = explain_plan(survey, wanted, small.sha, time_s=1.0, status=EndpointStatus())
+    assert [each.removed for each in shown.candidates] == [
+        "is not known to discard prompts, as the data policy of the key demands",
+        None,
+    ]
+
+
+def test_c58_a_replay_takes_the_policy_of_the_new_catalog() -> None:
+    strict = {"data_policy": {"retention": "none"}}
+    before = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={}, defaults=strict)
+    after = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
+    wanted = traffic.planning_request("acme/both", 0, tier=None)
+    plan = Planner(before).plan(wanted, now_s=NOW_S)
+    assert [each.owner for each in plan.trace.data_policies] == ["gateway"]
+    again = Planner(after).plan(type(wanted).recorded(plan.trace), now_s=NOW_S)
+    assert again.attempts[0].target.provider == "near"
+
+
+@pytest.mark.parametrize("text", ["europe", "eu,", "", "eu,no_train", "XX", "UK"])
+def test_c58_an_unknown_region_is_no_policy(text: str) -> None:
+    with pytest.raises(ValueError, match="is neither eu nor"):
+        parse_policy(text, "key")
+
+
+def test_c58_a_place_outside_the_countries_is_refused() -> None:
+    policy = parse_policy(" eu , ch ", "key")
+    assert policy is not None
+    assert policy.refuse(DataUse(), "", ("DE", "CH")) is None
+    assert policy.refuse(DataUse(), "", ("DE", "US")) is not None
