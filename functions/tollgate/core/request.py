@@ -21,10 +21,10 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
-from tollgate.core.data_policy import DataPolicy
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.json_value import JsonObject
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.work.kinds import WorkKind
 
@@ -226,7 +226,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     price_max: PriceCeiling | None = None
     session_id: str | None = None
     """Requests with the same session id get the same weighted draw."""
-    data_policy: DataPolicy | None = None
+    prompt_policy: PromptPolicy | None = None
     """What the request demands of the use of its prompt."""
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from tollgate.core.data_policy import DataPolicy, check_region
+from tollgate.core.prompt_policy import PromptPolicy, check_region
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.providers.ports.base import Timeouts
 from tollgate.routing.chains import RetrySection
@@ -55,7 +55,7 @@ class CooldownSection(Strict):
         )
 
 
-class DataPolicySection(Strict, json_schema_extra={"minProperties": 1}):
+class PromptPolicySection(Strict, json_schema_extra={"minProperties": 1}):
     """What every endpoint must state before it gets a prompt."""
 
     regions: Annotated[
@@ -68,9 +68,9 @@ class DataPolicySection(Strict, json_schema_extra={"minProperties": 1}):
     """`none` leaves out endpoints that may store prompts."""
 
     @property
-    def policy(self) -> DataPolicy:
+    def policy(self) -> PromptPolicy:
         """Return the policy in the type that the planner reads."""
-        return DataPolicy(
+        return PromptPolicy(
             owner="gateway",
             regions=self.regions,
             no_training=self.training == "none",
@@ -84,7 +84,7 @@ class DefaultsSection(Strict):
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
-    data_policy: DataPolicySection | None = None
+    prompt_policy: PromptPolicySection | None = None
     hold_output_tokens: Tokens = 4096
     """Output tokens for which money is held if a request sets no limit. The reply may be longer."""
     rounds_max: Annotated[int, Field(ge=1, le=20)] = 6

@@ -12,9 +12,9 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticKnownError
 
-from tollgate.core.data_policy import UNSTATED, DataUse, Training
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
+from tollgate.core.prompt_policy import UNSTATED, DataUse, Training
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.service_tiers import PricedTier
 from tollgate.core.work.kinds import WorkKind
@@ -67,7 +67,7 @@ class BillingSection(Strict):
 
 class DataUseSection(Strict):
     """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
-    no policy on data."""
+    no prompt policy."""
 
     training: Training | None = None
     """`none` if prompts are not used for training unless you agree."""

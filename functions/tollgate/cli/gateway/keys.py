@@ -33,7 +33,7 @@ _SHOWN: Final = (
     "rates",
     "expires",
     "allowed_ips",
-    "data_policy",
+    "prompt_policy",
     "usage_on",
     "secret_created",
     "labels",
@@ -347,7 +347,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
-        "data_policy": key.get("data_policy") or "",
+        "prompt_policy": key.get("prompt_policy") or "",
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),

@@ -170,7 +170,7 @@ def _member_cells(member: Any) -> dict[str, str]:
 _RIGHTS: Final = (
     "models",
     "tier",
-    "data_policy",
+    "prompt_policy",
     "rates",
     "held",
     "holds",

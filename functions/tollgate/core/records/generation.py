@@ -10,9 +10,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from tollgate.core.data_policy import DataPolicy
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey, CostCeiling
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
@@ -199,8 +199,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fallbacks: bool = True
     service_tier: str | None = None
     """The service tier that the caller asked for, under its common name; None for any."""
-    data_policies: tuple[DataPolicy, ...] = ()
-    """The policies on data of the gateway, the levels and the key."""
+    prompt_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the gateway, the levels and the key."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

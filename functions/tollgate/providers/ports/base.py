@@ -11,10 +11,10 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 
 from tollgate.core.buffer_budget import Buffered
-from tollgate.core.data_policy import UNSTATED, DataUse
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
+from tollgate.core.prompt_policy import UNSTATED, DataUse
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult

@@ -93,7 +93,7 @@ class Cause(Enum):
     FORMAT = Check.FORMAT, "does not take {}"
     SOUND = Check.FORMAT, "does not make {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
-    DATA = Check.DATA, "is not known {}, as the data policy of the {} demands"
+    DATA = Check.DATA, "is not known {}, as the prompt policy of the {} demands"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
     NOT_IN_ORDER = Check.PREFERRED, "is not in provider.order"
@@ -276,7 +276,7 @@ def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -
         return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
     preferences = request.preferences
     provider, place = attempt.target.provider, attempt.place
-    for policy in filter(None, (*request.data_policies, preferences.data_policy)):
+    for policy in filter(None, (*request.prompt_policies, preferences.prompt_policy)):
         if unknown := policy.refuse(attempt.data_use, place.region, place.countries):
             return Exclusion(Cause.DATA, amounts=(unknown, policy.owner))
     if preferences.only and provider not in preferences.only:

@@ -6,9 +6,9 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.data_policy import UNSTATED, DataUse
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
+from tollgate.core.prompt_policy import UNSTATED, DataUse
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
 from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier

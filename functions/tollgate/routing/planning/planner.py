@@ -143,7 +143,7 @@ class Planner:
             chains = [self._named_chain(name, request, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
-        request = request.under(self.catalog.defaults.data_policy)
+        request = request.under(self.catalog.defaults.prompt_policy)
         first = chains[0]
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
         trace = request.trace(

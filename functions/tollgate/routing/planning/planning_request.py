@@ -8,9 +8,9 @@ from typing import Final, Self
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
-from tollgate.core.data_policy import DataPolicy
 from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.request import (
     Capability,
@@ -25,7 +25,7 @@ from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
-from tollgate.routing.defaults_sections import DataPolicySection
+from tollgate.routing.defaults_sections import PromptPolicySection
 from tollgate.routing.planning.prompt_size import PromptSize
 
 _KEY_LENGTH: Final = 16
@@ -92,8 +92,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
     service_tier: str | None = None
     """Service tier that the caller asks for, under its common name; None for any."""
-    data_policies: tuple[DataPolicy, ...] = ()
-    """Policies on data of the gateway, the levels and the key; a request's is a preference."""
+    prompt_policies: tuple[PromptPolicy, ...] = ()
+    """Prompt policies of the gateway, the levels and the key; a request's is a preference."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -154,7 +154,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             service_tier=plain_tier(request.service_tier)
             if isinstance(request, GenerationRequest)
             else None,
-            data_policies=principal.data_policies,
+            prompt_policies=principal.prompt_policies,
             fallbacks=fallbacks,
         )
 
@@ -170,13 +170,13 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         preferences = trace.preferences or RoutingPreferences()
         return convert({**shared, **names, "preferences": preferences}, cls)
 
-    def under(self, section: DataPolicySection | None) -> Self:
-        """Return the request under a catalog's policy on data, in place of a recorded one."""
-        if section is None and not self.data_policies:
+    def under(self, section: PromptPolicySection | None) -> Self:
+        """Return the request under a catalog's prompt policy, in place of a recorded one."""
+        if section is None and not self.prompt_policies:
             return self
-        others = (each for each in self.data_policies if each.owner != "gateway")
+        others = (each for each in self.prompt_policies if each.owner != "gateway")
         of_gateway = () if section is None else (section.policy,)
-        return replace(self, data_policies=(*of_gateway, *others))
+        return replace(self, prompt_policies=(*of_gateway, *others))
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:

@@ -131,5 +131,5 @@ def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int)
         limited=counts_holds(settings, slices),
         models=settings.models,
         slices=slices,
-        data_policy=settings.data_policy,
+        prompt_policy=settings.prompt_policy,
     )

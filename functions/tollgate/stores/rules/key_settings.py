@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
 from msgspec import Struct, field
 
-from tollgate.core.data_policy import NO_RETENTION, NO_TRAINING, parse_policy
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
 from tollgate.core.principal import UsageOn
+from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
@@ -28,7 +28,7 @@ RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 NETWORKS_LENGTH_MAX: Final = 4_000
-DATA_POLICY_LENGTH_MAX: Final = 200
+PROMPT_POLICY_LENGTH_MAX: Final = 200
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -56,16 +56,16 @@ def check_networks(networks: str | None) -> None:
         ) from malformed
 
 
-def check_data_policy(text: str | None) -> None:
-    """Raise RequestError for a policy on data with an unknown word."""
+def check_prompt_policy(text: str | None) -> None:
+    """Raise RequestError for a prompt policy with an unknown word."""
     try:
         parse_policy(text, "key")
     except ValueError as unknown:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"data_policy must be regions, {NO_TRAINING} and {NO_RETENTION}, separated by commas: "
+            f"prompt_policy must be regions, {NO_TRAINING}, {NO_RETENTION}, separated by commas: "
             f"{unknown}.",
-            param="data_policy",
+            param="prompt_policy",
         ) from unknown
 
 
@@ -233,13 +233,13 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
-    data_policy: Annotated[
+    prompt_policy: Annotated[
         str | None,
         KeyOption(
-            option="data-policy",
+            option="prompt-policy",
             text="Where prompts may go, separated by commas: eu or ISO 3166 codes of countries, "
             "no_training, no_retention. Providers that do not state what they do get no prompts.",
-            length_max=DATA_POLICY_LENGTH_MAX,
+            length_max=PROMPT_POLICY_LENGTH_MAX,
         ),
     ] = None
 
@@ -263,7 +263,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_days("content_days", self.content_days)
         check_days("response_days", self.response_days)
         check_networks(self.allowed_ips)
-        check_data_policy(self.data_policy)
+        check_prompt_policy(self.prompt_policy)
 
 
 class PlainSetting(Struct, frozen=True):

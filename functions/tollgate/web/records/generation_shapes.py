@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import fields as struct_fields
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
-from tollgate.core.data_policy import DataPolicy
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     BillLine,
     GenerationRecord,
@@ -76,9 +76,9 @@ class PriceCeilingObject(_Mirror):
     """The highest prices that a caller accepts: USD per million tokens, and per request."""
 
 
-@_with_fields_of(DataPolicy)
-class DataPolicyObject(_Mirror):
-    """A policy on data that every endpoint of the plan meets."""
+@_with_fields_of(PromptPolicy)
+class PromptPolicyObject(_Mirror):
+    """A prompt policy that every endpoint of the plan meets."""
 
 
 @_with_fields_of(RoutingPreferences)
@@ -86,7 +86,7 @@ class PreferencesObject(_Mirror):
     """The routing preferences of the request."""
 
     price_max: PriceCeilingObject | None
-    data_policy: DataPolicyObject | None
+    prompt_policy: PromptPolicyObject | None
 
 
 @_with_fields_of(PromptTokens)
@@ -135,7 +135,7 @@ class TraceObject(_Mirror):
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
     ceiling: CeilingObject | None
-    data_policies: tuple[DataPolicyObject, ...]
+    prompt_policies: tuple[PromptPolicyObject, ...]
 
 
 class GenerationObject(BaseModel):

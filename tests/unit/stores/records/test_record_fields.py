@@ -17,8 +17,8 @@ from msgspec.structs import fields, replace
 
 from tests.cells import cells
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.data_policy import DataPolicy
 from tollgate.core.limits import CostCeiling
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -79,7 +79,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "documents": ReadSize(types=("application/pdf",), pages=3),
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
-    "data_policies": (DataPolicy(owner="key", regions=("eu",)),),
+    "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}

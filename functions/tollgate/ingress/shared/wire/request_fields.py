@@ -20,8 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tollgate.core.data_policy import check_region
 from tollgate.core.principal import UsageOn
+from tollgate.core.prompt_policy import check_region
 from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 

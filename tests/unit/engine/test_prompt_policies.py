@@ -1,4 +1,4 @@
-"""A policy on data leaves out every endpoint that does not state that it meets the policy.
+"""A prompt policy leaves out every endpoint that does not state that it meets the policy.
 
 Keeps C53, C58.
 """
@@ -12,9 +12,9 @@ from tests import traffic
 from tests.gateways import House, house, request_body
 from tests.scripted import Scripted, answers
 from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider
-from tollgate.core.data_policy import DataPolicy, DataUse, parse_policy
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.principal import LimitLevel
+from tollgate.core.prompt_policy import DataUse, PromptPolicy, parse_policy
 from tollgate.engine.generate import generate
 from tollgate.routing.planning.planner import Planner
 from tollgate.web.models.endpoint_status import EndpointStatus
@@ -45,7 +45,7 @@ async def ask(
         far=Scripted(answers("Hello")),
         **{"providers": PROVIDERS, "models": MODELS, **(sections or {})},
     )
-    level = LimitLevel(level="team", id="search", data_policy=team)
+    level = LimitLevel(level="team", id="search", prompt_policy=team)
     principal = replace(home.principal, key_policy=policy, levels=(level,) if team else ())
     body = request_body("acme/both", **({"provider": preferences} if preferences else {}))
     call = replace(
@@ -72,8 +72,8 @@ async def test_c58_a_key_reaches_only_endpoints_that_meet_its_policy(policy: str
     home = await ask(policy)
     assert home.record.provider == "far"
     assert home.near.requests == []
-    assert home.record.trace.data_policies == (parse_policy(policy, "key"),)
-    shown = GenerationObject.of(home.record).trace.data_policies
+    assert home.record.trace.prompt_policies == (parse_policy(policy, "key"),)
+    shown = GenerationObject.of(home.record).trace.prompt_policies
     assert shown[0].owner == "key"
 
 
@@ -81,7 +81,7 @@ async def test_c58_policies_of_team_key_request_and_gateway_all_apply() -> None:
     assert (await ask("no_training", team="eu")).record.provider == "far"
     assert (await ask(zdr=True)).record.provider == "far"
     assert (await ask(regions=["de", "FR"])).record.provider == "far"
-    gateway = {"defaults": {"data_policy": {"regions": ("eu",), "training": "none"}}}
+    gateway = {"defaults": {"prompt_policy": {"regions": ("eu",), "training": "none"}}}
     assert (await ask(sections=gateway)).record.provider == "far"
     error = await refused("US", sections=gateway)
     assert isinstance(error, AccessError)
@@ -90,8 +90,8 @@ async def test_c58_policies_of_team_key_request_and_gateway_all_apply() -> None:
 async def test_c58_a_refusal_names_what_was_left_out_and_why() -> None:
     error = await refused("eu,no_training", team="US")
     assert (type(error), error.code) == (AccessError, ErrorCode.MODEL_NOT_ALLOWED)
-    of_key = "is not known to stay in eu, as the data policy of the key demands"
-    of_team = "is not known to stay in US, as the data policy of the team demands"
+    of_key = "is not known to stay in eu, as the prompt policy of the key demands"
+    of_team = "is not known to stay in US, as the prompt policy of the team demands"
     assert f"near/n {of_key}; far/f {of_team}" in error.message
 
 
@@ -123,30 +123,30 @@ def test_c58_a_bedrock_profile_counts_by_its_geography() -> None:
             routes={},
         )
         wanted = replace(
-            traffic.planning_request("acme/m", 0), data_policies=(DataPolicy(regions=("eu",)),)
+            traffic.planning_request("acme/m", 0), prompt_policies=(PromptPolicy(regions=("eu",)),)
         )
         assert (Planner(small).survey(wanted, now_s=NOW_S).plan is not None) is is_inside
 
 
 def test_c53_c58_an_explanation_proves_what_is_left_out() -> None:
     small = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
-    policy = DataPolicy(owner="key", no_retention=True)
-    wanted = replace(traffic.planning_request("acme/both", 0, tier=None), data_policies=(policy,))
+    policy = PromptPolicy(owner="key", no_retention=True)
+    wanted = replace(traffic.planning_request("acme/both", 0, tier=None), prompt_policies=(policy,))
     survey = Planner(small).survey(wanted, now_s=NOW_S)
     shown = explain_plan(survey, wanted, small.sha, time_s=1.0, status=EndpointStatus())
     assert [each.removed for each in shown.candidates] == [
-        "is not known to discard prompts, as the data policy of the key demands",
+        "is not known to discard prompts, as the prompt policy of the key demands",
         None,
     ]
 
 
 def test_c58_a_replay_takes_the_policy_of_the_new_catalog() -> None:
-    strict = {"data_policy": {"retention": "none"}}
+    strict = {"prompt_policy": {"retention": "none"}}
     before = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={}, defaults=strict)
     after = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
     wanted = traffic.planning_request("acme/both", 0, tier=None)
     plan = Planner(before).plan(wanted, now_s=NOW_S)
-    assert [each.owner for each in plan.trace.data_policies] == ["gateway"]
+    assert [each.owner for each in plan.trace.prompt_policies] == ["gateway"]
     again = Planner(after).plan(type(wanted).recorded(plan.trace), now_s=NOW_S)
     assert again.attempts[0].target.provider == "near"
 

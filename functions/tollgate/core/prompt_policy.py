@@ -46,7 +46,7 @@ class DataUse(Struct, frozen=True, kw_only=True):
 UNSTATED: Final = DataUse()
 
 
-class DataPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an endpoint must state before it gets a prompt."""
 
     owner: PolicyOwner = "request"
@@ -76,7 +76,7 @@ class DataPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return region == _GEOGRAPHY and allowed.issuperset(EU)
 
 
-def parse_policy(text: str | None, owner: PolicyOwner) -> DataPolicy | None:
+def parse_policy(text: str | None, owner: PolicyOwner) -> PromptPolicy | None:
     """Return the policy that a setting states as `eu,CH,no_training,no_retention`; None without.
 
     Raises ValueError for an unknown word.
@@ -85,7 +85,7 @@ def parse_policy(text: str | None, owner: PolicyOwner) -> DataPolicy | None:
         return None
     words = [word.strip() for word in text.split(",")]
     flags = {NO_TRAINING, NO_RETENTION}
-    return DataPolicy(
+    return PromptPolicy(
         owner=owner,
         regions=tuple(check_region(word) for word in words if word not in flags),
         no_training=NO_TRAINING in words,
