@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from tollgate.core.prompt_policy import PromptPolicy, check_region
 from tollgate.core.routing.endpoint_status import CooldownPolicy
@@ -55,12 +55,17 @@ class CooldownSection(Strict):
         )
 
 
+_Region = Annotated[
+    str,
+    AfterValidator(check_region),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z]{2}$"}),
+]
+
+
 class PromptPolicySection(Strict, json_schema_extra={"minProperties": 1}):
     """What every endpoint must state before it gets a prompt."""
 
-    regions: Annotated[
-        tuple[Annotated[str, AfterValidator(check_region)], ...], Field(max_length=64)
-    ] = ()
+    regions: Annotated[tuple[_Region, ...], Field(max_length=64)] = ()
     """`eu`, and ISO 3166 codes of countries, in which endpoints may run; empty for anywhere."""
     training: Literal["none"] | None = None
     """`none` leaves out endpoints that may train on prompts."""

@@ -11,13 +11,15 @@ from msgspec.structs import replace
 from tests import traffic
 from tests.gateways import House, house, request_body
 from tests.scripted import Scripted, answers
-from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider
+from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider, routing
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.principal import LimitLevel
 from tollgate.core.prompt_policy import DataUse, PromptPolicy, parse_policy
 from tollgate.engine.generate import generate
+from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.planning.planner import Planner
 from tollgate.web.models.endpoint_status import EndpointStatus
+from tollgate.web.models.model_shapes import model_endpoints
 from tollgate.web.records.generation_shapes import GenerationObject
 from tollgate.web.routing.explanation_shapes import explain_plan
 
@@ -149,6 +151,25 @@ def test_c58_a_replay_takes_the_policy_of_the_new_catalog() -> None:
     assert [each.owner for each in plan.trace.prompt_policies] == ["gateway"]
     again = Planner(after).plan(type(wanted).recorded(plan.trace), now_s=NOW_S)
     assert again.attempts[0].target.provider == "near"
+
+
+def test_c58_permissions_leave_out_what_the_gateways_policy_refuses() -> None:
+    rows = {
+        name: {"codec": "bedrock", "transport": "bedrock_runtime", "region": region}
+        for name, region in (("ours", "eu-west-1"), ("theirs", "us-east-1"))
+    }
+    models = {"acme/m": model(endpoint("ours", "m"), endpoint("theirs", "m"))}
+    sections: dict[str, Any] = {"providers": rows, "models": models, "aliases": {}, "routes": {}}
+    assert len(compile_permissions(routing(**sections)).models) == 2
+    inside = routing(**sections, defaults={"prompt_policy": {"regions": ("eu",)}})
+    [arn] = compile_permissions(inside).models
+    assert ":eu-west-1:" in arn
+
+
+def test_c58_models_show_what_their_providers_state() -> None:
+    small = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
+    shown = model_endpoints(small, "acme/both", EndpointStatus(), now_s=NOW_S).endpoints
+    assert [(each.training, each.retention_days) for each in shown] == [("none", 30), ("none", 0)]
 
 
 @pytest.mark.parametrize("text", ["europe", "eu,", "", "eu,no_train", "XX", "UK"])

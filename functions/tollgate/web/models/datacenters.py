@@ -4,9 +4,17 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.prompt_policy import Training
 from tollgate.routing.places import place_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import EndpointSection, ModelSection
+
+
+class DataUseFields(BaseModel):
+    """The use that a provider makes of prompts; null for what it does not state."""
+
+    training: Training | None = Field(description="`none` if prompts are not used for training.")
+    retention_days: int | None = Field(description="Longest storage of prompts; 0 for none.")
 
 
 class Datacenter(BaseModel):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Final, Literal
 
+from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import plain_text
@@ -16,7 +17,7 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection, ServiceTierSection
-from tollgate.web.models.datacenters import Datacenter, list_datacenters
+from tollgate.web.models.datacenters import Datacenter, DataUseFields, list_datacenters
 from tollgate.web.models.endpoint_status import EndpointStatus
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
@@ -143,7 +144,7 @@ class ModelObject(BaseModel):
     )
 
 
-class EndpointObject(BaseModel):
+class EndpointObject(DataUseFields):
     """A provider's offer of a model; `status` is 0, or -1 in a cooldown or without a usable key."""
 
     name: str
@@ -303,6 +304,7 @@ def model_endpoints(
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
                 datacenter=Datacenter.of(catalog, endpoint),
+                **asdict(offer.attempt.data_use),
             )
             for endpoint, offer, target in offers
         ],
