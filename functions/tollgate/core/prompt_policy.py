@@ -34,7 +34,7 @@ COUNTRIES: Final = EU | frozenset(
 _GEOGRAPHY: Final = "eu"
 
 
-class DataUse(Struct, frozen=True, kw_only=True):
+class PromptUse(Struct, frozen=True, kw_only=True):
     """The use that a provider makes of prompts, as far as its own pages state it."""
 
     training: Training | None = None
@@ -43,11 +43,11 @@ class DataUse(Struct, frozen=True, kw_only=True):
     """The longest time for which prompts are stored; None if the provider states nothing."""
 
 
-UNSTATED: Final = DataUse()
+UNSTATED: Final = PromptUse()
 
 
 class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an endpoint must state before it gets a prompt."""
+    """Demands that an endpoint must be known to meet before it gets a prompt."""
 
     owner: PolicyOwner = "request"
     regions: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class PromptPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_training: bool = False
     no_retention: bool = False
 
-    def refuse(self, use: DataUse, region: str, countries: Collection[str]) -> str | None:
+    def refuse(self, use: PromptUse, region: str, countries: Collection[str]) -> str | None:
         """Return what an endpoint is not known to do; None if it meets the policy.
 
         An endpoint whose provider does not state something does not meet a policy on it.

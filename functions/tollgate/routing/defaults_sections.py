@@ -63,7 +63,7 @@ _Region = Annotated[
 
 
 class PromptPolicySection(Strict, json_schema_extra={"minProperties": 1}):
-    """What every endpoint must state before it gets a prompt."""
+    """Demands that every endpoint must be known to meet before it gets a prompt."""
 
     regions: Annotated[tuple[_Region, ...], Field(max_length=64)] = ()
     """`eu`, and ISO 3166 codes of countries, in which endpoints may run; empty for anywhere."""

@@ -14,7 +14,7 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.prompt_policy import UNSTATED, DataUse, Training
+from tollgate.core.prompt_policy import UNSTATED, PromptUse, Training
 from tollgate.core.request import Capability, Modality, OutputModality
 from tollgate.core.service_tiers import PricedTier
 from tollgate.core.work.kinds import WorkKind
@@ -65,7 +65,7 @@ class BillingSection(Strict):
     """Credits that callers see for one dollar."""
 
 
-class DataUseSection(Strict):
+class PromptUseSection(Strict):
     """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
     no prompt policy."""
 
@@ -79,9 +79,9 @@ class DataUseSection(Strict):
     """Day on which the page was last read."""
 
     @property
-    def use(self) -> DataUse:
+    def use(self) -> PromptUse:
         """Return the use in the type that the planner reads."""
-        return DataUse(training=self.training, retention_days=self.retention_days)
+        return PromptUse(training=self.training, retention_days=self.retention_days)
 
 
 class ProviderSection(Strict):
@@ -112,7 +112,7 @@ class ProviderSection(Strict):
     countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
     """Countries in which the provider runs models, as ISO 3166 codes, shown by `/models`. Countries
     of AWS regions are known without this key."""
-    data_use: DataUseSection | None = None
+    prompt_use: PromptUseSection | None = None
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -139,12 +139,12 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        others = ("slug", "key", "data_use")
+        others = ("slug", "key", "prompt_use")
         names = [name for name in ProviderRow.__struct_fields__ if name not in others]
         key = self.key.reference if self.key else None
-        use = self.data_use.use if self.data_use else UNSTATED
+        use = self.prompt_use.use if self.prompt_use else UNSTATED
         return ProviderRow(
-            slug=slug, key=key, data_use=use, **{name: getattr(self, name) for name in names}
+            slug=slug, key=key, prompt_use=use, **{name: getattr(self, name) for name in names}
         )
 
 
@@ -193,7 +193,7 @@ class EndpointSection(EndSection):
     """Keys that override those in `defaults.timeouts`."""
     dialect: Annotated[Dialect, Stated] | None = None
     """Keys that override those in the provider's dialect."""
-    data_use: DataUseSection | None = None
+    prompt_use: PromptUseSection | None = None
     """Use of prompts for this model, in place of the provider's."""
     guardrail: GuardrailSection | None = None
 

@@ -14,7 +14,7 @@ from tests.scripted import Scripted, answers
 from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider, routing
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.principal import LimitLevel
-from tollgate.core.prompt_policy import DataUse, PromptPolicy, parse_policy
+from tollgate.core.prompt_policy import PromptPolicy, PromptUse, parse_policy
 from tollgate.engine.generate import generate
 from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.planning.planner import Planner
@@ -27,9 +27,9 @@ PAGE: Final = {"source": "provider.example/privacy", "checked": "2026-11-21"}
 CAREFUL: Final = {"training": "none", "retention_days": 0, **PAGE}
 PROVIDERS: Final = {
     "near": provider(
-        countries=("US",), data_use={"training": "none", "retention_days": 30, **PAGE}
+        countries=("US",), prompt_use={"training": "none", "retention_days": 30, **PAGE}
     ),
-    "far": provider(countries=("DE", "FR"), data_use=CAREFUL),
+    "far": provider(countries=("DE", "FR"), prompt_use=CAREFUL),
 }
 MODELS: Final = {"acme/both": model(endpoint("near", "n"), endpoint("far", "f"))}
 
@@ -104,13 +104,13 @@ async def test_c58_a_request_that_no_endpoint_may_serve_is_refused_with_its_fiel
 
 @pytest.mark.parametrize("demand", ["eu", "no_training", "no_retention"])
 async def test_c58_what_a_provider_does_not_state_counts_as_no(demand: str) -> None:
-    silent = {"near": provider(), "far": provider(data_use=PAGE)}
+    silent = {"near": provider(), "far": provider(prompt_use=PAGE)}
     error = await refused(demand, sections={"providers": silent})
     assert error.code is ErrorCode.MODEL_NOT_ALLOWED
 
 
 async def test_c58_an_endpoint_may_state_another_use_than_its_provider() -> None:
-    stored = {**endpoint("far", "f"), "data_use": {"retention_days": 30, **PAGE}}
+    stored = {**endpoint("far", "f"), "prompt_use": {"retention_days": 30, **PAGE}}
     error = await refused("no_training", sections={"models": {"acme/both": model(stored)}})
     assert error.code is ErrorCode.MODEL_NOT_ALLOWED
 
@@ -181,5 +181,5 @@ def test_c58_an_unknown_region_is_no_policy(text: str) -> None:
 def test_c58_a_place_outside_the_countries_is_refused() -> None:
     policy = parse_policy(" eu , ch ", "key")
     assert policy is not None
-    assert policy.refuse(DataUse(), "", ("DE", "CH")) is None
-    assert policy.refuse(DataUse(), "", ("DE", "US")) is not None
+    assert policy.refuse(PromptUse(), "", ("DE", "CH")) is None
+    assert policy.refuse(PromptUse(), "", ("DE", "US")) is not None

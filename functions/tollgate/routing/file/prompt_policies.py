@@ -13,7 +13,7 @@ from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSecti
 _Providers = Mapping[str, ProviderSection]
 
 
-def check_prompt_policy(
+def check_policy_is_met(
     document: YamlDocument, main: RoutingFile, parts: Sequence[LoadedFile]
 ) -> Iterator[Problem]:
     """Yield a problem for each route of production none of whose endpoints meets the policy, or one
@@ -62,6 +62,9 @@ def _endpoints(
 
 
 def _meets(endpoint: EndpointSection, policy: PromptPolicy, provider: ProviderSection) -> bool:
-    place, stated = place_of(provider, endpoint.upstream), endpoint.data_use or provider.data_use
+    place, stated = (
+        place_of(provider, endpoint.upstream),
+        endpoint.prompt_use or provider.prompt_use,
+    )
     use = stated.use if stated else UNSTATED
     return policy.refuse(use, place.region, place.countries) is None

@@ -277,7 +277,7 @@ def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -
     preferences = request.preferences
     provider, place = attempt.target.provider, attempt.place
     for policy in filter(None, (*request.prompt_policies, preferences.prompt_policy)):
-        if unknown := policy.refuse(attempt.data_use, place.region, place.countries):
+        if unknown := policy.refuse(attempt.prompt_use, place.region, place.countries):
             return Exclusion(Cause.DATA, amounts=(unknown, policy.owner))
     if preferences.only and provider not in preferences.only:
         return Exclusion(Cause.NOT_IN_ONLY)

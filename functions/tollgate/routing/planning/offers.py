@@ -153,9 +153,9 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 retry=retry,
                 lifecycle=make_lifecycle(model, endpoint),
                 place=place_of(catalog.providers[endpoint.provider], endpoint.upstream),
-                data_use=endpoint.data_use.use
-                if endpoint.data_use
-                else catalog.providers[endpoint.provider].data_use,
+                prompt_use=endpoint.prompt_use.use
+                if endpoint.prompt_use
+                else catalog.providers[endpoint.provider].prompt_use,
             ),
             weight=endpoint.weight,
         )

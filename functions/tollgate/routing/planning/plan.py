@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
-from tollgate.core.prompt_policy import UNSTATED, DataUse
+from tollgate.core.prompt_policy import UNSTATED, PromptUse
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
 from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
@@ -31,8 +31,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
     place: Place = NOWHERE
-    """Where the endpoint runs."""
-    data_use: DataUse = UNSTATED
+    """Location of the endpoint."""
+    prompt_use: PromptUse = UNSTATED
     service_tiers: Mapping[str, PriceSchedule] = field(default_factory=dict)
     """Prices of the tiers besides the default."""
     service_tier: str | None = None

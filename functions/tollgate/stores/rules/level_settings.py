@@ -51,7 +51,7 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     """Number of concurrent requests; None for no limit."""
     prompt_policy: str | None = None
-    """Where prompts of the level's keys may go; None for anywhere."""
+    """Prompt policy for the level's keys; None for none."""
 
     def __post_init__(self) -> None:
         for name, plain in PLAIN_SETTINGS.items():

@@ -10,7 +10,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 
-class DataUseFields(BaseModel):
+class PromptUseFields(BaseModel):
     """The use that a provider makes of prompts; null for what it does not state."""
 
     training: Training | None = Field(description="`none` if prompts are not used for training.")

@@ -17,7 +17,7 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection, ServiceTierSection
-from tollgate.web.models.datacenters import Datacenter, DataUseFields, list_datacenters
+from tollgate.web.models.datacenters import Datacenter, PromptUseFields, list_datacenters
 from tollgate.web.models.endpoint_status import EndpointStatus
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
@@ -144,7 +144,7 @@ class ModelObject(BaseModel):
     )
 
 
-class EndpointObject(DataUseFields):
+class EndpointObject(PromptUseFields):
     """A provider's offer of a model; `status` is 0, or -1 in a cooldown or without a usable key."""
 
     name: str
@@ -304,7 +304,7 @@ def model_endpoints(
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
                 datacenter=Datacenter.of(catalog, endpoint),
-                **asdict(offer.attempt.data_use),
+                **asdict(offer.attempt.prompt_use),
             )
             for endpoint, offer, target in offers
         ],
