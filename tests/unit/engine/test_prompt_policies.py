@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests import traffic
 from tests.gateways import House, house, request_body
 from tests.scripted import Scripted, answers
+from tests.unit.engine.guardrails.homes import judge
 from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, provider, routing
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.principal import LimitLevel
@@ -170,6 +171,25 @@ def test_c58_models_show_what_their_providers_state() -> None:
     small = catalog(providers=PROVIDERS, models=MODELS, aliases={}, routes={})
     shown = model_endpoints(small, "acme/both", EndpointStatus(), now_s=NOW_S).endpoints
     assert [(each.training, each.retention_days) for each in shown] == [("none", 30), ("none", 0)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "team", "preferences"),
+    [("DE,FR", None, {}), (None, "eu", {}), (None, None, {"regions": ["eu"]})],
+)
+async def test_c58_a_model_that_judges_is_under_the_same_policies(
+    policy: str | None, team: str | None, preferences: dict[str, Any]
+) -> None:
+    """Its endpoint is in the US, and a guardrail that cannot judge refuses."""
+    judged = {
+        "guardrails": {"judge": {"stages": ("input",), **judge()}},
+        "models": {**MODELS, "acme/judge": model(endpoint("near", "judge-1"))},
+    }
+    error = await refused(policy, team=team, sections=judged, **preferences)
+    assert (error.code, "judge could not judge" in error.message) == (
+        ErrorCode.PROVIDER_UNAVAILABLE,
+        True,
+    )
 
 
 @pytest.mark.parametrize("text", ["europe", "eu,", "", "eu,no_train", "XX", "UK"])

@@ -62,9 +62,7 @@ def _endpoints(
 
 
 def _meets(endpoint: EndpointSection, policy: PromptPolicy, provider: ProviderSection) -> bool:
-    place, stated = (
-        place_of(provider, endpoint.upstream),
-        endpoint.prompt_use or provider.prompt_use,
-    )
+    place = place_of(provider, endpoint.upstream)
+    stated = endpoint.prompt_use or provider.prompt_use
     use = stated.use if stated else UNSTATED
     return policy.refuse(use, place.region, place.countries) is None
