@@ -11,10 +11,14 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class PromptUseFields(BaseModel):
-    """The use that a provider makes of prompts; null for what it does not state."""
+    """The use that a provider makes of prompts; absent if the provider does not state it."""
 
-    training: Training | None = Field(description="`none` if prompts are not used for training.")
-    retention_days: int | None = Field(description="Longest storage of prompts; 0 for none.")
+    training: Training | None = Field(
+        default=None, description="`none` if prompts are not used for training."
+    )
+    retention_days: int | None = Field(
+        default=None, description="Longest storage of prompts; 0 for none."
+    )
 
 
 class Datacenter(BaseModel):
