@@ -31,10 +31,13 @@ from tollgate.wiring.stores import wire_stores
 
 
 class Function(Struct, frozen=True):
-    """The app that serves the metered routes, and its snapshot hooks (None without SnapStart)."""
+    """The app that serves the metered routes, its snapshot hooks (None without SnapStart), and how
+    many requests Lambda sends it at once.
+    """
 
     app: ASGIApp
     snapshot: Snapshot | None
+    invocations_max: int
 
 
 def wire_function(settings: Settings) -> Function:
@@ -59,9 +62,10 @@ def wire_function(settings: Settings) -> Function:
         settings,
         observation,
     )
-    if settings.initialization_type != "snap-start":
-        return Function(app, None)
-    return Function(app, FunctionSnapshot(settings, stores, upstream))
+    snapshot = None
+    if settings.initialization_type == "snap-start":
+        snapshot = FunctionSnapshot(settings, stores, upstream)
+    return Function(app, snapshot, settings.invocations_max)
 
 
 def main() -> None:
@@ -78,7 +82,14 @@ def main() -> None:
     # Objects from the start are never freed, so that later collections need not traverse them.
     gc.freeze()
     gc.enable()
-    asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))
+    asyncio.run(
+        run_loop(
+            function.app,
+            runtime_api,
+            snapshot=function.snapshot,
+            invocations_max=function.invocations_max,
+        )
+    )
 
 
 if __name__ == "__main__":
