@@ -24,26 +24,20 @@ WORDS = ["Hello", " world"]
 HALVES = [b"".join(OPENAI.text(WORDS)[:2]), b"".join(OPENAI.text(WORDS)[2:])]
 ASKED = {"model": OPENAI.model, "messages": [{"role": "user", "content": "Say it"}]}
 COST = 9 * 1_000 + 3 * 2_000
+# The default of ManagedConcurrency in infra/template.yaml.
+IN_FLIGHT = 16
 # Of an invocation, what is left of it once settling has its share.
 GENERATING_S = 1.0
 
 
-@pytest_asyncio.fixture(
-    scope="module",
-    loop_scope="session",
-    params=[16, pytest.param(200, marks=pytest.mark.nightly)],
-)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def busy(
-    request: pytest.FixtureRequest, ministack_url: str, tmp_path_factory: pytest.TempPathFactory
+    ministack_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Deployment]:
     """A deployment whose only environment runs so many invocations at once."""
     directory = tmp_path_factory.mktemp("busy")
-    async with deployed(ministack_url, directory, in_flight_max=request.param) as running:
+    async with deployed(ministack_url, directory, in_flight_max=IN_FLIGHT) as running:
         yield running
-
-
-def in_flight(busy: Deployment) -> int:
-    return busy.chat.config.in_flight_max
 
 
 async def begun(client: AsyncOpenAI) -> AsyncStream[ChatCompletionChunk]:
@@ -87,7 +81,7 @@ async def let_go(busy: Deployment, count: int) -> None:
 async def test_c35_c36_all_stream_in_lock_step_and_one_that_leaves_is_settled(
     busy: Deployment,
 ) -> None:
-    workspace, count = await busy.workspace(), in_flight(busy)
+    workspace, count = await busy.workspace(), IN_FLIGHT
     async with busy.client(workspace.inference) as client:
         leaves, *stay = await all_begun(busy, client, count)
         await leaves.close()
@@ -120,7 +114,7 @@ async def test_c34_one_that_reaches_its_deadline_ends_alone(busy: Deployment) ->
 
 
 async def test_c64_a_crash_cuts_all_and_leaves_a_hold_of_each(busy: Deployment) -> None:
-    workspace, count = await busy.workspace(), in_flight(busy)
+    workspace, count = await busy.workspace(), IN_FLIGHT
     async with busy.client(workspace.inference) as client:
         streams = await all_begun(busy, client, count)
         await busy.chat.kill()
