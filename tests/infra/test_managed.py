@@ -8,6 +8,13 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from tests.infra.translation import Stack
 from tollgate.web.http.paths import STREAMING_PATHS
 
+MANAGED = {
+    "CapacityRole",
+    "ChatCapacityProvider",
+    "ManagedChatFunction",
+    "ManagedChatFunctionAliaslive",
+    "ManagedChatInvocation",
+}
 NETWORK = {"ManagedSubnetIds": "subnet-1,subnet-2", "ManagedSecurityGroupIds": "sg-1"}
 
 
@@ -55,6 +62,22 @@ def test_the_managed_function_differs_from_the_other_in_its_capacity_only(manage
     assert version["FunctionScalingConfig"] == function["FunctionScalingConfig"]
     for parameter in ("ManagedMemoryMb", "ManagedGiBPerVCpu", "ManagedConcurrency"):
         assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"]
+
+
+def test_managed_instances_without_a_network_are_refused(any_stack: Stack) -> None:
+    rule = any_stack.template["Rules"]["ManagedHasNetwork"]
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "ChatCapacity"}, "managed"]}
+    assert [it["Assert"]["Fn::Not"][0]["Fn::Equals"] for it in rule["Assertions"]] == [
+        [{"Ref": "ManagedSubnetIds"}, ""],
+        [{"Ref": "ManagedSecurityGroupIds"}, ""],
+    ]
+
+
+def test_snapshots_and_warm_environments_exclude_each_other(any_stack: Stack) -> None:
+    rule = any_stack.template["Rules"]["SnapshotsAreNotProvisioned"]
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "ChatSnapStart"}, "true"]}
+    (refused,) = rule["Assertions"]
+    assert refused["Assert"] == {"Fn::Equals": [{"Ref": "ChatProvisionedConcurrency"}, ""]}
 
 
 def test_one_environment_has_one_vcpu_for_its_one_process(managed: Stack) -> None:
