@@ -31,13 +31,10 @@ from tollgate.wiring.stores import wire_stores
 
 
 class Function(Struct, frozen=True):
-    """The app that serves the metered routes, its snapshot hooks (None without SnapStart), and how
-    many requests Lambda sends it at once.
-    """
+    """The app that serves the metered routes, and its snapshot hooks (None without SnapStart)."""
 
     app: ASGIApp
     snapshot: Snapshot | None
-    invocations_max: int
 
 
 def wire_function(settings: Settings) -> Function:
@@ -62,10 +59,9 @@ def wire_function(settings: Settings) -> Function:
         settings,
         observation,
     )
-    snapshot = None
-    if settings.initialization_type == "snap-start":
-        snapshot = FunctionSnapshot(settings, stores, upstream)
-    return Function(app, snapshot, settings.invocations_max)
+    if settings.initialization_type != "snap-start":
+        return Function(app, None)
+    return Function(app, FunctionSnapshot(settings, stores, upstream))
 
 
 def main() -> None:
@@ -75,7 +71,8 @@ def main() -> None:
     if runtime_api is None:
         raise SystemExit("chat.py runs on Lambda; `tollgate serve` serves the same app elsewhere")
     try:
-        function = wire_function(Settings())
+        settings = Settings()
+        function = wire_function(settings)
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
@@ -87,7 +84,7 @@ def main() -> None:
             function.app,
             runtime_api,
             snapshot=function.snapshot,
-            invocations_max=function.invocations_max,
+            invocations_max=settings.invocations_max,
         )
     )
 

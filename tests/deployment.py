@@ -210,11 +210,10 @@ async def deployed(
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
-    With `credentials` the streaming function has SnapStart, with an `in_flight_max` above 1 it is on
-    Managed Instances; `chat_environment` are variables that
-    it has besides. The functions may do what infra/template.yaml with `parameters` lets their roles
-    do, and a request that was refused fails the test. `bucket` and the key for secrets lie at
-    `dynamodb_url` too.
+    With `credentials` the streaming function has SnapStart, with an `in_flight_max` above 1 it is
+    on Managed Instances; `chat_environment` are variables that it has besides. The functions may do
+    what infra/template.yaml with `parameters` lets their roles do, and a request that was refused
+    fails the test. `bucket` and the key for secrets lie at `dynamodb_url` too.
     """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:

@@ -104,9 +104,7 @@ class Settings(BaseSettings):
     batch_queue_url: str | None = None
     """SQS queue that wakes the batch function; if unset, servers look for open batches."""
     batch_lines_at_once: int = Field(default=8, ge=0, le=256)
-    """The maximum number of lines of batches that run at a time in a process; with 0, a server
-    leaves batches to others.
-    """
+    """Lines of batches that a process runs at a time; with 0, a server leaves batches to others."""
     sqs_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
     operator_workspace: str = "default"
