@@ -5,6 +5,7 @@ import json
 import pytest
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
+from infra.artefact.build import FUNCTIONS
 from tests.infra.translation import Stack
 from tollgate.web.http.paths import STREAMING_PATHS
 
@@ -62,6 +63,17 @@ def test_the_managed_function_differs_from_the_other_in_its_capacity_only(manage
     assert version["FunctionScalingConfig"] == function["FunctionScalingConfig"]
     for parameter in ("ManagedMemoryMb", "ManagedGiBPerVCpu", "ManagedConcurrency"):
         assert f"${{{parameter}}}" in version["Description"]["Fn::Sub"]
+
+
+def test_alarms_watch_the_function_that_serves(managed: Stack) -> None:
+    alarms = managed.properties("AWS::CloudWatch::Alarm")
+    for name in ("ChatThrottlesAlarm", "ChatDurationAlarm"):
+        assert alarms[name]["Dimensions"][0]["Value"] == {"Ref": "ManagedChatFunction"}
+
+
+def test_both_functions_are_built_alike(managed: Stack) -> None:
+    assert set(FUNCTIONS) == set(managed.functions)
+    assert FUNCTIONS["ManagedChatFunction"] == FUNCTIONS["ChatFunction"]
 
 
 def test_managed_instances_without_a_network_are_refused(any_stack: Stack) -> None:
