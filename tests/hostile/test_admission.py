@@ -288,6 +288,21 @@ async def test_c9_a_large_answer_is_rendered_and_stored_next_to_the_event_loop(w
     assert set(side.ran) == (expected if words > 1 else set())
 
 
+@pytest.mark.parametrize("words", [1, 220_000])
+async def test_c9_the_last_events_of_a_large_stream_are_rendered_next_to_the_event_loop(
+    words: int,
+) -> None:
+    models: Any = {"acme/large": model(endpoint("near", "m-1"), max_output=10**6, context=10**7)}
+    near = Scripted(answers("word " * words))
+    home = await house(near=near, models=models, aliases={}, routes={})
+    home.gateway = replace(home.gateway, side=(side := WatchedSide()))
+    asked = {"model": "acme/large", "input": "Hi", "stream": True}
+    reply = await send(app_of(home), home.secret, asked, "/v1/responses")
+    assert reply.body.count(b"event: response.completed") == 1
+    expected = ["SseSink.send.<locals>.render", "UnknownFrames.close"]
+    assert side.ran == (expected if words > 1 else [])
+
+
 async def test_c69_a_stored_request_is_not_decoded_again() -> None:
     home = await house(
         key=NewKey(workspace_id="acme", label="stores", content_days=7),

@@ -46,6 +46,7 @@ def reply_sink(
             ingress,
             parsed,
             clock=gateway.clock,
+            side=gateway.side,
             timing=gateway.timing,
             credits_per_usd=gateway.credits_per_usd,
             headers=headers,

@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from math import inf
 from typing import Final, Protocol
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import ChosenGroup, ungroup
+from tollgate.core.events import ChosenGroup, Ended, ungroup
 from tollgate.core.limits import LimitWarning
 from tollgate.core.money.amounts import credits_text
 from tollgate.core.records.generation import GenerationRecord
@@ -25,6 +26,9 @@ Headers = Mapping[str, str]
 
 # The date format of RFC 9110, 5.6.7. The names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
+# Size of a stream from which its last events leave the event loop, because those of Responses
+# repeat the answer four times.
+_LARGE_STREAM_BYTES: Final = 1024 * 1024
 
 
 class ClientGone(Exception):
@@ -80,6 +84,7 @@ class SseSink:
         parsed: ParsedWork,
         *,
         clock: Clock,
+        side: SideThread,
         timing: StreamTiming,
         credits_per_usd: Decimal,
         headers: Headers = NO_HEADERS,
@@ -87,6 +92,10 @@ class SseSink:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
+        self._side = side
+        # Replayed answers have no hold, and share one turn in the side thread.
+        self._workspace_id = ""
+        self._written_bytes = 0
         self._clock = clock
         self._timing = timing
         self._credits_per_usd = credits_per_usd
@@ -102,6 +111,7 @@ class SseSink:
     @asynccontextmanager
     async def open(self, hold: Hold) -> AsyncIterator[None]:
         self._headers = admitted_headers(self._ingress, hold)
+        self._workspace_id = hold.workspace_id
         if self._parsed.media_type:
             yield
             return
@@ -119,18 +129,24 @@ class SseSink:
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
         feed = self._rendering().feed
-        if frames := b"".join([feed(event, choice) for choice, event in ungroup(events)]):
+
+        def render() -> bytes:
+            return b"".join([feed(event, choice) for choice, event in ungroup(events)])
+
+        is_large = self._is_large and bool(events) and isinstance(events[-1][1], Ended)
+        if frames := await self._side.run(self._workspace_id, render, is_large=is_large):
             await self._write(frames)
 
     async def finish(self, record: GenerationRecord) -> None:
-        last = self._rendering().close(record)
+        close = partial(self._rendering().close, record)
+        last = await self._side.run(record.workspace_id, close, is_large=self._is_large)
         if not self._status_sent:
             await self._reply.start(200, {**STREAM_HEADERS, **self._headers})
         await self._reply.end(last)
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
         if not self._status_sent:
-            routed = _routed(self._parsed, record)
+            routed = Routed.of(record) if self._parsed.tells_routing else None
             headers = self._headers | adapted_header(record.adapted)
             await send_error(self._reply, self._ingress, error, headers, routed=routed)
             return
@@ -145,10 +161,16 @@ class SseSink:
                 provider=None,
             )
             self._renderer = self._rendering_of(unserved)
-        await self._reply.end(self._renderer.fail(error, record))
+        fail = partial(self._renderer.fail, error, record)
+        last = await self._side.run(record.workspace_id, fail, is_large=self._is_large)
+        await self._reply.end(last)
 
     def _rendering_of(self, served: ServedBy) -> Renderer:
         return self._ingress.renderer(self._parsed, served, credits_per_usd=self._credits_per_usd)
+
+    @property
+    def _is_large(self) -> bool:
+        return self._written_bytes > _LARGE_STREAM_BYTES
 
     def _rendering(self) -> Renderer:
         if self._renderer is None:
@@ -170,6 +192,7 @@ class SseSink:
         if not self._status_sent:
             await self._reply.start(200, {**self._stream_headers(), **self._headers})
             self._status_sent = True
+        self._written_bytes += len(body)
         await self._reply.write(body)
 
     def _stream_headers(self) -> Headers:
@@ -274,13 +297,9 @@ class CollectSink:
         await self._reply.end(body)
 
     async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
-        routed = _routed(self._parsed, record)
+        routed = Routed.of(record) if self._parsed.tells_routing else None
         headers = self._headers | adapted_header(record.adapted)
         await send_error(self._reply, self._ingress, error, headers, routed=routed)
-
-
-def _routed(parsed: ParsedWork, record: GenerationRecord) -> Routed | None:
-    return Routed.of(record) if parsed.tells_routing else None
 
 
 STREAM_HEADERS: Final = {

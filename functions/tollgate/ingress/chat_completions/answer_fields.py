@@ -1,6 +1,8 @@
 """Renders fields that streamed and non-streamed answers share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+
+from pydantic_core import to_json
 
 from tollgate.core.content import MadeImage, Provenance, Reasoning, ToolCall
 from tollgate.core.events import Citation, LogProbs
@@ -93,7 +95,14 @@ def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-def render_log_probs(notes: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
-    """Render `logprobs` for text, or for a refusal if `refused`."""
-    tokens: list[JsonValue] = [render_token(entry) for note in notes for entry in note.entries]
-    return {"content": None, "refusal": tokens} if refused else {"content": tokens, "refusal": None}
+def encode_log_probs(notes: Sequence[LogProbs], refusal_notes: Sequence[LogProbs]) -> bytes:
+    """Return `logprobs` for text and for a refusal as JSON; each is null without notes."""
+    return b'{"content":%b,"refusal":%b}' % (_encode_tokens(notes), _encode_tokens(refusal_notes))
+
+
+def _encode_tokens(notes: Sequence[LogProbs]) -> bytes:
+    """Return the tokens as JSON, encoded one by one (decision 231)."""
+    if not notes:
+        return b"null"
+    tokens = [to_json(render_token(entry)) for note in notes for entry in note.entries]
+    return b"[%b]" % b",".join(tokens)

@@ -183,12 +183,10 @@ class ChoiceRenderer:
                 annotation = answer_fields.render_annotation(note, self._preceding)
                 return self._delta({"annotations": [{"index": position, **annotation}]})
             case LogProbs() if isinstance(part, Text | Refusal):
-                log_probs = answer_fields.render_log_probs(
-                    (note,), refused=isinstance(part, Refusal)
-                )
+                notes, refusal_notes = ((), (note,)) if isinstance(part, Refusal) else ((note,), ())
                 return b'%b},"logprobs":%b,"finish_reason":null}]}\n\n' % (
                     self._delta_head,
-                    to_json(log_probs),
+                    answer_fields.encode_log_probs(notes, refusal_notes),
                 )
             case RunResult() if isinstance(part, ServerToolRun):
                 self._runs.note(index, note)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import assert_never
 
+from pydantic_core import to_json
+
 from tollgate.core.content import MadeImage, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.events import Citation, LogProbs
@@ -20,8 +22,8 @@ def render_choice(
     model: str,
     excludes_reasoning: bool,
     files: Sequence[KnownFile] = (),
-) -> dict[str, JsonValue]:
-    """Render an entry for `choices`; `files` are the documents read for the answer."""
+) -> bytes:
+    """Return an entry for `choices` as JSON; `files` are the documents read for the answer."""
     message = _message(response, model, excludes_reasoning=excludes_reasoning)
     if files:
         citations = message.get("annotations")
@@ -29,13 +31,12 @@ def render_choice(
         message["annotations"] = (
             [*citations, *annotated] if isinstance(citations, list) else annotated
         )
-    return {
-        "index": index,
-        "message": message,
-        "logprobs": _log_probs(response),
-        "finish_reason": response.finish,
-        "native_finish_reason": response.raw_finish,
-    }
+    reasons = {"finish_reason": response.finish, "native_finish_reason": response.raw_finish}
+    return b'%b,"logprobs":%b,%b' % (
+        to_json({"index": index, "message": message})[:-1],
+        _log_probs(response),
+        to_json(reasons)[1:],
+    )
 
 
 def _message(
@@ -122,20 +123,16 @@ def _call(call: ToolCall) -> dict[str, JsonValue]:
     return rendered | answer_fields.render_extra_content(call.provenance)
 
 
-def _log_probs(response: GenerationResponse) -> JsonValue:
-    log_probs: dict[str, JsonValue] | None = None
-    for refused, kind in ((False, Text), (True, Refusal)):
-        notes = [
+def _log_probs(response: GenerationResponse) -> bytes:
+    notes, refusal_notes = (
+        [
             note
             for index, part in enumerate(response.parts)
             if isinstance(part, kind)
             for note in response.notes.get(index, ())
             if isinstance(note, LogProbs)
         ]
-        if notes:
-            rendered = answer_fields.render_log_probs(notes, refused=refused)
-            if log_probs is None:
-                log_probs = rendered
-            else:
-                log_probs |= {"refusal": rendered["refusal"]}
-    return log_probs
+        for kind in (Text, Refusal)
+    )
+    has_notes = notes or refusal_notes
+    return answer_fields.encode_log_probs(notes, refusal_notes) if has_notes else b"null"

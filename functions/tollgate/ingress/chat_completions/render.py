@@ -88,7 +88,7 @@ class ChatRenderer(CompletionFrames):
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         files = self._served.read_files
-        choices: list[JsonValue] = [
+        choices = [
             render_choice(
                 index,
                 response,

@@ -241,8 +241,8 @@ class CompletionRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        choices: list[JsonValue] = [
-            render_text_choice(index, response, prompt=self._prompts[index])
+        choices = [
+            to_json(render_text_choice(index, response, prompt=self._prompts[index]))
             for index, response in enumerate(responses)
         ]
         return self._whole(responses[0].started, choices, record)

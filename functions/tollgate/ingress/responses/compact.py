@@ -78,18 +78,17 @@ class CompactionRenderer(ResponseRenderer):
         self._kept = call.compacts.kept if call.compacts else ()
 
     @override
-    def _response(
-        self, finish: Finish, output: list[dict[str, JsonValue]], record: GenerationRecord
-    ) -> bytes:
+    def _response(self, finish: Finish, output: list[bytes], record: GenerationRecord) -> bytes:
         kept = [item for item in self._kept if item.get("role") == "user"]
         reply: dict[str, JsonValue] = {
             "id": f"resp_{self._served.generation_id}",
             "object": "response.compaction",
             "created_at": self._served.created_s,
             "model": self._served.model,
-            "output": [
-                *({**item, "status": "completed"} for item in numbered(kept, record.id)),
-                *output,
-            ],
         }
-        return b"%b,%b}" % (to_json(reply)[:-1], self._accounts.render(record))
+        first = [to_json({**item, "status": "completed"}) for item in numbered(kept, record.id)]
+        return b'%b,"output":[%b],%b}' % (
+            to_json(reply)[:-1],
+            b",".join([*first, *output]),
+            self._accounts.render(record),
+        )

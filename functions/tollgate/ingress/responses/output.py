@@ -32,7 +32,6 @@ from tollgate.ingress.responses.output_items import (
     CompactionItem,
     Event,
     ImageItem,
-    Json,
     MessageItem,
     OutputItem,
     OwnItem,
@@ -61,12 +60,12 @@ class OutputWriter:
         self._of_part: dict[int, OutputItem] = {}
         self._calls: dict[int, ToolCall] = {}
         self._ids: set[str] = set()
-        self._done: dict[int, Json] = {}
+        self._done: dict[int, bytes] = {}
         self._sequence = 0
 
     @property
-    def output(self) -> list[Json]:
-        """The items in order, each with its content so far."""
+    def output(self) -> list[bytes]:
+        """The items in order as JSON, each with its content so far."""
         return [
             self._done.get(index) or item.render("incomplete")
             for index, item in enumerate(self._items)
@@ -122,8 +121,8 @@ class OutputWriter:
                 frames += self._prove(call.id, call.provenance)
         return b"".join(frames)
 
-    def write_whole(self, response: GenerationResponse) -> list[Json]:
-        """Return the items of a complete answer, which is replayed as a stream."""
+    def write_whole(self, response: GenerationResponse) -> list[bytes]:
+        """Return the items of a complete answer as JSON; the answer is replayed as a stream."""
         for index, part in enumerate(response.parts):
             self.feed(PartStart(index=index, part=_emptied(part)))
             if not isinstance(part, MadeImage | ServerToolRun):
@@ -179,8 +178,7 @@ class OutputWriter:
                 assert_never(part)
 
     def _added(self, item: OutputItem) -> bytes:
-        content: Json = {"output_index": item.index, "item": item.render("in_progress")}
-        return self.frame("response.output_item.added", to_json(content)[1:-1])
+        return self._item_frame("added", item, item.render("in_progress"))
 
     def _close_all_but_last(self) -> Iterator[bytes]:
         for item in self._items[:-1]:
@@ -190,8 +188,11 @@ class OutputWriter:
     def _close(self, item: OutputItem, status: str) -> Iterator[bytes]:
         yield from self._frames(item.close())
         rendered = self._done[item.index] = item.render(status)
-        content: Json = {"output_index": item.index, "item": rendered}
-        yield self.frame("response.output_item.done", to_json(content)[1:-1])
+        yield self._item_frame("done", item, rendered)
+
+    def _item_frame(self, stage: str, item: OutputItem, rendered: bytes) -> bytes:
+        content = b'"output_index":%d,"item":%b' % (item.index, rendered)
+        return self.frame(f"response.output_item.{stage}", content)
 
     def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
         """Yield the frames of a reasoning item with the signer's data for a call."""

@@ -59,13 +59,16 @@ class OutputItem(ABC):
         """Yield the events that end the item's content."""
 
     @abstractmethod
-    def render(self, status: str) -> Json:
-        """Return the item with its content so far."""
+    def render(self, status: str) -> bytes:
+        """Return the item with its content so far, as JSON."""
 
-    def event(self, type_: str, **content: JsonValue) -> Event:
-        """Return an event for this item; `type_` lacks the prefix `response.`."""
+    def event(self, type_: str, rest: bytes = b"", **content: JsonValue) -> Event:
+        """Return an event for this item; `type_` lacks the prefix `response.`.
+
+        `rest` has further fields, encoded, after a comma.
+        """
         located: Json = {"item_id": self.id, "output_index": self.index, **content}
-        return f"response.{type_}", to_json(located)[1:-1]
+        return f"response.{type_}", to_json(located)[1:-1] + rest
 
     def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
         """Return the constant bytes before and after the text of a delta."""
@@ -83,19 +86,20 @@ class _Piece:
         self.texts: list[str] = []
         self.length = 0
         self.annotations: list[JsonValue] = []
-        self.log_probs: list[JsonValue] = []
+        self.log_probs: list[bytes] = []
+        """Log probabilities, encoded one by one as they arrive, because encoding those of a long
+        answer together would stop the event loop (decision 231)."""
         self.frame: tuple[bytes, bytes] = (b"", b"")
 
-    def render(self) -> Json:
-        text = "".join(self.texts)
+    def render(self) -> bytes:
+        text = to_json("".join(self.texts))
         if self.refused:
-            return {"type": "refusal", "refusal": text}
-        return {
-            "type": "output_text",
-            "text": text,
-            "annotations": self.annotations,
-            "logprobs": self.log_probs,
-        }
+            return b'{"type":"refusal","refusal":%b}' % text
+        return b'{"type":"output_text","text":%b,"annotations":%b,"logprobs":[%b]}' % (
+            text,
+            to_json(self.annotations),
+            b",".join(self.log_probs),
+        )
 
 
 class MessageItem(OutputItem):
@@ -119,7 +123,7 @@ class MessageItem(OutputItem):
         if not self._pieces or self._pieces[-1].refused is not refused:
             piece = _Piece(refused=refused)
             position = len(self._pieces)
-            yield self.event("content_part.added", content_index=position, part=piece.render())
+            yield self._part_event("added", position, piece)
             piece.frame = self.around(
                 "content_index", position, b"" if refused else b',"logprobs":[]'
             )
@@ -154,11 +158,10 @@ class MessageItem(OutputItem):
             )
             return
         if isinstance(note, LogProbs):
-            entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
+            entries = [to_json(_log_prob(entry)) for entry in note.entries]
             piece.log_probs += entries
-            yield self.event(
-                "output_text.delta", content_index=position, delta="", logprobs=entries
-            )
+            log_probs = b',"logprobs":[%b]' % b",".join(entries)
+            yield self.event("output_text.delta", log_probs, content_index=position, delta="")
 
     @override
     def close(self) -> Iterator[Event]:
@@ -167,21 +170,20 @@ class MessageItem(OutputItem):
             if piece.refused:
                 yield self.event("refusal.done", content_index=position, refusal=text)
             else:
-                yield self.event(
-                    "output_text.done", content_index=position, text=text, logprobs=piece.log_probs
-                )
-            yield self.event("content_part.done", content_index=position, part=piece.render())
+                log_probs = b',"logprobs":[%b]' % b",".join(piece.log_probs)
+                yield self.event("output_text.done", log_probs, content_index=position, text=text)
+            yield self._part_event("done", position, piece)
 
     @override
-    def render(self, status: str) -> Json:
-        is_new = status == "in_progress"
-        return {
-            "type": "message",
-            "id": self.id,
-            "status": status,
-            "role": "assistant",
-            "content": [] if is_new else [piece.render() for piece in self._pieces],
-        }
+    def render(self, status: str) -> bytes:
+        head = {"type": "message", "id": self.id, "status": status, "role": "assistant"}
+        pieces = () if status == "in_progress" else self._pieces
+        content = b",".join([piece.render() for piece in pieces])
+        return b'%b,"content":[%b]}' % (to_json(head)[:-1], content)
+
+    def _part_event(self, stage: str, position: int, piece: _Piece) -> Event:
+        part = b',"part":' + piece.render()
+        return self.event(f"content_part.{stage}", part, content_index=position)
 
 
 class CallItem(OutputItem):
@@ -212,8 +214,8 @@ class CallItem(OutputItem):
     @override
     def close(self) -> Iterator[Event]:
         yield from self._complete()
-        input_field: Json = {self.field: "".join(self._texts)}
-        yield self.event(f"{self.kind}.done", **self._named(), **input_field)
+        fields: Json = self._named() | {self.field: "".join(self._texts)}
+        yield self.event(f"{self.kind}.done", b"", **fields)
 
     def _named(self) -> Json:
         return {"name": self._name}
@@ -224,7 +226,7 @@ class CallItem(OutputItem):
             yield from self.grow(0, "{}")
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         is_new = status == "in_progress"
         item: Json = {
             "type": self.type,
@@ -236,7 +238,7 @@ class CallItem(OutputItem):
         }
         if self._spelled is not None:
             item["namespace"] = self._spelled.namespace
-        return item
+        return to_json(item)
 
 
 class TextCallItem(CallItem):
@@ -269,17 +271,18 @@ class ImageItem(OutputItem):
         yield self.event("image_generation_call.completed")
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         source = self._image.source
         content = source.base64 if isinstance(source, InlineMedia) else source.url
         is_new = status == "in_progress"
-        return {
+        item: Json = {
             "type": "image_generation_call",
             "id": self.id,
             # An image is always complete, even in a truncated answer.
             "status": status if is_new else "completed",
             "result": None if is_new else content,
         }
+        return to_json(item)
 
 
 class OwnItem(OutputItem):
@@ -302,8 +305,8 @@ class OwnItem(OutputItem):
         return iter(())
 
     @override
-    def render(self, status: str) -> Json:
-        return self._item
+    def render(self, status: str) -> bytes:
+        return to_json(self._item)
 
 
 class CompactionItem(OutputItem):
@@ -320,9 +323,9 @@ class CompactionItem(OutputItem):
         return iter(())
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         content = "" if status == "in_progress" else self._sealed
-        return {"type": "compaction", "id": self.id, "encrypted_content": content}
+        return to_json({"type": "compaction", "id": self.id, "encrypted_content": content})
 
 
 def _annotation(citation: Citation, preceding: int) -> Json:

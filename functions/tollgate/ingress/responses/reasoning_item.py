@@ -90,7 +90,7 @@ class ReasoningItem(OutputItem):
             self.sealed = self._seal(self._provenance)
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         is_new = status == "in_progress"
         item: Json = {
             "type": "reasoning",
@@ -102,7 +102,7 @@ class ReasoningItem(OutputItem):
             item["content"] = [_thought("".join(text)) for text in self._texts.values()]
         if self.sealed is not None and not is_new:
             item["encrypted_content"] = self.sealed
-        return item
+        return to_json(item)
 
     def _begin(self, index: int) -> Event:
         if self._is_summary:

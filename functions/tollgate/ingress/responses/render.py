@@ -97,18 +97,12 @@ class ResponseRenderer:
             "store": False,
             "error": {**response_error(error)},
             "incomplete_details": None,
-            "output": [*self._writer.output],
-            "service_tier": _tier(record.service_tier, _STANDARD_TIER),
         }
         first_frames = self._begin()
         error_frame = self._writer.frame(
             "error", to_json(error_event(error, self._served.generation_id))[1:-1]
         )
-        failed = b'"response":%b,%b,%b}' % (
-            self._head,
-            to_json(state)[1:-1],
-            self._accounts.render(record),
-        )
+        failed = b'"response":' + self._complete(state, self._writer.output, record)
         return first_frames + error_frame + self._writer.frame("response.failed", failed)
 
     def pass_on(self, type_: str, fields: JsonObject) -> bytes:
@@ -143,9 +137,7 @@ class ResponseRenderer:
             "response.in_progress", content
         )
 
-    def _response(
-        self, finish: Finish, output: list[dict[str, JsonValue]], record: GenerationRecord
-    ) -> bytes:
+    def _response(self, finish: Finish, output: list[bytes], record: GenerationRecord) -> bytes:
         reason = _INCOMPLETE.get(finish)
         ended_s = self._served.created_s + record.duration_ms // 1_000
         state: dict[str, JsonValue] = {
@@ -155,12 +147,18 @@ class ResponseRenderer:
             "completed_at": None if reason else ended_s,
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
-            "output": [*output],
-            "service_tier": _tier(record.service_tier, _STANDARD_TIER),
         }
-        return b"%b,%b,%b}" % (
+        return self._complete(state, output, record)
+
+    def _complete(
+        self, state: dict[str, JsonValue], output: list[bytes], record: GenerationRecord
+    ) -> bytes:
+        """Return the response; `state` has the fields that precede the output."""
+        return b'%b,%b,"output":[%b],"service_tier":%b,%b}' % (
             self._head,
             to_json(state)[1:-1],
+            b",".join(output),
+            to_json(_tier(record.service_tier, _STANDARD_TIER)),
             self._accounts.render(record),
         )
 

@@ -7,6 +7,7 @@ https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 
 from collections.abc import Iterator
 
+from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.content import Part, ServerToolRun
@@ -68,15 +69,16 @@ class SearchItem(_RunItem):
             yield self.event("web_search_call.completed")
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         item: Json = {"type": "web_search_call", "id": self.id}
         if status == "in_progress":
-            return item | {"status": status, "action": self._action()}
-        return item | {
+            return to_json(item | {"status": status, "action": self._action()})
+        item |= {
             "status": self._status(),
             "action": self._action() | self._sources(),
             "encrypted_content": pack_run(finished_run(self._run, self._result, self.id)),
         }
+        return to_json(item)
 
     def _action(self) -> Json:
         if self._run.tool == "web_fetch":
@@ -106,9 +108,9 @@ class ToolRunItem(_RunItem):
         yield self.event(f"mcp_call.{self._status()}")
 
     @override
-    def render(self, status: str) -> Json:
+    def render(self, status: str) -> bytes:
         is_new = status == "in_progress"
-        return {
+        item: Json = {
             "type": "mcp_call",
             "id": self.id,
             "status": status if is_new else self._status(),
@@ -118,3 +120,4 @@ class ToolRunItem(_RunItem):
             "output": None if is_new else finished_run(self._run, self._result, self.id).text,
             "error": None,
         }
+        return to_json(item)

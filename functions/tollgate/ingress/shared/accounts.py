@@ -113,10 +113,13 @@ class CompletionFrames(ABC):
             frame, self._finish = self._finish, frame
         return frame and frame + b"}\n\n"
 
-    def _whole(self, started: Started, choices: list[JsonValue], record: GenerationRecord) -> bytes:
-        """Render the body of a non-streamed reply."""
-        body = self._envelope(started, streamed=False) | {"choices": choices}
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
+    def _whole(self, started: Started, choices: list[bytes], record: GenerationRecord) -> bytes:
+        """Render the body of a non-streamed reply; `choices` are JSON."""
+        return b'%b,"choices":[%b],%b}' % (
+            to_json(self._envelope(started, streamed=False))[:-1],
+            b",".join(choices),
+            self._accounts.render(record),
+        )
 
 
 def _usage(record: GenerationRecord) -> dict[str, JsonValue]:

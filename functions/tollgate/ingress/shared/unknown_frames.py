@@ -98,7 +98,7 @@ class UnknownFrames:
 
     def _merged(self, written: bytes, choice: int) -> bytes:
         """Return frames of a choice with the unknown fields that wait for them."""
-        if not written:
+        if not written or not self._fields:
             return written
         frames = written.split(_END)
         return _END.join(self._merged_frame(frame, choice) for frame in frames)
