@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message
 
 from tests import documents
 from tests.asgi import exchange, request
@@ -36,6 +36,7 @@ from tollgate.ingress.validation import VALUES_MAX
 from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits
+from tollgate.web.http.reply import AsgiReply
 
 PIECE = 16 * 1024
 COUNTING = [each.counting.path for each in FORMATS if each.counting is not None]
@@ -301,6 +302,28 @@ async def test_c9_the_last_events_of_a_large_stream_are_rendered_next_to_the_eve
     assert reply.body.count(b"event: response.completed") == 1
     expected = ["SseSink.send.<locals>.render", "UnknownFrames.close"]
     assert side.ran == (expected if words > 1 else [])
+
+
+async def test_c9_other_requests_run_between_the_pieces_of_a_large_answer() -> None:
+    sent: list[Message] = []
+    turns: list[int] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def other() -> None:
+        while True:
+            turns.append(len(sent))
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(other())
+    await asyncio.sleep(0)
+    body = bytes(range(256)) * 10_000
+    await AsgiReply(send).end(body)
+    running.cancel()
+    assert b"".join(message["body"] for message in sent) == body
+    assert [message["more_body"] for message in sent] == [True, True, False]
+    assert turns == [0, 1, 2]
 
 
 async def test_c69_a_stored_request_is_not_decoded_again() -> None:

@@ -26,8 +26,7 @@ Headers = Mapping[str, str]
 
 # The date format of RFC 9110, 5.6.7. The names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
-# Size of a stream from which its last events leave the event loop, because those of Responses
-# repeat the answer four times.
+# Size from which a stream's last events, which may repeat the answer, leave the event loop.
 _LARGE_STREAM_BYTES: Final = 1024 * 1024
 
 
