@@ -66,10 +66,11 @@ def part(name: PartName) -> Path:
 
 
 def environment(name: str) -> Path:
-    """Return a tool's environment, made from its lock if it is missing, such as `ministack`.
+    """Return the environment of a tool such as `ministack`; create a missing one from the tool's
+    lock.
 
-    An environment is in `.tools` of a checkout, and otherwise in the user's cache, where each
-    version and lock has another folder. Raises ClickException if the environment cannot be made.
+    An environment is in `.tools` of a checkout, and otherwise in the user's cache, in a separate
+    folder for each version and lock. Raises ClickException if it cannot be created.
     """
     lock = f"{PARTS['environments']}/{name}.txt"
     # Relative, as in the Makefile, because the scripts note the paths that they are given.

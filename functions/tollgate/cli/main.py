@@ -24,7 +24,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# Imported for invalid settings alone, because settings import pydantic.
+# Imported only if settings are invalid, because the import of pydantic is slow.
 _SETTINGS: Final = DottedName[Any]("tollgate.settings:Settings")
 # Headings in `--help`, in the order in which new users need their commands.
 _SECTIONS: Final = {
@@ -108,7 +108,7 @@ class _LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as unknown:
-            # click suggests only loaded commands, and no command is loaded here.
+            # click suggests only loaded commands, but commands are not loaded before they run.
             raise click.NoSuchCommand(
                 unknown.command_name, possibilities=_ENTRIES, ctx=ctx
             ) from None

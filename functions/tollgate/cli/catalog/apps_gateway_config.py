@@ -21,7 +21,7 @@ from tollgate.cli.catalog.litellm_endpoints import Placement
 from tollgate.cli.catalog.source_upstreams import SourceUpstream, list_left, offer_known
 
 _SECTION: Final = "models"
-# The gateway's providers whose name is not LiteLLM's prefix.
+# The providers whose name differs from LiteLLM's prefix.
 _PREFIXES: Final = {"foundry": "azure_ai", "vertex": "vertex_ai"}
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _READ: Final = frozenset({"auto_include_builtin_models", "models", "upstreams"})

@@ -22,7 +22,7 @@ from tollgate.cli.catalog.litellm_config import (
 )
 
 _SECTION: Final = "target"
-# Portkey's providers whose name is not LiteLLM's prefix.
+# The providers whose name in Portkey differs from LiteLLM's prefix.
 _PREFIXES: Final[Mapping[str, str]] = {
     "azure-ai": "azure_ai",
     "azure-openai": "azure",
@@ -37,7 +37,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "x-ai": "xai",
     "zhipu": "zai",
 }
-# Keys of a target, and the parameters of a deployment that they become.
+# The keys of a target, with the deployment parameters that they are converted to.
 _PARAMS: Final[Mapping[str, str]] = {
     "api_key": "api_key",
     "aws_region": "aws_region_name",
@@ -101,7 +101,7 @@ def read_portkey(path: Path, providers: Mapping[str, str]) -> LitellmConfig:
 
 
 class _Reading:
-    """A walk through a config that collects deployments, fallbacks and notes."""
+    """Visits a config and collects deployments, fallbacks and notes."""
 
     def __init__(self, providers: Mapping[str, str]) -> None:
         self._providers = providers
@@ -111,7 +111,7 @@ class _Reading:
         self.notes: list[ImportNote] = []
 
     def config(self, name: str, config: Mapping[str, Any]) -> None:
-        """Add the name of a config, and the names of models in its conditions."""
+        """Add the config under its name, and under the names of the models in its conditions."""
         retry = as_mapping(config.get("retry"))
         if isinstance(retry.get("attempts"), int):
             self.settings["num_retries"] = retry["attempts"]

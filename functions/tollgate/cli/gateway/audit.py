@@ -44,7 +44,7 @@ def audit() -> None:
 def list_entries(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List entries, latest first; `ls` may be left out."""
     query = with_moments(selection)
-    # The gateway lists an access at the beginning of its hour.
+    # The gateway dates each access to the beginning of its hour.
     found = sorted(
         api.pages("/audit", {**query, "limit": _PAGE}, "cursor"),
         key=lambda entry: entry["created_at"],

@@ -24,7 +24,7 @@ from tollgate.cli.tables import OutputStyle, exact, show
 # Fields of activity rows; keys are grouped by id, because names can change or repeat.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
-# Placeholders for a missing label, and for the model of a request that no model served.
+# Shown instead of a missing label, and instead of the model if no model served the request.
 _NONE: Final = "-"
 _DAYS_AGO: Final = re.compile(r"([0-9]{1,4})d", re.ASCII)
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -113,7 +113,7 @@ def _forecast(api: Api, total: Decimal, days: tuple[date, date], today: date) ->
     """Return the forecast if the days are the current month and a forecast is possible."""
     if days != _month(f"{today:%Y-%m}"):
         return None
-    # The day before today may close later today.
+    # Yesterday may not be closed yet.
     since = today - timedelta(days=FORECAST_DAYS + 1)
     query = {"since": f"{since}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": ["day"]}
     pages = list(api.read_pages("/activity", query, "cursor"))

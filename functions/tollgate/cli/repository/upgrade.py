@@ -1,4 +1,4 @@
-"""`tollgate upgrade`: change the version of a gateway's repository, and show what that does."""
+"""`tollgate upgrade`: changes the version of a gateway's repository, and shows the effects."""
 
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version

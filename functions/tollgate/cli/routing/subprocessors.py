@@ -1,4 +1,6 @@
-"""`tollgate subprocessors`: who gets callers' data under a routing file, and in which region."""
+"""`tollgate subprocessors`: who receives callers' data under a routing file, and in which
+region.
+"""
 
 from fnmatch import fnmatchcase
 from pathlib import Path

@@ -86,7 +86,7 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
 
 
 def _shorten_pauses() -> None:
-    """Reduce the wait of requests while large requests of other callers are computed."""
+    """Reduce how long requests wait while large requests of other callers are processed."""
     # A full collection stops all requests: 0.1 s for the objects created at the start, which are
     # never freed, and 10 ms for each 100,000 others.
     gc.freeze()
@@ -119,7 +119,7 @@ async def _claim_tables(settings: Settings, stores: Stores) -> None:
     except NewerItems as newer:
         raise click.ClickException(newer.message) from newer
     except LedgerError as failure:
-        # The server starts as usual, and readiness fails until the tables are in reach.
+        # The server starts anyway, and readiness fails until the tables are reachable.
         _tell(f"The version of the stored items is unknown: {failure.message}")
 
 
@@ -166,7 +166,7 @@ async def _open_app(
 
 
 async def _open_reader(settings: Settings) -> tuple[DocumentReader, str]:
-    """Return the reader of documents, and how it is confined; raise ClickException if it fails."""
+    """Return the document reader and its confinement; raise ClickException if it cannot start."""
     try:
         return await open_confined_reader(settings)
     except ReaderUnavailable as failure:

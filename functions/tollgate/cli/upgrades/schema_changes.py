@@ -1,4 +1,4 @@
-"""Keys of a routing file that a release's schema no longer has, or marks as deprecated."""
+"""Finds keys of a routing file that a release's schema lacks or marks as deprecated."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
