@@ -1,7 +1,7 @@
 """A client connection for HTTP/1.1 that carries one request after another.
 
-asyncio's streams allocate 256 KiB for each read, which the kernel maps and unmaps. Here all reads
-share one buffer (decision 214).
+asyncio's streams allocate 256 KiB for each read, and the kernel maps and unmaps that memory. Here,
+all reads share one buffer (decision 214).
 """
 
 import asyncio
@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._seen_bytes = 0
         self._head_bytes = 0
         self._fields = 0
-        # Bytes received since the last body bytes.
+        # Number of bytes received since the last part of the body.
         self._quiet_bytes = 0
         self._is_interim = False
         self._ends_by_close = False

@@ -122,7 +122,8 @@ class BrowserSignIn:
                 return _with_query(address, {"error": "access_denied", "state": program_state})
 
     async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
-        """Return the issuer's address with a new state, and the cookie that the state opens.
+        """Return the issuer's address with a new state, and the cookie that only the state can
+        decrypt.
 
         Nothing is stored, because anyone may begin a sign-in. The callback needs both parts: the
         state from the issuer, and the cookie from the browser in which the sign-in began.

@@ -61,7 +61,7 @@ class WaitingDevice(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of a sign-in, claimed by one refresh."""
+    """The refresh tokens of a sign-in, which one refresh has claimed."""
 
     digest: str
     family: Family

@@ -22,7 +22,7 @@ from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-# An event of a chat stream has only a few words.
+# Ample, because an event of a chat stream usually has only a few words.
 EVENT_BYTES_MAX: Final = 1024 * 1024
 
 
@@ -256,7 +256,7 @@ Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
 
 
 class ReadyRequest(Struct, frozen=True):
-    """A request that is ready to send, of which no byte has been sent yet."""
+    """A request that is ready to send; no byte of it has been sent yet."""
 
     open: Callable[[], Frames]
     """Send the request as `Transport.open` does; may be called once."""

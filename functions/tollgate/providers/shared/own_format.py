@@ -7,7 +7,7 @@ from tollgate.core.request import NativeOptions
 from tollgate.core.unknown_fields import add_unknown
 from tollgate.providers.ports.base import Target
 
-# Placeholder for names that are not listed.
+# Stands for all names that are not listed.
 _MORE = "..."
 
 

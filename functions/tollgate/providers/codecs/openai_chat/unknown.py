@@ -39,7 +39,7 @@ class UnknownOfChunks:
         try:
             chunk = from_json(data)
         except ValueError:
-            # The decoder of chunks skips unknown values, even some that this parser refuses.
+            # The decoder of chunks skips unknown values, and this parser cannot parse all of them.
             return
         if not isinstance(chunk, dict):
             return
