@@ -213,7 +213,7 @@ class SealKeyItem(AnyItem):
 
 
 class CreditIdItem(AnyItem):
-    """Core table: reserves the id of a credit entry, so that the id is used once."""
+    """Core table: reserves the id of a credit entry, so that no other entry can use the id."""
 
     PLACE: Final = "place"  # S: sort key of the entry
 

@@ -1,4 +1,4 @@
-"""The contents of batches: their files, and the results of their lines until these are joined."""
+"""The contents of batches: their files, and the results of lines until they are joined."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.rules.object_names import workspace_folder
 
 _DELETED_AT_ONCE: Final = 32
-# A bucket's rule and the sweeper delete what remains below this prefix.
+# A lifecycle rule of the bucket, or the sweeper, deletes leftover objects below this prefix.
 PREFIX: Final = "batches/"
 
 

@@ -53,7 +53,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens set aside on a key or level, and what is left of its rate limits."""
+    """Money and tokens set aside on a key or level, and the remaining part of its rate limits."""
 
     owner: LimitOwner
     amount_nano_usd: int

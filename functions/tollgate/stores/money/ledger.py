@@ -72,8 +72,8 @@ class DynamoLedger:
         self._ids = ids
         self._clock = clock
         self._settlements = settlements
-        # Number of states to hold on first, keyed by key id, because one of them refused the last
-        # hold.
+        # By key id, the number of states to try before the others, because the last of them refused
+        # the last hold.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -111,7 +111,9 @@ class DynamoLedger:
     def budget_left_percent(
         self, principal: Principal, *, tier: TierLimits | None = None
     ) -> int | None:
-        """Return the smallest share left of a limit in USD, as of this process's last holds."""
+        """Return the smallest remaining share of a limit in USD, as of this process's last
+        holds.
+        """
         return read_budget_left(self._keys, principal, tier, int(self._clock.now_s()))
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:

@@ -27,7 +27,7 @@ SETTLED_WITHIN_S: Final = sum(_PAUSES_S)
 _WAITING_MAX: Final = 1_024
 
 SideWrite = Callable[..., Awaitable[None]]
-"""The settlement of one side; repeating it does no harm. Takes `attempts_max`."""
+"""Settles one side within `attempts_max` attempts; repeated settlements have no effect."""
 _Outcome = HoldUnknown | StoreUnavailable | None
 
 
@@ -48,7 +48,7 @@ class Settlements:
         self._waiting: set[asyncio.Task[None]] = set()
 
     async def settle(self, hold_id: str, sides: Sequence[SideWrite]) -> None:
-        """Settle all sides, waiting while the store throttles; repeat later what failed."""
+        """Settle all sides, waiting while the store throttles; retry failed settlements later."""
         jitter = self._ids.uniform
         writing = (repeat_while_refused(side, self._clock, jitter=jitter) for side in sides)
         outcomes = await asyncio.gather(*map(outcome_of, writing))

@@ -38,7 +38,7 @@ LOCKED: Final = 1
 PAUSED: Final = 2
 # Expiry of a key that never expires: the year 9999.
 NEVER_S: Final = 253_402_300_799
-# Rate and burst values that mean "no rate limit"; requests are not counted while this rate is set.
+# Rate and burst values that mean "no rate limit"; with these values, requests are not counted.
 UNLIMITED_RATE: Final = 60_000_000
 UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000

@@ -156,8 +156,8 @@ class WebhookRounds:
             report = sum(reports, start=WebhookReport())
             return replace(report, waiting=min(report.waiting, 1))
 
-        # Each round begins with a different workspace, so that it is not always the same ones that
-        # wait.
+        # Each round begins with a different workspace, so that it is not always the same workspaces
+        # that wait.
         first = int(self._clock.now_s()) // _EVERY_S * _STRIDE % max(1, len(names))
         visits = map(visit, [*names[first:], *names[:first]])
         return sum(await asyncio.gather(*visits), start=WebhookReport())
