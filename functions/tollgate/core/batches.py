@@ -41,7 +41,7 @@ class LineFault(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepTry(Struct, frozen=True, omit_defaults=True):
-    """One worker's try of a step; the ids of the try's generations derive from its id."""
+    """One worker's try of a step; the ids of its generations are derived from the try's id."""
 
     id: str
     until_s: float
@@ -108,11 +108,13 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     begun: int = 0
     """The number of pieces of which a try has begun; pieces begin in order."""
     done: tuple[int, ...] = ()
-    """For each piece that has begun, the number of the try that finished it, or else 0."""
+    """For each piece that has begun, the number of the try that finished it; 0 if it is
+    unfinished.
+    """
     tries: Mapping[int, tuple[StepTry, ...]] = field(default_factory=dict)
-    """The last clean try, and the tries since, of each step that has begun and is not finished."""
+    """For each unfinished step that has begun, its last clean try and all later tries."""
     revision: int = 0
-    """The number of changes, by which concurrent changes are found."""
+    """The number of changes, with which concurrent changes are detected."""
 
     @property
     def created_s(self) -> int:

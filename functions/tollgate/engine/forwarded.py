@@ -20,8 +20,8 @@ class ForwardedNames:
         self._of_answer: dict[str, None] = {}
 
     def note(self, event: UnknownFields) -> None:
-        """Note the names of a provider's unknown fields, each prefixed with the type of
-        its frame.
+        """Record the names of a provider's unknown fields, each prefixed with the type of its
+        frame.
         """
         names = [""] if event.is_frame else [f".{name}" for name in event.fields]
         for name in names:

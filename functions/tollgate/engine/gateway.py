@@ -135,7 +135,7 @@ class Call(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the caller sent with the request."""
     ceilings: tuple[CostCeiling, ...] = ()
-    """Ceilings of the cost that the request and the limit of its session state."""
+    """The cost ceilings from the request and from its session's limit."""
     session: SessionLimit | None = None
     """Limit of the request's session; None if neither key nor request limits sessions."""
     fallbacks: bool = True

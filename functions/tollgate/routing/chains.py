@@ -99,7 +99,7 @@ Step = Annotated[
         }
     ),
 ]
-# Share of a budget, below which a condition on the budget holds.
+# The percentage of a budget below which a rule's condition holds.
 BudgetShare = Annotated[str, StringConstraints(pattern=r"^<([1-9][0-9]?|100)%$")]
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=16)]
 
@@ -120,13 +120,16 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     capability: Capability | None = None
     """Capability that the request must need."""
     budget_left: BudgetShare | None = None
-    """Share, such as `<20%`, of which less must be left of any limit in USD of the key, its tier,
-    member or team. Counts the limits as of the last request with the key in the same process.
+    """The condition holds if less than this share, such as `<20%`, is left of any USD limit of the
+    key, its tier, member or team. The limits are as of the last request with the key in the same
+    process.
     """
 
     @property
     def budget_left_under(self) -> int | None:
-        """Percent of the budget, of which less must be left; None without this condition."""
+        """The percentage of the budget below which the condition holds; None without the
+        condition.
+        """
         return None if self.budget_left is None else int(self.budget_left[1:-1])
 
     @model_validator(mode="after")

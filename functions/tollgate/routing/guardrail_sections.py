@@ -20,7 +20,8 @@ class PatternsSection(Strict):
 
     finds: Annotated[tuple[Finding, ...], Field(min_length=1, max_length=8)]
     """Kinds to find: card numbers and IBANs with a valid checksum, e-mail addresses, and secrets
-    with a known prefix."""
+    with a known prefix.
+    """
     base64: bool = False
     """True to look inside runs of base64, too."""
     restores: bool = False
@@ -75,7 +76,7 @@ class GuardSection(
         "oneOf": [{"required": [kind]} for kind in ("patterns", "moderation", "judge")]
     },
 ):
-    """Guardrail: what judges, which texts, and what follows."""
+    """A guardrail: the judge, the texts to judge, and the action on findings."""
 
     patterns: PatternsSection | None = None
     moderation: ModerationSection | None = None
@@ -120,7 +121,7 @@ class GuardSection(
 
     @property
     def kind(self) -> Literal["patterns", "moderation", "judge"]:
-        """Key of the part that judges."""
+        """The key of the section that judges."""
         if self.patterns is not None:
             return "patterns"
         return "moderation" if self.moderation is not None else "judge"

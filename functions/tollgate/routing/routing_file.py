@@ -1,7 +1,7 @@
 """Schema of the complete routing.yaml, which only the command line reads.
 
-`python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema with
-which editors check and complete the file.
+`python -m tollgate.routing.routing_file > infra/schema/routing.v1.json` writes the JSON Schema that
+editors use to check and complete the file.
 """
 
 import ast
@@ -111,7 +111,9 @@ def _field_docstrings(section: type[BaseModel]) -> dict[str, str]:
 
 
 def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
-    """Require no key of a provider or model, since the catalog may have it, and accept null."""
+    """Make all keys of a provider or model optional, since the catalog may have them, and accept
+    null.
+    """
     for section, row in (("providers", "ProviderSection"), ("models", "ModelSection")):
         del schema["$defs"][row]["required"]
         rows = schema["properties"][section]["patternProperties"]

@@ -94,8 +94,7 @@ def chat_app(
             endpoints[format_.alias.path] = endpoints[format_.path]
         if format_.counting is not None:
             endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
-    # A router without an application is enough, because each endpoint handles all of its own
-    # failures.
+    # A bare router is enough, because each endpoint handles all of its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -305,7 +304,9 @@ class MeteredEndpoint(FormatEndpoint):
 def _stated_labels(
     gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
 ) -> Mapping[str, str]:
-    """Return the labels that the caller sent about itself; none if the catalog reads none."""
+    """Return the labels that the caller sent about itself; none unless the catalog reads such
+    labels.
+    """
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS

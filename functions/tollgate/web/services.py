@@ -104,7 +104,9 @@ class Services(Struct, frozen=True, kw_only=True):
     make_tools: Callable[[Catalog], ServerTools] | None = None
     """Creates the tools configured in a catalog, to explain their bounds."""
     find_missing_key: Callable[[ProviderRow], Awaitable[CredentialPlace | None]] | None = None
-    """Finds where a provider's missing key could be set, in processes that call providers."""
+    """Finds the places where a provider's missing key could be set, in processes that call
+    providers.
+    """
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

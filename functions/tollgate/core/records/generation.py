@@ -93,7 +93,7 @@ class JudgementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: JudgementVerdict = "pass"
     """The strictest verdict."""
     findings: tuple[str, ...] = ()
-    """The kinds of what was found, such as `card_number` or a moderation category."""
+    """The kinds of findings, such as `card_number` or a moderation category."""
     pieces: int = 1
     """The number of texts or pieces of texts that were judged."""
     duration_ms: int = 0
@@ -182,13 +182,13 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     preferences: RoutingPreferences | None = None
     """The caller's routing preferences; None if there are none."""
     preset: str | None = None
-    """The preset that completed the request, as the record's catalog has it."""
+    """The preset that completed the request, with its definition in the record's catalog."""
     rounds: RoundsBound | None = None
     """The bounds of the rounds; None if the gateway runs no tools."""
     ceiling: CostCeiling | None = None
-    """The lower ceiling of the request and its key; None without any."""
+    """The lower of the ceilings of the request and its key; None if neither has one."""
     budget_left_percent: int | None = None
-    """The smallest share of a limit in USD that was left, rounded down; None if none was known."""
+    """The smallest remaining share of a limit in USD, rounded down; None if no share was known."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True

@@ -9,7 +9,8 @@ from tollgate.core.json_value import JsonValue
 # A record larger than an item could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen
 # 2026-11-21).
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Usage reports have two levels; JSON writers, which show records, fail at about 250.
+# Usage reports have two levels. The limit is below the roughly 250 levels at which the JSON encoder
+# for records fails.
 _RAW_USAGE_LEVELS_MAX: Final = 16
 STORED_INTEGER_MAX: Final = 2**63 - 1
 

@@ -215,7 +215,7 @@ def _encode_streamed(
 
 
 def _choose(*events: StreamEvent) -> list[Chosen]:
-    """Return the events with the index of the only choice."""
+    """Yield the events as those of choice 0, the only choice."""
     return [(0, event) for event in events]
 
 

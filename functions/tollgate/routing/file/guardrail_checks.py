@@ -1,4 +1,4 @@
-"""Find guardrails that name unknown models, routes or tiers, or models that cannot judge."""
+"""Finds guardrails that name unknown models, routes or tiers, or models that cannot judge."""
 
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches

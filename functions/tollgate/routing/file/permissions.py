@@ -1,4 +1,4 @@
-"""Compute the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
+"""Computes the chat function's permissions, with ARNs for CloudFormation's `Fn::Sub`."""
 
 import re
 from collections.abc import Iterator

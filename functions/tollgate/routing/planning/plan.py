@@ -47,13 +47,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     tier: TierLimits | None = None
     """Limits of the key's tier."""
     ceiling_nano_usd: int | None = None
-    """Lowest ceiling of the cost of the request; None without any."""
+    """The lowest ceiling of the request's cost; None if there is no ceiling."""
     unmet: tuple[str, ...] = ()
     """Names of preferences and tools that have no effect."""
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
-        """Ids of the plan's endpoints."""
+        """The ids of the plan's endpoints."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":

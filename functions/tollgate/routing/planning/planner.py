@@ -220,7 +220,7 @@ class Planner:
 
     def _named_chain(self, name: str, request: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = self.catalog.plain_name(name)
-        # `target` strips the prefix itself: of a name with two, guardrails would find no route.
+        # `target` strips one prefix; stripping two would hide the route from guardrails.
         chain = self._chains.get(self.catalog.target(name))
         if chain is None:
             param = "model" if name == request.model else "models"

@@ -84,9 +84,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     ceiling: CostCeiling | None = None
-    """Highest acceptable cost, as the request or its key states it."""
+    """The maximum cost that the request or its key allows."""
     budget_left_percent: int | None = None
-    """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
+    """The smallest remaining share of a USD limit, rounded down; None if no limit is known."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -104,7 +104,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Build the planner's input; draws use the id of the session, or else of the request.
 
-        `ceilings` are those of the request and its session, which may be above the key's.
+        `ceilings` has those of the request and its session, which may be higher than the key's.
         """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None

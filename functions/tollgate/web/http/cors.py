@@ -87,8 +87,8 @@ class Cors(CORSMiddleware):
 
 
 def _varying(send: Send) -> Send:
-    """Return a `send` that adds `vary: Origin`, because replies to requests with an origin have
-    additional headers.
+    """Return a `send` that adds `vary: Origin`, because replies to requests with an origin differ
+    in their headers.
     """
 
     async def send_varying(message: Message) -> None:

@@ -32,7 +32,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "images": _PROVIDER,
 }
 _SLASHES: Final = re.compile("/{2,}")
-# Some clients add the version to a base URL that already contains it.
+# A repeated version, because some clients add it to a base URL that already contains it.
 _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 

@@ -120,7 +120,7 @@ class SimulatedAttemptObject(BaseModel):
 
 
 class SimulationObject(BaseModel):
-    """The attempts if endpoints fail in the given way; `error` is null if an attempt serves."""
+    """The attempts if endpoints fail as simulated; `error` is null if an attempt serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -323,7 +323,7 @@ def guards_of(
 
 
 def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
-    """Return how many seconds an answer may take if no platform ends the invocation."""
+    """Return the time limit for an answer, in seconds, on a host without invocation deadlines."""
     if not parsed.stream:
         return timeouts.non_streamed_total_s
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
