@@ -94,7 +94,7 @@ function record(data) {
 function refundButton(data, refresh) {
   const fields = [
     p(`This generation cost $${exact(data.total_cost)}. It can be refunded once.`),
-    field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Empty is all of it." }),
+    field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Leave empty for the full cost." }),
     field({ name: "note", label: "Note", maxlength: "200" }),
   ];
   const save = async ({ amount, note }) => {
@@ -116,5 +116,5 @@ function contentButton(id) {
       place.replaceChildren(problem(failure));
     }
   };
-  return panel("Content", quiet("Stored only where the key keeps content."), plain("Show the request and the answer", open), place);
+  return panel("Content", quiet("Stored only if the key stores content."), plain("Show the request and the answer", open), place);
 }
