@@ -99,7 +99,7 @@ class UnlistedSection(Body):
     """The treatment of live objects that a section of the file does not list."""
 
     members: Unlisted = "keep"
-    keys: Annotated[Unlisted, Field(description="keys of members are left alone")] = "keep"
+    keys: Annotated[Unlisted, Field(description="keys of members are left unchanged")] = "keep"
 
 
 class AccessFile(Body):

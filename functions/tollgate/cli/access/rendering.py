@@ -56,7 +56,7 @@ def _text_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
         yield from (f"{name}: {before} → {after}" for name, before, after in _limit_cells(plan))
     if plan.drift:
         yield ""
-        yield "not as in the file, and left alone:"
+        yield "different from the file, and left unchanged:"
         yield from align_rows(_drift_rows(plan.drift, authors))
 
 
@@ -78,7 +78,7 @@ def _markdown_lines(plan: AccessPlan, authors: Authors) -> Iterator[str]:
             lines = align_rows(change_rows(changes, authors))
             yield from fence_lines(lines, "diff", _CHANGES_BYTES_MAX // 2, _COMMAND)
     if plan.drift:
-        yield "**Not as in the file, and left alone**"
+        yield "**Different from the file, and left unchanged**"
         yield ""
         lines = align_rows(_drift_rows(plan.drift, authors))
         yield from fence_lines(lines, "text", _DRIFT_BYTES_MAX, _COMMAND)

@@ -62,7 +62,7 @@ def read_apps_gateway(path: Path, placement: Placement) -> LitellmConfig:
     if not deployments:
         raise NotALitellmConfig(f"{path.as_posix()} has no upstreams with models")
     if has_builtin:
-        text = "the Claude models of the base file stand for the gateway's own list"
+        text = "the Claude models of the base file replace the gateway's own list"
         notes.append(ImportNote(where="auto_include_builtin_models", text=text))
     return LitellmConfig(
         deployments=tuple(deployments), sections={}, source="claude-gateway", notes=tuple(notes)

@@ -90,7 +90,7 @@ def read_portkey(path: Path, providers: Mapping[str, str]) -> LitellmConfig:
     read.config(path.stem, config)
     if not read.deployments:
         raise NotALitellmConfig(
-            f"{path.as_posix()} names no model: callers do, and known names need no import"
+            f"{path.as_posix()} names no model: callers name one, and known names need no import"
         )
     return LitellmConfig(
         deployments=tuple(read.deployments),
@@ -180,7 +180,7 @@ class _Reading:
         targets = as_list(node.get("targets"))
         if not targets:
             return node
-        text = "a strategy within a weighted or single target: its first target alone is used"
+        text = "a strategy within a weighted or single target: only its first target is used"
         self._note(f"strategy of {name}", text, is_loss=True)
         return self._first(name, _inherit(node, as_mapping(targets[0])))
 

@@ -93,7 +93,7 @@ def read_csv_table(file: TextIO) -> tuple[str, Iterator[InvoiceLine]]:
         if table.is_in(columns):
             return table.title, _read(table, rows)
     known = ", ".join(table.title for table in _TABLES)
-    raise InvoiceRefused(f"The columns are those of no known table; known are: {known}.")
+    raise InvoiceRefused(f"The columns match no known table. Known tables: {known}.")
 
 
 def _read(table: CsvTable, rows: Iterable[dict[str, str]]) -> Iterator[InvoiceLine]:
