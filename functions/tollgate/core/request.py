@@ -154,7 +154,7 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     effort_alone: bool = False
     """True if `effort` applies to the whole answer; only `enabled` then controls reasoning."""
     display_open: bool = False
-    """True to let the model's own default, if it has one, decide whether reasoning is shown."""
+    """True to leave it to the model's default, if there is one, whether reasoning is shown."""
 
 
 PRESET_PREFIX: Final = "preset/"

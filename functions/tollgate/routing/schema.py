@@ -278,7 +278,7 @@ class IncludedFile(_NamedSections):
 
 
 ATTRIBUTIONS_MAX: Final = 4
-# Labels that an operator sets on keys, and other names by which spending is grouped.
+# Labels that an operator sets on keys, and the other dimensions by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )

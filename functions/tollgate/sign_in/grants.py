@@ -257,8 +257,8 @@ class Grants:
         try:
             return await answer
         except (AccessError, RequestError) as refused:
-            # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
-            # not help.
+            # If the rule's team is missing, an admin must fix the rule; a new sign-in would not
+            # help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._store(claim.digest, claim.mark, claim.before)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused

@@ -121,7 +121,7 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     changes: tuple[ObjectChange, ...]
     drift: tuple[Drift, ...]
     limits: tuple[LimitChange, ...]
-    """The sums that the plan changes; other sums are left out."""
+    """The total limits that the plan changes; unchanged totals are left out."""
 
 
 def compare_access(file: AccessFile, live: LiveAccess, today: date) -> AccessPlan:

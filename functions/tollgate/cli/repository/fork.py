@@ -112,7 +112,7 @@ def _rows(document: YamlDocument, section: str) -> _Rows:
 
 
 def _taken(shipped: YamlDocument, section: str, parts: list[str]) -> _Rows:
-    """Return the rows of the release that the parts take."""
+    """Return those rows of the released catalog that the given parts include."""
     providers = {
         slug
         for slug in _rows(shipped, "providers")

@@ -51,7 +51,7 @@ def workspace_key(workspace_id: str) -> Item:
 
 
 def workspace_partition(workspace_id: str) -> str:
-    """Return the core table's partition that has a workspace, its keys and its credit."""
+    """Return the core table's partition that contains a workspace, its keys and its credit."""
     return f"W#{workspace_id}"
 
 

@@ -61,7 +61,7 @@ class KeyHold(Struct, frozen=True, kw_only=True):
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
     warning: LimitWarning | None = None
-    """The limit of which a large part is used."""
+    """The limit that is nearly used up."""
     requests: int = 0
     """Requests that a session counts for the hold."""
 
