@@ -44,7 +44,7 @@ PARTS: Final[dict[PartName, str]] = {
 
 
 def is_checkout() -> bool:
-    """Return whether this package is in a checkout, in which `make` installs the tools."""
+    """Return whether this package is in a checkout, where `make` installs the tools."""
     return not _INSTALLED.is_dir()
 
 
@@ -106,7 +106,7 @@ def _cached(name: str, lock: Path) -> Path:
 
 
 def _run(script: str, *arguments: str | Path) -> None:
-    """Run one of the scripts with which `make` creates environments."""
+    """Run one of the scripts that `make` uses to create environments."""
     ended = subprocess.run(  # noqa: S603 - our own scripts, no caller's words
         ["env", f"PYTHON={sys.executable}", part("environments") / script, *arguments],  # noqa: S607
         cwd=root(),

@@ -31,7 +31,7 @@ KEPT_DAYS: Final = 30
 
 
 class LineFault(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A reason for which a file is refused."""
+    """A reason to refuse a file."""
 
     code: str
     message: str
@@ -114,7 +114,7 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tries: Mapping[int, tuple[StepTry, ...]] = field(default_factory=dict)
     """For each unfinished step that has begun, its last clean try and all later tries."""
     revision: int = 0
-    """The number of changes, with which concurrent changes are detected."""
+    """The number of changes, used to detect concurrent changes."""
 
     @property
     def created_s(self) -> int:

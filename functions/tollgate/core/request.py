@@ -293,7 +293,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     size_bytes: int = 0
-    """The length of the body as received, from which the number of input tokens is estimated."""
+    """The length of the body as received, used to estimate the number of input tokens."""
 
     @property
     def wants_single_call(self) -> bool:

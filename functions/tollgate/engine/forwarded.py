@@ -31,7 +31,9 @@ class ForwardedNames:
     def names(
         self, call: Call, serving: Attempt | None, adapted: Collection[str]
     ) -> tuple[str, ...]:
-        """Return the names of unknown fields that were sent, and of those that came back."""
+        """Return the names of unknown fields that were sent, and of unknown fields in the
+        answer.
+        """
         request = call.parsed.request
         native = request.native if isinstance(request, GenerationRequest) else None
         sent = () if native is None or serving is None else native.unknown_names

@@ -25,8 +25,8 @@ UNREAD_BYTES_MAX: Final = 128 * 1024
 # Size of one TLS record, which OpenSSL may hold in addition to the pending bytes that asyncio
 # counts.
 _RECORD_BYTES: Final = 18 * 1024
-# Maximum size of one write, because asyncio copies the part that the kernel does not accept at
-# once.
+# Maximum size of one write, because asyncio copies the part that the kernel does not accept
+# immediately.
 _WRITE_BYTES: Final = 256 * 1024
 _WITHOUT_BODY: Final = frozenset({204, 304})
 
@@ -303,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_writable = True
         self._wake()
 
-    # Methods that the parser calls; an exception in one of them becomes an HttpParserError.
+    # The parser calls these methods; an exception in any of them becomes an HttpParserError.
 
     def on_message_begin(self) -> None:
         if self._has_ended:

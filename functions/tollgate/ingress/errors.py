@@ -74,8 +74,8 @@ _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's field names, keyed by those of chat completions, because errors from planning and
-# attempts use the latter.
+# A format's field names, keyed by the names in chat completions, because errors from planning and
+# attempts use those names.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 

@@ -182,7 +182,7 @@ class RouteDomainsSection(Strict):
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """A chain of models, or rules with chains, of which the first that applies is used."""
+    """A chain of models, or rules with chains; the first rule that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(default=None, alias="try")

@@ -122,7 +122,7 @@ def _let_rows_be_partial(schema: JsonSchemaValue) -> None:
 
 
 def json_schema_text(file: type[BaseModel] = RoutingFile) -> str:
-    """Return a file's JSON Schema, in which references between sections are not checked."""
+    """Return a file's JSON Schema, which does not check references between sections."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **file.model_json_schema(by_alias=True, schema_generator=_SchemaWriter),

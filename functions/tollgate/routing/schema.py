@@ -76,7 +76,7 @@ class ProviderSection(Strict):
     transport: TransportName
     """Protocol that carries requests and replies."""
     base_url: BaseUrl | None = None
-    """Address for `http_sse`, to which paths are appended."""
+    """Address for `http_sse`; paths are appended to it."""
     private: Private = None
     region: Region | None = None
     """AWS region, for AWS transports and for signatures."""

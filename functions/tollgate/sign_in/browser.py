@@ -179,8 +179,8 @@ class BrowserSignIn:
         """Store the result for the polling device; raise AccessError if the device code has
         expired.
         """
-        # The device polls at the same time and thereby changes the stored item, so the conditional
-        # write may fail and is then retried.
+        # The device polls at the same time, which changes the stored item, so the conditional write
+        # may fail and is then retried.
         for _ in range(5):
             stored = await self._codes.read("device", purpose.device)
             if stored is None:

@@ -224,7 +224,7 @@ class Grants:
         return _Claim(digest=digest, family=busy, mark=mark, before=stored)
 
     async def _keep(self, claim: _Claim, secret: str, approval: Approval, by: Actor) -> _Claim:
-        """Store the issuer's new refresh token at once, for the holder of the current secret.
+        """Store the issuer's new refresh token immediately, for the holder of the current secret.
 
         An issuer that rotates refresh tokens ends the sign-in if the old token is sent again, so
         the new token must survive the failure of a later step.

@@ -1,4 +1,4 @@
-"""The version of the stored items, with which a release recognizes a store that it would misread.
+"""The version of the stored items, which tells a release whether it would misread a store.
 
 A release writes items of version WRITTEN, and reads, changes and settles items up to version READ.
 Adding an optional attribute or a kind of item changes neither, because releases ignore both. Any

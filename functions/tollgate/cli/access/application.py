@@ -52,7 +52,7 @@ def has_secrets(file: AccessFile, live: LiveAccess, plan: AccessPlan) -> bool:
 def apply_changes(
     api: Api, file: AccessFile, live: LiveAccess, plan: AccessPlan, *, vault: SecretVault | None
 ) -> Iterator[ObjectChange | StoredSecret]:
-    """Make the changes of a plan, and yield each one that is made.
+    """Make the changes of a plan, and yield each change once it is made.
 
     The secret of a new object goes to the store. If an earlier run created the object but was
     interrupted before it stored the secret, the object gets a new secret. Raises TakenSecret if a

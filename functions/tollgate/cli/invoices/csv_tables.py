@@ -33,7 +33,7 @@ class CsvTable(Struct, frozen=True, kw_only=True):
     title: str
     day: str
     names: tuple[str, ...]
-    """The columns that may name the billed item; the first one with text counts."""
+    """The columns that may name the billed item; the first column that is not empty counts."""
     usd: str
     currency: str
     usage: Mapping[str, frozenset[str]]

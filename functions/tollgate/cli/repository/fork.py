@@ -33,7 +33,7 @@ class CannotConvert(Exception):
 
 
 def convert_fork(fork: Path, folder: Path, release: CatalogRelease) -> list[str]:
-    """Replace routing, stages and sign-in of a repository by those of a fork; return notes.
+    """Replace a repository's routing, stages and sign-in with the fork's; return notes.
 
     Raises CannotConvert unless the repository has exactly the catalog of the fork.
     """

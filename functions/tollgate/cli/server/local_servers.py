@@ -152,7 +152,7 @@ async def _list_entries(
 
 
 # The ports are the defaults of the programs. The dialects are those of
-# docs/examples/self-hosted.yaml, with which a test compares them.
+# docs/examples/self-hosted.yaml; a test compares them.
 SERVERS: Final = (
     LocalServer(  # docs.ollama.com/api, `/api/tags` and `/api/show` (2026-11-27)
         slug="ollama",

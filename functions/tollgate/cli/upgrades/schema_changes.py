@@ -55,7 +55,9 @@ class _Walk:
 
 
 def _of_key(schemas: tuple[_Schema, ...], key: str) -> Iterator[_Schema]:
-    """Yield the schemas of a key's value: its own, and those of any other key."""
+    """Yield the schemas of a key's value: the key's own schemas, and the schemas for any other
+    key.
+    """
     for schema in schemas:
         properties = cast(Mapping[str, _Schema], schema.get("properties", {}))
         if key in properties:

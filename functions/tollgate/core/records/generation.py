@@ -66,7 +66,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of one of the gateway's tools, without the query or the result."""
+    """One run of a gateway tool, without the query or the result."""
 
     tool: str
     engine: str
@@ -117,7 +117,7 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
 
     estimate: int
     most: int
-    """The upper bound, from which the maximum cost is computed."""
+    """The upper bound, which determines the maximum cost."""
 
 
 class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -136,7 +136,7 @@ class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The planner's input and choice, from which the plan can be replayed with another catalog."""
+    """The planner's input and choice, which allow the plan to be replayed with another catalog."""
 
     requested_model: str
     route: str | None
@@ -172,7 +172,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     units: Units | None = None
     """The estimated units of input work; None for chat."""
     units_max: Units | None = None
-    """The upper bound on the units, from which the maximum cost is computed."""
+    """The upper bound on the units, which determines the maximum cost."""
     picture: Picture | None = None
     """The size and quality of the requested images."""
     documents: ReadSize | None = None

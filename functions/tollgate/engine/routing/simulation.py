@@ -54,7 +54,9 @@ class Fault(Struct, frozen=True):
 
     @property
     def is_silence(self) -> bool:
-        """True if the endpoint sends nothing until the timeout; all other faults fail at once."""
+        """True if the endpoint sends nothing until the timeout; all other faults fail
+        immediately.
+        """
         return self.kind == "timeout"
 
     def error(self, attempt: Attempt) -> UpstreamError:

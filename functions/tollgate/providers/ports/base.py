@@ -218,7 +218,7 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    """Turns a request for an answer into one that counts the prompt's tokens; None if that is
+    """Turns a request for an answer into a request that counts the prompt's tokens; None if that is
     impossible.
     """
     fields: tuple[str, ...]

@@ -106,7 +106,7 @@ class Parts(Generic[_Key, _Open]):
         return PartStart(index=opened.index, part=opened.part)
 
     def open(self, key: _Key, opened: _Open) -> Iterator[Event]:
-        """Store a part and begin it at once."""
+        """Store a part and begin it immediately."""
         yield from self.hold(key, opened)
         yield self.begin(opened)
 

@@ -29,7 +29,7 @@ _KEY_LENGTH: Final = 16
 
 
 def draw_key_hash(draw_key: str) -> str:
-    """Return the hash of a session's or request's id, on which all of its draws are based."""
+    """Return the hash of a session's or request's id, which determines all of its draws."""
     return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 

@@ -148,7 +148,7 @@ class DynamoBatchStore:
         return True
 
     def _expiry(self, batch: Batch) -> Item:
-        """Return the expiry of a batch that has ended, with which its results expire too."""
+        """Return the expiry of a batch that has ended and of its results."""
         if not batch.is_ended:
             return {}
         kept_s = max(batch.output_expires_s, KEPT_DAYS * DAY_S)

@@ -33,7 +33,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     warns_from_percent: int | None = None
     """Percent of a spending limit from which the hold warns."""
     slices: int = 1
-    """Number of slices of the state, of which one takes the hold."""
+    """Number of slices of the state; one of them takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
         """Return a refusal if the amount exceeds the tier's whole budget; otherwise None."""

@@ -1,4 +1,4 @@
-"""Settles the sides of holds: at once, and again later if the store refused.
+"""Settles the sides of holds immediately, and again later if the store refused.
 
 An overloaded store may refuse settlements and releases, or apply the write of a hold after its
 release. Such a hold would take up part of a limit until the sweeper finds it a quarter of an hour

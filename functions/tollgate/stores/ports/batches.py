@@ -12,7 +12,7 @@ from tollgate.core.records.generation import GenerationRecord
 
 
 class BatchPlace(Struct, frozen=True):
-    """The workspace and the id of a batch, with which stores find it."""
+    """The workspace and the id of a batch, which stores need to find it."""
 
     workspace_id: str
     batch_id: str

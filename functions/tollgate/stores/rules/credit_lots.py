@@ -24,7 +24,7 @@ class Lot(Struct, frozen=True, kw_only=True):
     id: str
     """Id of the grant."""
     expires_s: int
-    """Unix second of expiry, from which unspent credit is taken back."""
+    """Unix second of expiry; from then on, unspent credit is taken back."""
     granted_nano_usd: int
     left_nano_usd: int
     """Amount that is neither spent nor taken back; held money is included."""

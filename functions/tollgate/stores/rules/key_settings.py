@@ -158,7 +158,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
     expires_s: int | None = None
     """Unix second from which the key is refused; None if it never expires."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels, such as a team or environment, by which spending can be grouped."""
+    """Labels for grouping spending, such as a team or environment."""
     disabled: bool = False
     """True if requests with the key are refused."""
     content_days: Annotated[

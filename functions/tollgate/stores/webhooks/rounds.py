@@ -258,7 +258,7 @@ class WebhookRounds:
                 return due[:_SENT_MAX]
 
     async def _send_line(self, line: _Line, places: _Places) -> WebhookReport:
-        """Send the due deliveries of a webhook, a few at once, until too many fail in a row."""
+        """Send the due deliveries of a webhook, a few at a time, until too many fail in a row."""
         due, sent, failed, in_a_row = list(line.due), 0, 0, 0
         while due and in_a_row < _FAILURES_MAX:
             group, due = due[: _FAILURES_MAX - in_a_row], due[_FAILURES_MAX - in_a_row :]

@@ -78,7 +78,7 @@ def _of_call(piece: JsonValue) -> _Json:
     if inner:
         tree["function"] = inner
     index = piece.get("index")
-    # The frame contains the call's index, by which the call is found in a whole reply.
+    # The frame contains the call's index, which identifies the call in a whole reply.
     return {"index": index, **tree} if tree and isinstance(index, int) else tree
 
 
