@@ -134,7 +134,7 @@ def openai_error(
 
 
 def provider_reply(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the field with the provider's error; no field unless the caller asked for it."""
+    """Return the field with the provider's error; no field unless the caller requested it."""
     if not isinstance(error, UpstreamError) or error.provider_body is None:
         return {}
     return {"provider_error": {"status": error.status, "body": error.provider_body}}

@@ -121,8 +121,8 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
     """Capability that the request must need."""
     budget_left: BudgetShare | None = None
     """The condition holds if less than this share, such as `<20%`, is left of any USD limit of the
-    key, its tier, member or team. The limits are as of the last request with the key in the same
-    process.
+    key, its tier, member or team. The limits are as they were at the last request with the key in
+    the same process.
     """
 
     @property

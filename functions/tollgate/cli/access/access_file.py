@@ -1,6 +1,6 @@
 """Schema of access.yaml: the people, keys, alerts and budget of a workspace.
 
-The settings are those of the API's bodies, so their names and bounds are defined only there.
+The settings are taken from the API's bodies, so their names and bounds are defined only there.
 `python -m tollgate.cli.access.access_file > infra/schema/access.v1.json` writes the JSON Schema
 that editors use to check and complete the file.
 """

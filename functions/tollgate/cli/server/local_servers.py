@@ -151,7 +151,7 @@ async def _list_entries(
     return [model for model in described if model is not None]
 
 
-# The ports are the defaults of the programs. The dialects are those of
+# The ports are the defaults of the programs. The dialects are the same as in
 # docs/examples/self-hosted.yaml; a test compares them.
 SERVERS: Final = (
     LocalServer(  # docs.ollama.com/api, `/api/tags` and `/api/show` (2026-11-27)

@@ -213,7 +213,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: Finish | None = None
     raw_finish: str | None = None
     withheld_calls: int = 0
-    """The number of tool calls withheld because the caller asked for at most one per choice."""
+    """The number of tool calls withheld because the caller allowed at most one per choice."""
     service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)

@@ -93,7 +93,7 @@ def parse_response_object(
 ) -> ParsedCall:
     """Parse a decoded request; raise RequestError with the field at fault.
 
-    `size_bytes` is that of the encoded body; `turns` and `seal` are None if they were not read.
+    `size_bytes` is the size of the encoded body; `turns` and `seal` are None if they were not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     opened = open_input(take_items(params, body["input"], turns), seal)
