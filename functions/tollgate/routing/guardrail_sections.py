@@ -23,7 +23,7 @@ class PatternsSection(Strict):
     with a known prefix.
     """
     base64: bool = False
-    """True to look inside runs of base64, too."""
+    """True to search base64-encoded text as well."""
     restores: bool = False
     """True if callers get the original in place of each mask in the answer to a masked request."""
 

@@ -72,7 +72,9 @@ class BrowserSignIn:
         self._clock = clock
 
     async def leave_for_device(self, typed_code: str) -> Departure:
-        """Begin a sign-in for a program on another device; raise RequestError if none waits."""
+        """Begin a sign-in for a program on another device; raise RequestError if no program waits
+        for this code.
+        """
         code = read_user_code(typed_code)
         device_digest = None if code is None else await self._codes.read("user", digest_of(code))
         if device_digest is None:

@@ -129,7 +129,7 @@ class TakenItems(Struct, frozen=True, kw_only=True):
     stored_form: tuple[JsonObject, ...]
     """The same items, in the form to store."""
     left_out: Sequence[ItemReference]
-    """References to reasoning that was not stored, which are reported as ignored."""
+    """References to reasoning items that were not stored; they are reported as ignored."""
     added_bytes: int
     """The size of the stored items, which the request body does not contain."""
 

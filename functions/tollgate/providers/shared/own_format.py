@@ -17,7 +17,7 @@ class OwnFormat(Struct, frozen=True):
     native: NativeOptions | None
 
     def add_to_body(self, body: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return a body with the unknown fields of its objects."""
+        """Return a body after adding the unknown fields to its objects."""
         if self.native is None:
             return body
         whole = add_unknown(body, self.native.unknown)

@@ -38,7 +38,7 @@ class SpendAnomaly(Struct, frozen=True, kw_only=True):
 
 
 def find_costly(rows: Iterable[ActivityRow]) -> dict[SpendSubject, int]:
-    """Return the cost of each subject of one day whose cost is above the floor."""
+    """Return one day's cost of each subject that cost more than the floor."""
     costs = add_by_subject(rows)
     return {subject: cost for subject, cost in costs.items() if cost > _FLOOR_NANO_USD}
 
