@@ -86,9 +86,7 @@ class ObjectChange(Struct, frozen=True, kw_only=True):
 
 
 class Drift(Struct, frozen=True, kw_only=True):
-    """A difference that stays: an unlisted object, or a setting that the console controls until a
-    day.
-    """
+    """A remaining difference: an unlisted object, or a setting left to the console until a day."""
 
     kind: Kind
     name: str

@@ -25,9 +25,7 @@ class _Level(Struct, frozen=True, kw_only=True):
     end: str
     """The name of the command that ends a level: `delete` or `remove`."""
     gone: str
-    """State of an ended level, `deleted` or `removed`; also the `ls` option that lists such
-    levels.
-    """
+    """State of an ended level, and the `ls` option that lists them: `deleted` or `removed`."""
     shape: DottedName[type[Any]]
     """Model of the API's reply, imported only for CSV."""
     listed: tuple[str, ...]

@@ -88,9 +88,7 @@ def _sizes(answer: Any) -> str:
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Return the candidates in the order of their attempts; candidates without an attempt come
-    last.
-    """
+    """Return the candidates in the order of attempts; candidates without an attempt come last."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 

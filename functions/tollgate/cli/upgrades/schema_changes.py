@@ -55,9 +55,7 @@ class _Walk:
 
 
 def _of_key(schemas: tuple[_Schema, ...], key: str) -> Iterator[_Schema]:
-    """Yield the schemas of a key's value: the key's own schemas, and the schemas for any other
-    key.
-    """
+    """Yield the schemas of a key's value: its own, or else the schemas for all other keys."""
     for schema in schemas:
         properties = cast(Mapping[str, _Schema], schema.get("properties", {}))
         if key in properties:

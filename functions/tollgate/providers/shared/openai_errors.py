@@ -44,9 +44,7 @@ class ErrorDetail(_Shape):
 
 
 class FieldError(_Shape):
-    """FastAPI's validation error (vLLM, Mistral); `input` may contain the prompt, so it is not
-    read.
-    """
+    """FastAPI's validation error (vLLM, Mistral), without `input`, which may be the prompt."""
 
     loc: list[str | int] = Field(default=[])
     msg: str

@@ -204,9 +204,7 @@ class GeminiDecoder:
         return opened if opened is not None and isinstance(opened.part, Reasoning) else None
 
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """Yield empty reasoning with a text's signature, because text parts have no field for
-        it.
-        """
+        """Yield empty reasoning with a text's signature, for which text parts have no field."""
         if self._open_thought() is not None:
             yield from self._close_text()
         signed = provenance_of(signature, self._signer)
