@@ -135,7 +135,7 @@ class LineLedger:
         session: SessionLimit | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Hold money under exactly this id, so that the next try finds the generation."""
+        """Hold money under exactly this id, by which the next try finds the generation."""
         hold = await self._ledger.hold(
             principal,
             amount_nano_usd,
