@@ -44,7 +44,7 @@ PARTS: Final[dict[PartName, str]] = {
 
 
 def is_checkout() -> bool:
-    """Return whether this package is in a checkout, where `make` installs the tools."""
+    """Return whether this package is in a checkout, in which `make` installs the tools."""
     return not _INSTALLED.is_dir()
 
 
@@ -66,11 +66,10 @@ def part(name: PartName) -> Path:
 
 
 def environment(name: str) -> Path:
-    """Return the environment of a tool such as `ministack`; create a missing one from the tool's
-    lock.
+    """Return a tool's environment, made from its lock if it is missing, such as `ministack`.
 
-    An environment is in `.tools` of a checkout, and otherwise in the user's cache, in a separate
-    folder for each version and lock. Raises ClickException if it cannot be created.
+    An environment is in `.tools` of a checkout, and otherwise in the user's cache, where each
+    version and lock has another folder. Raises ClickException if the environment cannot be made.
     """
     lock = f"{PARTS['environments']}/{name}.txt"
     # Relative, as in the Makefile, because the scripts note the paths that they are given.
@@ -106,7 +105,7 @@ def _cached(name: str, lock: Path) -> Path:
 
 
 def _run(script: str, *arguments: str | Path) -> None:
-    """Run one of the scripts that `make` uses to create environments."""
+    """Run one of the scripts with which `make` creates environments."""
     ended = subprocess.run(  # noqa: S603 - our own scripts, no caller's words
         ["env", f"PYTHON={sys.executable}", part("environments") / script, *arguments],  # noqa: S607
         cwd=root(),

@@ -31,7 +31,7 @@ KEPT_DAYS: Final = 30
 
 
 class LineFault(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A reason to refuse a file."""
+    """A reason for which a file is refused."""
 
     code: str
     message: str
@@ -41,7 +41,7 @@ class LineFault(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepTry(Struct, frozen=True, omit_defaults=True):
-    """One worker's try of a step; the ids of its generations are derived from the try's id."""
+    """One worker's try of a step; the ids of the try's generations derive from its id."""
 
     id: str
     until_s: float
@@ -108,13 +108,11 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     begun: int = 0
     """The number of pieces of which a try has begun; pieces begin in order."""
     done: tuple[int, ...] = ()
-    """For each piece that has begun, the number of the try that finished it; 0 if it is
-    unfinished.
-    """
+    """For each piece that has begun, the number of the try that finished it, or else 0."""
     tries: Mapping[int, tuple[StepTry, ...]] = field(default_factory=dict)
-    """For each unfinished step that has begun, its last clean try and all later tries."""
+    """The last clean try, and the tries since, of each step that has begun and is not finished."""
     revision: int = 0
-    """The number of changes, used to detect concurrent changes."""
+    """The number of changes, by which concurrent changes are found."""
 
     @property
     def created_s(self) -> int:

@@ -75,9 +75,9 @@ class Principal(Struct, frozen=True, kw_only=True):
     session_requests_max: int | None = None
     """The requests of one session; None for no limit."""
     warns_from_percent: int | None = None
-    """Used percentage of a spending limit at which replies begin to warn; None for no warning."""
+    """Percent of a spending limit from which replies warn; None for no warning."""
     session: bool = False
-    """True if the caller signed in; `role` is then the member's role."""
+    """True if the caller signed in, in which case `role` is the member's role."""
 
     @property
     def owner(self) -> str | None:

@@ -29,7 +29,7 @@ _KEY_LENGTH: Final = 16
 
 
 def draw_key_hash(draw_key: str) -> str:
-    """Return the hash of a session's or request's id, which determines all of its draws."""
+    """Return the hash of a session's or request's id, on which all of its draws are based."""
     return sha256(draw_key.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
 
@@ -84,9 +84,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     ceiling: CostCeiling | None = None
-    """The maximum cost that the request or its key allows."""
+    """Highest acceptable cost, as the request or its key states it."""
     budget_left_percent: int | None = None
-    """The smallest remaining share of a USD limit, rounded down; None if no limit is known."""
+    """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -104,7 +104,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Build the planner's input; draws use the id of the session, or else of the request.
 
-        `ceilings` has those of the request and its session, which may be higher than the key's.
+        `ceilings` are those of the request and its session, which may be above the key's.
         """
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None

@@ -30,7 +30,7 @@ from tollgate.stores.batches.keys import OPEN_BATCHES, batch_key, batch_partitio
 from tollgate.stores.ports.batches import BatchPlace
 
 _ROWS: Final = "B#"
-# Few attempts are enough, because workers change a batch only at the start and end of each piece.
+# Workers change a batch at the start and at the end of each piece, so conflicts are short.
 _CHANGES_MAX: Final = 20
 _PAUSE_MAX_S: Final = 0.2
 _READ_AT_ONCE: Final = 100
@@ -130,7 +130,7 @@ class DynamoBatchStore:
         return decode_items(_read_place, rows)[0]
 
     async def _replace(self, batch: Batch, revision: int) -> bool:
-        """Write a batch if the stored one still has this revision; otherwise return False."""
+        """Write a batch over the state of a revision; return False if that state has changed."""
         put: dict[str, object] = {
             "TableName": self._table,
             "Item": _encode(batch) | self._expiry(batch),
@@ -148,7 +148,7 @@ class DynamoBatchStore:
         return True
 
     def _expiry(self, batch: Batch) -> Item:
-        """Return the expiry of a batch that has ended and of its results."""
+        """Return the attribute by which a batch that has ended is deleted with its results."""
         if not batch.is_ended:
             return {}
         kept_s = max(batch.output_expires_s, KEPT_DAYS * DAY_S)

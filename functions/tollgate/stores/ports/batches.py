@@ -12,7 +12,7 @@ from tollgate.core.records.generation import GenerationRecord
 
 
 class BatchPlace(Struct, frozen=True):
-    """The workspace and the id of a batch, which stores need to find it."""
+    """The workspace and the id by which a batch is found."""
 
     workspace_id: str
     batch_id: str
@@ -48,9 +48,7 @@ class BatchStore(Protocol):
         reach: OwnerScope = WHOLE_WORKSPACE,
         client: BatchClient = "openai",
     ) -> Page[Batch]:
-        """Return a page of a workspace's batches in one format, newest first, beginning after
-        `after`.
-        """
+        """Return a page of a workspace's batches of a format after `after`, newest first."""
 
     async def open_batches(self) -> Sequence[BatchPlace]:
         """Return the batches of all workspaces that have not ended, oldest first."""

@@ -1,9 +1,8 @@
-"""Pure rules for the work on a batch: its steps, who may try a step, and the results of a finished
-step.
+"""Pure rules of the work on a batch: the steps, who may try one, and what a finished step changes.
 
-A batch is validated, its pieces run in any order, and its results are joined. Each step is tried by
-one worker at a time, under a lease. The lease of a worker that dies expires, and the next try
-determines which lines of the earlier try were served.
+A batch is validated, its pieces run in any order, and its results are joined. Each step is tried
+by one worker at a time, under a lease. A worker that dies lets its lease run out, and the next try
+decides what became of the lines of the try before.
 """
 
 from typing import Final
@@ -45,7 +44,7 @@ def wakes_s(batch: Batch) -> float | None:
 
 
 def begin_try(batch: Batch, step: int, trial: StepTry, now_s: float) -> Batch | None:
-    """Return the batch with a new try of a step; None if the step must not be tried now."""
+    """Return the batch with a new try of a step; None if the step is not to be tried now."""
     tries = batch.tries.get(step, ())
     if tries and tries[-1].id == trial.id:
         return batch
@@ -79,10 +78,9 @@ def extend(batch: Batch, step: int, try_id: str, until_s: float) -> Batch | None
 
 
 def give_back(batch: Batch, step: int, try_id: str, until_s: float, *, clean: bool) -> Batch | None:
-    """Return the batch after a try ended without finishing its step; None if the try has lost its
-    lease.
+    """Return the batch with a try that has ended unfinished; None if the try has lost its lease.
 
-    A clean try has stored its results, and no line of an earlier try is undecided.
+    A clean try has stored its results, and nothing of the tries before it is undecided.
     """
     if not _holds(batch, step, try_id):
         return None
@@ -105,7 +103,7 @@ def finish_validation(
 def refuse_file(
     batch: Batch, try_id: str, faults: tuple[LineFault, ...], *, lines: int, now_s: float
 ) -> Batch | None:
-    """Return the batch as failed, because its file is invalid; None if the lease is lost."""
+    """Return the batch as failed, because its file is at fault; None if the lease is lost."""
     if not _holds(batch, VALIDATION, try_id):
         return None
     return _end(replace(batch, faults=faults, lines=lines), "failed", now_s)
@@ -151,7 +149,7 @@ def cancel(batch: Batch, now_s: float) -> Batch | None:
     """Return the batch as being cancelled; None if it has ended or its results are being joined."""
     if batch.is_ended or batch.status == "finalizing":
         return None
-    # A validation in progress is ignored: once its lease has expired, its lines can no longer run.
+    # A validation that is under way ends by its lease: nothing of it can run any more.
     return _enter(_without(batch, VALIDATION), "cancelling", now_s)
 
 
