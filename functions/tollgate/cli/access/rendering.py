@@ -17,7 +17,7 @@ from tollgate.cli.routing.plan_rows import ReviewRow, Sign, align_rows, format_m
 from tollgate.core.money.amounts import nano_usd
 from tollgate.stores.rules.periods import PERIODS
 
-# The first line of a comment; a workflow searches for it to update its own comment.
+# The start of a comment, by which a workflow finds its comment.
 ACCESS_MARKER: Final = "<!-- tollgate-access-plan -->"
 NOTHING: Final = "Nothing to do."
 _COMMAND: Final = "tollgate access plan"
