@@ -1,4 +1,4 @@
-"""Wheels of a release, cut from this tree with changes, in a folder that stands for an index."""
+"""Wheels of a release in a folder that stands for an index: cut from this tree, or from a wheel."""
 
 import base64
 import hashlib
@@ -27,11 +27,32 @@ def cut(index: Path, version: str, changed: Mapping[str, str]) -> None:
         path.removeprefix("functions/") if path == _ITEM_VERSIONS else f"tollgate/parts/{path}": it
         for path, it in texts.items()
     }
-    _write(index, "tollgate_llm_slim", version, files)
-    _write(index, "tollgate_llm", version, {})
+    _describe(index, "tollgate_llm_slim", version, files)
+    _describe(index, "tollgate_llm", version, {})
 
 
-def _write(index: Path, name: str, version: str, files: Mapping[str, str]) -> None:
+def recut(wheel: Path, version: str, changed: Mapping[str, str]) -> None:
+    """Put the same code under another version next to a wheel, with texts by their path in it."""
+    name, current, *_ = wheel.name.split("-")
+    with zipfile.ZipFile(wheel) as archive:
+        contents = {each: archive.read(each) for each in archive.namelist()}
+    assert changed.keys() <= contents.keys()
+    contents |= {path: text.encode() for path, text in changed.items()}
+    was, described = (f"{name}-{each}.dist-info" for each in (current, version))
+    del contents[f"{was}/RECORD"]
+    metadata = contents[f"{was}/METADATA"].decode()
+    for line in ("Version: {}\n", "[server]=={}\n"):
+        metadata = metadata.replace(line.format(current), line.format(version), 1)
+    contents[f"{was}/METADATA"] = metadata.encode()
+    _write(
+        wheel.parent,
+        name,
+        version,
+        {path.replace(was, described, 1): content for path, content in contents.items()},
+    )
+
+
+def _describe(index: Path, name: str, version: str, files: Mapping[str, str]) -> None:
     described = f"{name}-{version}.dist-info"
     contents = {path: text.encode() for path, text in files.items()}
     contents[f"{described}/METADATA"] = (
@@ -40,11 +61,16 @@ def _write(index: Path, name: str, version: str, files: Mapping[str, str]) -> No
     contents[f"{described}/WHEEL"] = (
         b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     )
+    _write(index, name, version, contents)
+
+
+def _write(index: Path, name: str, version: str, contents: Mapping[str, bytes]) -> None:
+    record = f"{name}-{version}.dist-info/RECORD"
     rows = [f"{path},sha256={_digest(it)},{len(it)}" for path, it in contents.items()]
-    contents[f"{described}/RECORD"] = "\n".join([*rows, f"{described}/RECORD,,", ""]).encode()
+    listed = "\n".join([*rows, f"{record},,", ""]).encode()
     index.mkdir(exist_ok=True)
     with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, content in contents.items():
+        for path, content in {**contents, record: listed}.items():
             archive.writestr(path, content)
 
 
