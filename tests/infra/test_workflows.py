@@ -177,10 +177,59 @@ def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
 
 def test_an_unknown_word_fails_the_job(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    for word in ("check", "plan", "publish", "refresh", "upgrade"):
-        assert run_step("Refuse an unknown word", tmp_path / "work", RUN=word).returncode == 0
-    refused = run_step("Refuse an unknown word", tmp_path / "work", RUN="pln")
+    for word in ("check", "plan", "publish", "refresh"):
+        known = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="")
+        assert known.returncode == 0
+    refused = run_step("Refuse unusable inputs", tmp_path / "work", RUN="pln", SOURCE="")
     assert (refused.returncode, refused.stdout[:9]) == (1, "::error::")
+
+
+@pytest.mark.parametrize("word", ["refresh", "upgrade"])
+def test_c97_without_a_source_nothing_is_taken(tmp_path: Path, word: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "catalog.yaml").touch()
+    refused = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="")
+    assert (refused.returncode, refused.stdout[:17]) == (1, "::error::source: ")
+    stated = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="a/tollgate")
+    assert (stated.returncode, stated.stdout) == (0, "")
+    # GitHub promises the context `action_repository` only outside of composite actions.
+    assert "action_repository }}" not in ACTION_TEXT
+    for name, variable in (("Fetch", "SOURCE"), ("Upgrade", "TOLLGATE_REPOSITORY")):
+        assert NAMED[name]["env"][variable] == "${{ inputs.source }}"
+
+
+STAND_IN = '#!/bin/sh\nprintf "%s\\n" "$*" >> "$HOME/called.txt"\n'
+
+
+def test_an_upgrade_is_proposed_with_its_effects(tmp_path: Path) -> None:
+    work, stand_in = tmp_path / "work", tmp_path / "tollgate"
+    work.mkdir()
+    (work / "requirements.txt").write_text("tollgate-llm==1.0.0\n")
+    git(work, "init --quiet --initial-branch=main", "add --all", "commit --quiet -m begin")
+    stand_in.write_text(
+        f"{STAND_IN}echo 'Upgrade tollgate-llm 1.0.0 → 1.1.0'\ncp \"$HOME/next\" requirements.txt\n"
+    )
+    stand_in.chmod(0o755)
+    for pinned, differs in (("1.0.0", False), ("1.1.0", True)):
+        (tmp_path / "next").write_text(f"tollgate-llm=={pinned}\n")
+        ended = run_step("Upgrade", work, TOLLGATE=str(stand_in), TOLLGATE_REPOSITORY="a/b")
+        assert ended.returncode == 0, ended.stderr
+        assert (tmp_path / "output").exists() is differs
+    assert (tmp_path / "output").read_text() == (
+        "title=Upgrade tollgate-llm 1.0.0 → 1.1.0\ndiffers=true\n"
+    )
+    assert "1.0.0 → 1.1.0" in (tmp_path / "body.md").read_text()
+    assert (tmp_path / "called.txt").read_text() == "upgrade\n" * 2
+
+
+def test_the_stack_that_the_workflow_names_is_published_to(tmp_path: Path) -> None:
+    work, stand_in = tmp_path / "work", tmp_path / "tollgate"
+    work.mkdir()
+    stand_in.write_text(STAND_IN)
+    stand_in.chmod(0o755)
+    ended = run_step("Publish", work, TOLLGATE=str(stand_in), STACK="tollgate-prod")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "called.txt").read_text() == "publish --stack tollgate-prod\n"
 
 
 @pytest.mark.parametrize(
