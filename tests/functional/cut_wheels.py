@@ -5,6 +5,7 @@ import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tests.local_server import ROOT
@@ -36,6 +37,8 @@ def recut(wheel: Path, version: str, changed: Mapping[str, str]) -> None:
     name, current, *_ = wheel.name.split("-")
     with zipfile.ZipFile(wheel) as archive:
         contents = {each: archive.read(each) for each in archive.namelist()}
+        # The package has scripts, which stay executable.
+        modes = {each.filename: each.external_attr for each in archive.infolist()}
     assert changed.keys() <= contents.keys()
     contents |= {path: text.encode() for path, text in changed.items()}
     was, described = (f"{name}-{each}.dist-info" for each in (current, version))
@@ -49,6 +52,7 @@ def recut(wheel: Path, version: str, changed: Mapping[str, str]) -> None:
         name,
         version,
         {path.replace(was, described, 1): content for path, content in contents.items()},
+        modes,
     )
 
 
@@ -64,14 +68,22 @@ def _describe(index: Path, name: str, version: str, files: Mapping[str, str]) ->
     _write(index, name, version, contents)
 
 
-def _write(index: Path, name: str, version: str, contents: Mapping[str, bytes]) -> None:
+def _write(
+    index: Path,
+    name: str,
+    version: str,
+    contents: Mapping[str, bytes],
+    modes: Mapping[str, int] = MappingProxyType({}),
+) -> None:
     record = f"{name}-{version}.dist-info/RECORD"
     rows = [f"{path},sha256={_digest(it)},{len(it)}" for path, it in contents.items()]
     listed = "\n".join([*rows, f"{record},,", ""]).encode()
     index.mkdir(exist_ok=True)
     with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as archive:
         for path, content in {**contents, record: listed}.items():
-            archive.writestr(path, content)
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = modes.get(path, 0o644 << 16)
+            archive.writestr(entry, content)
 
 
 def _digest(content: bytes) -> str:
