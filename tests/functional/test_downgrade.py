@@ -87,7 +87,8 @@ def test_c96_a_function_that_no_caller_waits_for_refuses_newer_items(
     ministack_url: str, function: str, event: dict[str, object]
 ) -> None:
     run = (
-        f"import json, {function}\nclass Context:\n    get_remaining_time_in_millis = lambda _: 9e5\n"
+        f"import json, {function}\nclass Context:\n"
+        "    def get_remaining_time_in_millis(self): return 900_000\n"
         f"{function}.handler(json.loads({json.dumps(event)!r}), Context())"
     )
     ended = subprocess.run(

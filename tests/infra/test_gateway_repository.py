@@ -237,8 +237,10 @@ def plan_a_pull_request(
     planned = run_step("Plan", proposed, **variables)
     assert planned.returncode == 0, planned.stderr
     comment = (proposed.parent / "routing-plan.md").read_text()
-    assert comment.startswith("<!-- tollgate-plan label=routing-breaking -->")
+    assert comment.startswith("<!-- tollgate-plan label=routing:breaking -->")
     assert "anthropic/claude-sonnet-5.5" in comment
+    # `dev` served the simulator, which production leaves out.
+    assert "Neither revision serves 2 requests (100.0 %)." in comment
     plan = ("plan", "origin/main..origin/change", "--traffic", str(traffic))
     paid = machine.run(proposed, *plan, status=2)
     assert "replay of 60 requests" in paid

@@ -158,7 +158,8 @@ digest=sha256:abc
 """,
     "publish": """\
 python3 -m venv TEMP/publish
-python -m pip install --quiet --no-deps --require-hashes --only-binary :all: --requirement infra/environments/publish.txt
+python -m pip install --quiet --no-deps --require-hashes --only-binary :all: \
+--requirement infra/environments/publish.txt
 uv publish --trusted-publishing always dist/a.whl
 """,
 }
