@@ -82,7 +82,7 @@ class Machine:
         ended = subprocess.run(
             [self.command, *arguments],
             cwd=folder,
-            env=self.variables | variables,
+            env=self.variables | variables | {"PYTHONPATH": str(self.home / "site")},
             capture_output=True,
             text=True,
             check=False,
@@ -141,7 +141,8 @@ def test_c97_a_repository_is_served_planned_deployed_upgraded_and_rolled_back(
             first = deploy(machine, repository, account, [("AWS region", ""), ("E-mail", "")])
         assert_next_steps(first)
         assert granted(account) == {BEFORE}
-        machine.run(repository, "first-key", "--stack", "tollgate", **account)
+        where = ("--stack", "tollgate", "--region", "us-east-1")
+        machine.run(repository, "first-key", *where, **account)
         stored = count_items(account)
         with timed("upgrade"):
             upgrade(machine, repository, traffic)

@@ -105,19 +105,23 @@ def test_c93_nothing_of_a_pull_request_is_run_beside_a_secret() -> None:
         if "proposed" in each.get("working-directory", ""):
             assert re.fullmatch(r'bash "\$GITHUB_ACTION_PATH/\w+\.sh"', each["run"])
     planned = [it for it in STEPS if it.get("working-directory") == "proposed"]
-    assert [it["name"] for it in planned] == ["Check the pull request", "Plan"]
-    for script in (ACTION_FOLDER / "check.sh", ACTION_FOLDER / "plan.sh"):
+    assert [it["name"] for it in planned] == ["Check the pull request", "Plan", "Plan access"]
+    for script in (ACTION_FOLDER / f"{name}.sh" for name in ("check", "plan", "access_plan")):
         # Only the installed command runs, and programs of the system on its output.
-        words = re.findall(r"^(?:\S+=\d+\n)?(\S+) ", script.read_text(), re.MULTILINE)
-        assert set(words) <= {"#", "set", "test", "cat", '"$TOLLGATE"'}, script
+        words = re.findall(r"^ *(?:\S+=\d+\n *)?(\S+) ", script.read_text(), re.MULTILINE)
+        assert set(words) <= {"#", "set", "test", "if", "cat", '"$TOLLGATE"'}, script
 
 
 def test_c93_a_key_reaches_only_a_step_that_replays_traffic_and_none_of_a_fork() -> None:
     keyed = {it["name"]: it["env"]["TOLLGATE_KEY"] for it in STEPS if "inputs.key " in str(it)}
-    assert set(keyed) == {"Plan", "Plan the refresh", "Upgrade"}
-    assert keyed["Plan"] == (
-        "${{ github.event.pull_request.head.repo.full_name == github.repository"
-        " && inputs.key || '' }}"
+    assert set(keyed) == {"Plan", "Plan access", "Plan the refresh", "Upgrade", "Apply access"}
+    assert (
+        keyed["Plan"]
+        == keyed["Plan access"]
+        == (
+            "${{ github.event.pull_request.head.repo.full_name == github.repository"
+            " && inputs.key || '' }}"
+        )
     )
 
 
@@ -177,7 +181,7 @@ def test_without_a_role_nothing_is_published_and_it_says_so() -> None:
 
 def test_an_unknown_word_fails_the_job(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    for word in ("check", "plan", "publish", "refresh"):
+    for word in ("apply", "check", "plan", "publish", "refresh"):
         known = run_step("Refuse unusable inputs", tmp_path / "work", RUN=word, SOURCE="")
         assert known.returncode == 0
     refused = run_step("Refuse unusable inputs", tmp_path / "work", RUN="pln", SOURCE="")
@@ -220,6 +224,47 @@ def test_an_upgrade_is_proposed_with_its_effects(tmp_path: Path) -> None:
     )
     assert "1.0.0 → 1.1.0" in (tmp_path / "body.md").read_text()
     assert (tmp_path / "called.txt").read_text() == "upgrade\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "printed", "key", "planned"),
+    [
+        (0, "x", "k", True),
+        (2, "x", "k", True),
+        (1, "x", "k", True),
+        (1, "", "k", False),
+        (2, "x", "", False),
+    ],
+)
+def test_c100_a_pull_requests_access_is_planned_where_there_is_a_key(
+    tmp_path: Path, status: int, printed: str, key: str, *, planned: bool
+) -> None:
+    work, stand_in = tmp_path / "proposed", tmp_path / "tollgate"
+    work.mkdir()
+    stand_in.write_text(f"{STAND_IN}printf '{printed}'\nexit {status}\n")
+    stand_in.chmod(0o755)
+    variables = {"TOLLGATE": str(stand_in), "TOLLGATE_URL": "https://a/v1", "TOLLGATE_KEY": key}
+    assert run_step("Plan access", work, **variables).returncode == 0
+    assert not (tmp_path / "called.txt").exists()
+    (work / "access.yaml").write_text("version: 1\n")
+    ended = run_step("Plan access", work, **variables)
+    assert ended.returncode == (1 if status == 1 and key else 0), ended.stderr
+    assert (tmp_path / "called.txt").exists() is bool(key)
+    said = (tmp_path / "output").read_text() if (tmp_path / "output").exists() else ""
+    assert said == ("planned=true\n" if planned else "")
+    (work / "access.yaml").unlink()
+    (work / "access.yaml").symlink_to(stand_in)
+    assert run_step("Plan access", work, **variables).returncode == 1
+
+
+def test_c100_access_is_applied_with_the_commit(tmp_path: Path) -> None:
+    work, stand_in = tmp_path / "work", tmp_path / "tollgate"
+    work.mkdir()
+    stand_in.write_text(STAND_IN)
+    stand_in.chmod(0o755)
+    ended = run_step("Apply access", work, TOLLGATE=str(stand_in), GITHUB_SHA="5c1d0e7")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "called.txt").read_text() == "access apply --commit 5c1d0e7\n"
 
 
 def test_the_stack_that_the_workflow_names_is_published_to(tmp_path: Path) -> None:
@@ -346,6 +391,15 @@ def test_there_is_one_comment_and_one_label(tmp_path: Path) -> None:
     again = scripted(tmp_path, BODY, [IMPOSTOR, OURS])
     changed = {"owner": "o", "repo": "r", "comment_id": 3, "body": BODY}
     assert again == [["updateComment", changed], *labels]
+
+
+def test_c100_access_has_another_comment_and_label(tmp_path: Path) -> None:
+    body = "<!-- tollgate-access-plan label=access:changes -->\n1 added"
+    added = ["addLabels", {**HERE, "labels": ["access:changes"]}]
+    assert scripted(tmp_path, body, [OURS]) == [["createComment", {**HERE, "body": body}], added]
+    theirs = {**OURS, "id": 4, "body": body}
+    changed = {"owner": "o", "repo": "r", "comment_id": 4, "body": body}
+    assert scripted(tmp_path, body, [OURS, theirs]) == [["updateComment", changed], added]
 
 
 def test_nothing_is_said_where_nothing_changes_but_what_was_said_is_brought_up_to_date(
