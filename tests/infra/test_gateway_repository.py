@@ -143,6 +143,8 @@ def test_c97_a_repository_is_served_planned_deployed_upgraded_and_rolled_back(
         assert granted(account) == {BEFORE}
         where = ("--stack", "tollgate", "--region", "us-east-1")
         machine.run(repository, "first-key", *where, **account)
+        # The stage's region, which the first deploy asked for.
+        git(repository, "commit --quiet --all -m deployed")
         stored = count_items(account)
         with timed("upgrade"):
             upgrade(machine, repository, traffic)
