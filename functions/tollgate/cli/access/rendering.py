@@ -39,7 +39,8 @@ def access_markdown(plan: AccessPlan, authors: Authors) -> str:
 
 def refusal_markdown(sentences: Sequence[str]) -> str:
     """Render the reasons why a file must not be applied as a comment."""
-    lines = [f"{_MARKER} label=access:invalid -->", "### Access plan: the file must not be applied", ""]
+    first = f"{_MARKER} label=access:invalid -->"
+    lines = [first, "### Access plan: the file must not be applied", ""]
     return "\n".join([*lines, *fence_lines(sentences, "text", _CHANGES_BYTES_MAX, _COMMAND)])
 
 
