@@ -24,6 +24,7 @@ from tollgate.wiring.batches import wire_batch_worker
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.item_versions import check_store
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.stores import wire_stores
 
@@ -67,6 +68,8 @@ async def _work(place: BatchPlace, left_s: float) -> None:
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
+        # Nobody waits, so the read costs no time of a caller; the queue keeps a refused message.
+        await check_store(stores)
         files, queue = wire_files(_settings, stores, clock), wire_batch_queue(_settings, clock)
         if files is None or queue is None:
             raise RuntimeError("batches need a bucket and a queue")

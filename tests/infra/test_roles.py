@@ -140,7 +140,7 @@ PERMISSIONS: Final = {
     },
     "RollupRole": {
         "RollupLogs": LOGS,
-        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query"},
+        "CoreTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"},
         "GenerationsTable": {"dynamodb:Query"},
     },
 }
