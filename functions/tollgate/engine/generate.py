@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.engine.rounds.tool_injection import InjectedTools
 from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.uncancelled import run_uncancelled
 from tollgate.engine.usage.coverage import Coverage, deliver_metered, end_uncovered
 from tollgate.ingress.base import ParsedCall, RecordPacker
 from tollgate.routing.planning.cost_ceilings import refuse_fees
@@ -73,8 +74,6 @@ _STREAM_ROUNDS: Final = DottedName[
 
 # Time reserved for settling: a few DynamoDB calls, each with a timeout of 1 s.
 SETTLE_BUDGET_S: Final = 8.0
-
-_Result = TypeVar("_Result")
 
 
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
@@ -125,7 +124,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
     async with aclosing(HeadStart(gateway, first, ready, computations)) as head_start:
-        (hold, plan), cancelled = await _run_uncancelled(
+        (hold, plan), cancelled = await run_uncancelled(
             _hold(gateway, call, plan, head_start.begin)
         )
         if left_out:
@@ -204,7 +203,7 @@ async def _answer(
             failure = InternalError()
             meter.fail(failure)
         finally:
-            (record, unsettled), cancelled = await _run_uncancelled(_settle(context))
+            (record, unsettled), cancelled = await run_uncancelled(_settle(context))
             if cancelled is not None:
                 raise cancelled
     failure = failure or unsettled
@@ -363,33 +362,3 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
     if record.model is None:
         return False
     return len(gateway.planner.catalog.models[record.model].endpoints) > 1
-
-
-async def _run_uncancelled(
-    work: Coroutine[Any, Any, _Result],
-) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Finish the work even if this task is cancelled in the meantime.
-
-    Returns the result and the cancellation, if there was one, which the caller must raise as soon
-    as possible. If the work fails after a cancellation, the cancellation is raised.
-    """
-    task = asyncio.create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        # Waiting for a future costs a third as much as `asyncio.wait`.
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        wake = partial(_end, ended)
-        task.add_done_callback(wake)
-        try:
-            await ended
-        except asyncio.CancelledError as request:
-            cancelled = request
-            task.remove_done_callback(wake)
-    if cancelled is not None and (failure := task.exception()) is not None:
-        raise cancelled from failure
-    return task.result(), cancelled
-
-
-def _end(waiting: asyncio.Future[None], _: object) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
