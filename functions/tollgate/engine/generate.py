@@ -41,6 +41,7 @@ from tollgate.stores.ports.base import Hold
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.bounds import BoundedGuard
     from tollgate.engine.guardrails.guards import GuardedGeneration
+    from tollgate.engine.replies.answer_cache import AnswerCaching
     from tollgate.engine.rounds.server_tools import OfferedTools
 
 # Imported at first use, because most processes never serve requests that need these.
@@ -52,6 +53,9 @@ _COMPACTING_SINK: Final = DottedName[Callable[[EventSink, RecordPacker], EventSi
 )
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
+)
+_FIND_CACHING: Final = DottedName[Callable[..., "AnswerCaching | None"]](
+    "tollgate.engine.replies.answer_cache:find_caching"
 )
 _FIND_GUARDS: Final = DottedName[Callable[..., tuple["BoundedGuard", ...]]](
     "tollgate.engine.guardrails.guards:find_guards"
@@ -120,6 +124,9 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     if gateway.planner.catalog.guardrails:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
+    caching: AnswerCaching | None = None
+    if call.principal.answer_cache is not None and tools is None and not left_out:
+        caching = await computations.run(partial(_FIND_CACHING(), gateway, call, plan, guards))
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))
     ready = media.request if is_whole and not guards else None
@@ -136,6 +143,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             media=media,
             meter=meter,
             guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
+            caching=caching,
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
             head_start=head_start,
@@ -240,6 +248,11 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
     if tools is not None:
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
         return
+    collecting = None
+    if context.caching is not None:
+        if await context.caching.answer(context, sink):
+            return
+        sink = collecting = context.caching.collecting(sink)
     attempt = await commit_first(context)
     async with attempt.connection:
         await sink.begin(attempt.served_by(context))
@@ -249,6 +262,8 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
                 goes_on = await deliver_metered(events, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)
+            elif collecting is not None:
+                await collecting.keep(context, attempt)
         except UpstreamError as error:
             context.reports.note_failure(attempt.target.endpoint_id, error)
             raise

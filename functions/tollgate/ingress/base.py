@@ -162,6 +162,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The announced retirement of the model at this provider; None if there is none."""
     bend: str | None = None
     """The rule that the request followed because little of a budget is left; None for others."""
+    cache: str | None = None
+    """`hit` with the answer's age, or `miss`; None if the cache was not asked."""
     read_files: tuple[KnownFile, ...] = ()
     """The documents that the gateway read for this answer."""
 
