@@ -38,9 +38,8 @@ from tollgate.web.records.generation_shapes import (
     BillLineObject,
     GenerationObject,
     RunObject,
-    TokensObject,
-    TraceObject,
 )
+from tollgate.web.records.trace_shapes import TokensObject, TraceObject
 
 _RUN: Final = RunRecord(
     tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7
