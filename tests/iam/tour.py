@@ -105,6 +105,9 @@ async def tour(
         FILE_ID: await store_files(deployment, workspace),
         UPLOAD_ID: await upload_in_parts(deployment, workspace),
     }
+    answer_cache = deployment.stores.answer_cache
+    assert answer_cache is not None
+    await answer_cache.put(workspace.id, "0a1b", b"{}")
     await call_every_route(deployment, workspace, stored)
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)

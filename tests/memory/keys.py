@@ -100,7 +100,7 @@ class MemoryKeyStore:
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
-            answer_cache=settings.answer_cache,
+            answer_sharing=settings.answer_cache,
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
             session_requests_max=settings.session_requests,

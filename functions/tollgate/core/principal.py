@@ -77,7 +77,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The highest cost of all requests of one session; None for no limit."""
     session_requests_max: int | None = None
     """The requests of one session; None for no limit."""
-    answer_cache: AnswerSharing | None = None
+    answer_sharing: AnswerSharing | None = None
     """The keys with which the key shares stored answers; None neither stores nor reuses any."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""

@@ -125,7 +125,7 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         guard = partial(_guard, gateway, call, plan, ceiling=planner_input.ceiling)
         guards, plan = await computations.run(guard)
     caching: AnswerCaching | None = None
-    if call.principal.answer_cache is not None and tools is None and not left_out:
+    if call.principal.answer_sharing is not None and tools is None and not left_out:
         caching = await computations.run(partial(_FIND_CACHING(), gateway, call, plan, guards))
     first = plan.attempts[0]
     is_whole = await computations.run(partial(media.is_whole_for, first.target))

@@ -210,6 +210,7 @@ OWN = {
             "expiring": [],
         }
     },
+    "/v1/cache": {"deleted": 0},
     "/v1/credits/ledger": NOTHING,
     "/v1/teams": NOTHING,
     "/v1/members": NOTHING,

@@ -189,14 +189,14 @@ def find_caching(
         gateway.answer_cache is None
         or section is None
         or "no-store" in directives
-        or not _is_repeatable(call.parsed)
+        or not is_repeatable(call.parsed)
     ):
         return None
     principal = call.principal
     depends_on = (
         _VERSION,
         principal.workspace_id,
-        principal.key_id if principal.answer_cache == "key" else None,
+        principal.key_id if principal.answer_sharing == "key" else None,
         plan.catalog_sha,
         route,
         call.ingress_format,
@@ -214,7 +214,7 @@ def find_caching(
     )
 
 
-def _is_repeatable(parsed: ParsedWork) -> bool:
+def is_repeatable(parsed: ParsedWork) -> bool:
     """Return True if a repeated request may get the same answer, and nothing but the answer."""
     if not isinstance(parsed, ParsedCall):
         return False

@@ -44,7 +44,7 @@ def principal_of(row: Item) -> Principal:
             or None,
         ),
         # Only the stores write this attribute, and they accept only values of AnswerSharing.
-        answer_cache=cast(AnswerSharing | None, read_optional_text(row, SecretItem.ANSWER_CACHE)),
+        answer_sharing=cast(AnswerSharing | None, read_optional_text(row, SecretItem.ANSWER_CACHE)),
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),

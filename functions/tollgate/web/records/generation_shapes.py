@@ -15,6 +15,7 @@ from tollgate.core.records.generation import (
     JudgementRecord,
     JudgementVerdict,
     Outcome,
+    ReusedAnswer,
     RunRecord,
     UsageSource,
 )
@@ -98,6 +99,18 @@ class JudgementObject(BaseModel):
         )
 
 
+class ReusedAnswerObject(BaseModel):
+    """The answer of an earlier generation, which was sent instead of calling a provider."""
+
+    generation_id: str
+    saved: Usd = Field(description="cost of the earlier answer, minus the price of its reuse")
+
+    @classmethod
+    def of(cls, reused: ReusedAnswer) -> "ReusedAnswerObject":
+        """Build the object from the record's part."""
+        return cls(generation_id=f"gen-{reused.generation_id}", saved=usd(reused.saved_nano_usd))
+
+
 class AttemptObject(BaseModel):
     """One attempt at one endpoint; `error` is null for the attempt that served."""
 
@@ -166,6 +179,9 @@ class GenerationObject(BaseModel):
     cost_micro_usd: str
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
+    reused: ReusedAnswerObject | None = Field(
+        description="the earlier answer that was sent; null for a new answer"
+    )
     server_tool_runs: list[RunObject]
     judgements: list[JudgementObject]
     rounds: list[TokensObject] = Field(
@@ -236,6 +252,7 @@ class GenerationObject(BaseModel):
             tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             judgements=[JudgementObject.of(each) for each in record.judgements],
+            reused=ReusedAnswerObject.of(record.reused) if record.reused else None,
             server_tool_runs=[RunObject.of(run) for run in record.runs],
             rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,
