@@ -176,6 +176,8 @@ class Routed(Struct, frozen=True, kw_only=True):
     route: str | None = None
     rule: int | None = None
     attempts: tuple[AttemptRecord, ...] = ()
+    reused: str | None = None
+    """The generation whose answer was reused; None for a new answer."""
 
     @classmethod
     def of(cls, record: GenerationRecord) -> Self:
@@ -186,6 +188,7 @@ class Routed(Struct, frozen=True, kw_only=True):
             route=record.trace.route,
             rule=record.trace.rule,
             attempts=record.attempts,
+            reused=record.reused.generation_id if record.reused else None,
         )
 
 

@@ -288,6 +288,29 @@ async def test_c59_requests_whose_answers_may_differ_are_not_cached(
     assert home.cache.stored == {}
 
 
+async def test_c59_tools_of_the_gateway_and_of_providers_are_not_cached() -> None:
+    home = await cached()
+    for tool in (
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"type": "bash_20250124", "name": "bash"},
+    ):
+        body = {"model": "faq", "max_tokens": 50, **HI, "tools": [tool]}
+        reply = await exchange(home.home, "/v1/messages", body)
+        assert "x-tollgate-cache" not in reply.headers, reply.body
+    assert home.cache.stored == {}
+
+
+async def test_c59_a_preset_with_another_prompt_gets_an_answer_for_itself() -> None:
+    presets = {
+        name: {"model": "faq", "system": f"You are {name}.", "parameters": {"temperature": 0.0}}
+        for name in ("ada", "bob")
+    }
+    home = await cached(presets=presets)
+    assert await home.status(model="preset/ada") == "miss"
+    assert await home.status(model="preset/bob") == "miss"
+    assert await home.status(model="preset/ada") == "hit; age=0"
+
+
 async def test_c59_a_temperature_with_a_seed_is_cached() -> None:
     home = await cached()
     await home.ask(temperature=0.7, seed=1)
