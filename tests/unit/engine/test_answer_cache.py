@@ -66,9 +66,10 @@ async def cached(
     cache: Mapping[str, int] | None = None,
     key: Mapping[str, Any] | None = None,
     far: Sequence[Any] = (),
+    chain: tuple[str, ...] = ("acme/large",),
     **sections: Any,
 ) -> CachedHouse:
-    route = {**ROUTE, "cache": {"ttl_s": 600, **(cache or {})}}
+    route = {**ROUTE, "try": chain, "cache": {"ttl_s": 600, **(cache or {})}}
     routes = {"faq": route, "plain": {"description": "Not cached", "try": ("acme/large",)}}
     new = NewKey(workspace_id="acme", label="k", answer_cache=sharing, **(key or {}))
     return CachedHouse(
@@ -250,8 +251,24 @@ async def test_c59_answers_that_a_guardrail_changes_are_not_stored(spoken: str) 
     assert home.cache.stored == {}
 
 
-async def test_c59_a_new_catalog_forgets_every_answer() -> None:
+async def test_c59_a_key_with_other_endpoints_gets_an_answer_for_itself() -> None:
+    models = {slug: model(endpoint("near", slug)) for slug in ("acme/large", "acme/small")}
+    home = await cached(sharing="workspace", models=models, chain=("acme/large", "acme/small"))
+    await home.ask()
+    new = NewKey(workspace_id="acme", label="o", answer_cache="workspace", models=("*/large",))
+    await another_key(home, new)
+    assert await home.status() == "miss"
+
+
+async def test_c59_another_format_gets_an_answer_for_itself() -> None:
     home = await cached()
+    await home.ask()
+    reply = await home.ask("/v1/responses", input="Hi")
+    assert reply.headers["x-tollgate-cache"] == "miss"
+
+
+async def test_c59_a_new_catalog_forgets_every_answer() -> None:
+    home = await cached(sharing="workspace")
     await home.ask()
     other = await cached(cache={"price_percent": 1})
     other.home.gateway = replace(other.home.gateway, answer_cache=home.cache)
