@@ -29,6 +29,7 @@ function settings({ teams, members }) {
     has(MANAGERS) && { name: "concurrency", label: "Running at once", ...numeric },
     has(MANAGERS) && { name: "content_days", label: "Days of prompts and answers", options: chosen(DAYS, "not stored"), write: Number },
     has(MANAGERS) && { name: "response_days", label: "Days of responses", options: chosen(DAYS, "as the workspace"), write: Number },
+    has(MANAGERS) && { name: "answer_cache", label: "Reused answers", options: chosen(["key", "workspace"], "none"), hint: "On routes with a cache: of this key, or shared." },
     has(MANAGERS) && { name: "allowed_ips", label: "Addresses", placeholder: "10.0.0.0/8", hint: "Of those who may use it; empty allows all." },
     has(MANAGERS) && { name: "max_cost", label: "Cost of one request, $", ...amount },
     has(MANAGERS) && { name: "session_budget", label: "Cost of one session, $", ...amount },

@@ -132,6 +132,15 @@ async def test_c59_a_route_may_charge_a_share_of_what_the_answer_cost() -> None:
     assert reply.json["usage"]["cost"] == float(usd(new.cost_nano_usd))
 
 
+async def test_c59_c65_a_changed_object_bills_no_more_than_the_bound() -> None:
+    home = await cached(cache={"price_percent": 100})
+    await home.ask()
+    [(place, stored)] = home.cache.stored.items()
+    home.cache.stored[place] = json.dumps(json.loads(stored) | {"cost_nano_usd": 10**15}).encode()
+    await home.ask()
+    assert 0 < home.records[1].cost_nano_usd <= home.records[1].held_nano_usd
+
+
 async def test_c59_an_answer_is_reused_until_it_is_too_old() -> None:
     home = await cached()
     await home.ask()
