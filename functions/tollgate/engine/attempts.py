@@ -57,7 +57,6 @@ from tollgate.routing.planning.plan import Attempt, Plan
 
 if TYPE_CHECKING:
     from tollgate.engine.guardrails.guards import GuardedGeneration
-    from tollgate.engine.replies.answer_cache import AnswerCaching
 
 # Imported at first use, because most processes never serve such requests.
 _LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
@@ -109,8 +108,6 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     computations: Computations
     guards: "GuardedGeneration | None" = None
     """Guardrails of the gateway; None if none apply."""
-    caching: "AnswerCaching | None" = None
-    """Reuse of answers; None if the request may not be answered from the cache."""
 
     async def withhold(self, error: GatewayError) -> None:
         """Remove the prompt from an error's texts, in the side thread if the request is large.

@@ -143,13 +143,12 @@ async def _generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             media=media,
             meter=meter,
             guards=_GUARDED_GENERATION()(guards, gateway, call, meter) if guards else None,
-            caching=caching,
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
             head_start=head_start,
             computations=computations,
         )
-        await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+        await _answer(context, sink, call, tools=tools, caching=caching, cancelled=cancelled)
 
 
 async def _find_content(gateway: Gateway, call: Call) -> tuple[bool, bool]:
@@ -192,6 +191,7 @@ async def _answer(
     call: Call,
     *,
     tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
     cancelled: asyncio.CancelledError | None,
 ) -> None:
     """Stream the answer, and settle the hold on every exit, even if `cancelled` is already set."""
@@ -201,7 +201,7 @@ async def _answer(
         try:
             if cancelled is not None:
                 raise cancelled
-            await _stream_within_deadline(context, sink, call, tools)
+            await _stream_within_deadline(context, sink, call, tools=tools, caching=caching)
         except GatewayError as error:
             failure = error
         except ClientGone:
@@ -236,7 +236,13 @@ def planning_request(
     )
 
 
-async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools | None) -> None:
+async def _stream(
+    context: AttemptContext,
+    sink: EventSink,
+    *,
+    tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
+) -> None:
     meter = context.meter
     coverage = Coverage(
         context.gateway.ledger,
@@ -249,10 +255,10 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
         await _STREAM_ROUNDS()(context, sink, coverage, tools)
         return
     collecting = None
-    if context.caching is not None:
-        if await context.caching.answer(context, sink):
+    if caching is not None:
+        if await caching.answer(context, sink):
             return
-        sink = collecting = context.caching.collecting(sink)
+        sink = collecting = caching.collecting(sink)
     attempt = await commit_first(context)
     async with attempt.connection:
         await sink.begin(attempt.served_by(context))
@@ -270,17 +276,23 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
 
 
 async def _stream_within_deadline(
-    context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
+    context: AttemptContext,
+    sink: EventSink,
+    call: Call,
+    *,
+    tools: InjectedTools | None,
+    caching: "AnswerCaching | None",
 ) -> None:
     """Stream until the answer ends, fails or reaches the deadline, and record a failure."""
     meter = context.meter
+    stream = partial(_stream, context, tools=tools, caching=caching)
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
         async with limit:
             if context.guards is None:
-                await _stream(context, sink, tools)
+                await stream(sink)
             else:
-                await context.guards.stream(sink, partial(_stream, context, tools=tools))
+                await context.guards.stream(sink, stream)
     except BufferFull as full:
         if meter.committed:
             # The caller pays. Otherwise callers could request huge answers at the operator's cost.

@@ -175,7 +175,10 @@ def named(texts: Iterable[str]) -> set[str]:
 def test_the_examples_name_metrics_that_exist() -> None:
     metrics = ServerMetrics()
     written = journal(metrics)
-    record = replace(RECORD, attempts=(FAILED,), usage_source="bounded", first_token_ms=1)
+    reused = ReusedAnswer(generation_id="a", saved_nano_usd=1)
+        record = replace(
+            RECORD, attempts=(FAILED,), usage_source="bounded", first_token_ms=1, reused=reused
+        )
     judgement = JudgementRecord(guardrail="secrets", stage="input")
     written.settled(replace(record, judgements=(judgement,)))
     written.unsettled(record, ValueError())

@@ -206,7 +206,8 @@ OWN = {
     "/v1/credits": {
         "data": {
             **dict.fromkeys(("total_credits", "total_usage", "available", "held"), 0.0),
-            **dict.fromkeys(("credit_limit", "owed"), 0.0),
+            "credit_limit": 0.0,
+            "owed": 0.0,
             "expiring": [],
         }
     },
