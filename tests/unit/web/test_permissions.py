@@ -200,14 +200,13 @@ async def test_c80_keys_that_see_no_content_see_no_response(
     assert (reply.status, reply.error["code"]) == (403, "permission_denied")
 
 
+CREDIT_AMOUNTS = ("total_credits", "total_usage", "available", "held", "credit_limit", "owed")
 NOTHING: dict[str, object] = {"data": [], "next_cursor": None, "unreadable": []}
 OWN = {
     "/v1/keys": {"data": 3, "next_cursor": None, "unreadable": []},
     "/v1/credits": {
         "data": {
-            **dict.fromkeys(("total_credits", "total_usage", "available", "held"), 0.0),
-            "credit_limit": 0.0,
-            "owed": 0.0,
+            **dict.fromkeys(CREDIT_AMOUNTS, 0.0),
             "expiring": [],
         }
     },
