@@ -204,12 +204,7 @@ CREDIT_AMOUNTS = ("total_credits", "total_usage", "available", "held", "credit_l
 NOTHING: dict[str, object] = {"data": [], "next_cursor": None, "unreadable": []}
 OWN = {
     "/v1/keys": {"data": 3, "next_cursor": None, "unreadable": []},
-    "/v1/credits": {
-        "data": {
-            **dict.fromkeys(CREDIT_AMOUNTS, 0.0),
-            "expiring": [],
-        }
-    },
+    "/v1/credits": {"data": {**dict.fromkeys(CREDIT_AMOUNTS, 0.0), "expiring": []}},
     "/v1/cache": {"deleted": 0},
     "/v1/credits/ledger": NOTHING,
     "/v1/teams": NOTHING,
