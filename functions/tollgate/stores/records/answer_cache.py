@@ -7,6 +7,8 @@ from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.aws.objects import ObjectStore
 from tollgate.stores.records.kept_answers import answers_folder
 
+# A new answer takes longer than a read; while the store is away, each request waits for two tries.
+_READ_LIMIT_S: Final = 1.0
 # Deletions at the same time.
 _DELETIONS_MAX: Final = 20
 # Objects that one call deletes, so that it ends within the time of a function.
@@ -22,7 +24,8 @@ class ObjectAnswerCache:
     async def get(self, workspace_id: str, name: str) -> bytes | None:
         """Return a workspace's answer; None if there is none."""
         with refusing_when_unavailable():
-            return await self._objects.get(f"{cached_folder(workspace_id)}{name}")
+            name = f"{cached_folder(workspace_id)}{name}"
+            return await self._objects.get(name, timeout_s=_READ_LIMIT_S)
 
     async def put(self, workspace_id: str, name: str, answer: bytes) -> None:
         """Store an answer in place of an earlier one."""
