@@ -13,7 +13,7 @@ from tests.asgi import request
 from tests.compacting import MemoryAnswers, MemoryLog
 from tests.gateways import Always
 from tests.unit.engine.test_answer_cache import CHAT, HI, CachedHouse, cached
-from tests.unit.web.test_api_app import Api
+from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.principal import AnswerSharing
 from tollgate.web.chat_app import chat_app
@@ -85,3 +85,21 @@ async def test_c53_c59_an_explanation_says_whether_the_cache_is_used(
     assert words in "\n".join(render_explanation(reply.json))
     plain = await call("POST", path, key=home.secret, content={**body, "model": "plain"})
     assert plain.json["cache"] is None
+
+
+async def test_c59_a_key_consents_in_two_ways_and_in_no_other() -> None:
+    call = await api()
+    for stated, status in (
+        ("key", 201),
+        ("workspace", 201),
+        (None, 201),
+        ("all", 400),
+        (True, 400),
+    ):
+        body = {"name": f"k {stated}", "answer_cache": stated}
+        reply = await call("POST", "/v1/keys", key=call.management, content=body)
+        assert reply.status == status, reply.body
+        if status == 400:
+            assert reply.error["param"] == "answer_cache"
+        else:
+            assert reply.json["data"]["answer_cache"] == stated
