@@ -20,7 +20,7 @@ from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
 from tollgate.web.http.paths import canonical_path
 from tollgate.web.local_app import LocalApp
-from tollgate.web.records.trace_shapes import (
+from tollgate.web.records.generation_shapes import (
     PreferencesObject,
     PriceCeilingObject,
     RoundsObject,

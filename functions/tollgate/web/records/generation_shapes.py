@@ -1,139 +1,142 @@
 """Records of generations, their content and their routing trace, as shown by the API."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, JsonValue
+from msgspec import Struct
+from msgspec.structs import fields as struct_fields
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
+from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
-    AttemptRecord,
     BillLine,
     GenerationRecord,
-    JudgementRecord,
-    JudgementVerdict,
     Outcome,
-    ReusedAnswer,
-    RunRecord,
+    PromptTokens,
+    RoundsBound,
+    RoutingTrace,
     UsageSource,
 )
+from tollgate.core.request import PriceCeiling, RoutingPreferences
+from tollgate.core.usage import Units, Usage
+from tollgate.core.work.pictures import Picture
 from tollgate.routing.price import MODEL_ITEMS
-from tollgate.web.records.trace_shapes import TokensObject, TraceObject
+from tollgate.web.records.generation_parts import (
+    AttemptObject,
+    BillLineObject,
+    JudgementObject,
+    ReusedAnswerObject,
+    RunObject,
+)
 from tollgate.web.shapes import Unreadable, Usd, moment
 
+_Model = TypeVar("_Model", bound=BaseModel)
 
-class BillLineObject(BaseModel):
-    """One line of a bill."""
 
-    item: str
-    quantity: int
-    usd_per_million: Usd
-    cost: Usd
-    round: int | None = Field(
-        description="number of the request to the model, if there are several"
-    )
+class _Mirror(BaseModel):
+    """A copy of a core struct, field by field."""
 
-    @classmethod
-    def of(cls, line: BillLine) -> "BillLineObject":
-        """Build the object from a stored line."""
-        return cls(
-            item=line.item,
-            quantity=line.quantity,
-            usd_per_million=line.usd_per_million,
-            cost=usd(line.cost_nano_usd),
-            round=line.round,
+    model_config = ConfigDict(from_attributes=True)
+
+
+def _with_fields_of(struct: type[Struct]) -> Callable[[type[_Model]], type[_Model]]:
+    """Return a decorator that adds a required field to a model for each field of a struct.
+
+    A field that the model declares keeps the declared type.
+    """
+
+    def decorate(model: type[_Model]) -> type[_Model]:
+        declared = model.model_fields
+        fields: dict[str, Any] = {
+            each.name: (declared[each.name].annotation if each.name in declared else each.type, ...)
+            for each in struct_fields(struct)
+        }
+        mirror = create_model(
+            model.__name__,
+            __base__=_Mirror,
+            __module__=model.__module__,
+            __doc__=model.__doc__,
+            **fields,
         )
+        return cast(type[_Model], mirror)
+
+    return decorate
 
 
-class RunObject(BaseModel):
-    """One run of a tool within the request, without the query and the result."""
-
-    tool: str
-    engine: str = Field(description="empty if no engine was reached")
-    round: int = Field(description="number of the request to the model, from 1")
-    query_hash: str = Field(description="start of the SHA-256 of the arguments")
-    began: int = Field(description="milliseconds after the start of the first request")
-    latency: int = Field(description="milliseconds")
-    error: str | None = Field(description="error code that the model got")
-    cost: Usd
-
-    @classmethod
-    def of(cls, run: RunRecord) -> "RunObject":
-        """Build the object from a stored run."""
-        return cls(
-            tool=run.tool,
-            engine=run.engine,
-            round=run.round,
-            query_hash=run.query_hash,
-            began=run.began_ms,
-            latency=run.duration_ms,
-            error=run.error,
-            cost=usd(run.cost_nano_usd),
-        )
+@_with_fields_of(Usage)
+class TokensObject(_Mirror):
+    """Tokens by price class, and counts of other units; null if the provider reported nothing."""
 
 
-class JudgementObject(BaseModel):
-    """The judgements of one guardrail of the gateway on one stage, without any text."""
-
-    guardrail: str
-    stage: str = Field(description="input, output, tool_arguments or tool_results")
-    verdict: JudgementVerdict = Field(description="strictest verdict; failed if there was none")
-    findings: list[str]
-    pieces: int = Field(description="texts, or pieces of texts, that were judged")
-    latency: int = Field(description="milliseconds that a model needed")
-    cost: Usd
-
-    @classmethod
-    def of(cls, judgement: JudgementRecord) -> "JudgementObject":
-        """Build the object from stored judgements."""
-        return cls(
-            guardrail=judgement.guardrail,
-            stage=judgement.stage,
-            verdict=judgement.verdict,
-            findings=list(judgement.findings),
-            pieces=judgement.pieces,
-            latency=judgement.duration_ms,
-            cost=usd(judgement.cost_nano_usd),
-        )
+@_with_fields_of(PriceCeiling)
+class PriceCeilingObject(_Mirror):
+    """The highest prices that a caller accepts: USD per million tokens, and per request."""
 
 
-class ReusedAnswerObject(BaseModel):
-    """The answer of an earlier generation, which was sent instead of calling a provider."""
-
-    generation_id: str
-    saved: Usd = Field(description="cost of the earlier answer, minus the price of its reuse")
-
-    @classmethod
-    def of(cls, reused: ReusedAnswer) -> "ReusedAnswerObject":
-        """Build the object from the record's part."""
-        return cls(generation_id=f"gen-{reused.generation_id}", saved=usd(reused.saved_nano_usd))
+@_with_fields_of(PromptPolicy)
+class PromptPolicyObject(_Mirror):
+    """A prompt policy that every endpoint of the plan meets."""
 
 
-class AttemptObject(BaseModel):
-    """One attempt at one endpoint; `error` is null for the attempt that served."""
+@_with_fields_of(RoutingPreferences)
+class PreferencesObject(_Mirror):
+    """The routing preferences of the request."""
 
-    model: str
-    provider_name: str
-    error: str | None
-    status: int | None
-    provider_words: str = Field(description="the provider's error text, without secrets and prompt")
-    latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(description="cost of a failed attempt, which the operator pays")
+    price_max: PriceCeilingObject | None
+    prompt_policy: PromptPolicyObject | None
 
-    @classmethod
-    def of(cls, attempt: AttemptRecord) -> "AttemptObject":
-        """Build the object from a stored attempt."""
-        return cls(
-            model=attempt.model,
-            provider_name=attempt.provider,
-            error=attempt.error,
-            status=attempt.status,
-            provider_words=attempt.provider_words,
-            latency=attempt.duration_ms,
-            operator_cost=usd(attempt.operator_cost_nano_usd),
-        )
+
+@_with_fields_of(PromptTokens)
+class PromptObject(_Mirror):
+    """The size of one of several prompts."""
+
+
+@_with_fields_of(Units)
+class UnitsObject(_Mirror):
+    """The size of input work, in units other than text tokens."""
+
+
+@_with_fields_of(Picture)
+class PictureObject(_Mirror):
+    """The size and quality of requested images; null leaves the choice to the provider."""
+
+
+@_with_fields_of(RoundsBound)
+class RoundsObject(_Mirror):
+    """Upper bounds of the rounds of a generation with tools that the gateway runs."""
+
+
+class DocumentsObject(_Mirror):
+    """The documents that the gateway read for endpoints that cannot read them."""
+
+    types: tuple[str, ...]
+    tokens_min: int
+    pages: int
+    always: bool
+
+
+@_with_fields_of(CostCeiling)
+class CeilingObject(_Mirror):
+    """The highest possible cost that the request or its key stated."""
+
+
+@_with_fields_of(RoutingTrace)
+class TraceObject(_Mirror):
+    """The facts that the planner knows about a request, without any of the request's text."""
+
+    prompts: tuple[PromptObject, ...]
+    units: UnitsObject | None
+    units_max: UnitsObject | None
+    picture: PictureObject | None
+    documents: DocumentsObject | None
+    preferences: PreferencesObject | None
+    rounds: RoundsObject | None
+    ceiling: CeilingObject | None
+    prompt_policies: tuple[PromptPolicyObject, ...]
 
 
 class GenerationObject(BaseModel):
