@@ -87,8 +87,7 @@ class Meter:
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
         # Streams of the current round.
         self._streams = self._rounds[0].streams
-        # Pairs of round index and fee.
-        self._fees: list[tuple[int, Fee]] = []
+        self._fees: list[tuple[int, Fee]] = []  # with the index of the round
         self._runs: list[RunRecord] = []
         self.judgements: dict[tuple[str, str], JudgementRecord] = {}
         """Judgements so far, by guardrail and stage."""
