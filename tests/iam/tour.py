@@ -22,7 +22,7 @@ from tests.deployment import (
 )
 from tests.documents import pdf, stream
 from tests.iam.refused_keys import refuse_keys
-from tests.iam.schedules import leave_work, run_on_schedule
+from tests.iam.schedules import leave_work, run_on_schedule, store_an_answer
 from tests.iam.searches import search_the_web, searching_at
 from tests.stores import an_entry
 from tests.unit.ingress.recordings import wav
@@ -105,6 +105,7 @@ async def tour(
         FILE_ID: await store_files(deployment, workspace),
         UPLOAD_ID: await upload_in_parts(deployment, workspace),
     }
+    await store_an_answer(deployment.stores, workspace.id)
     await call_every_route(deployment, workspace, stored)
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)

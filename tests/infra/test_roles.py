@@ -76,6 +76,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/files/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/answers/*/cached/*": {"s3:DeleteObject"},
         "ObjectsBucket": {"s3:ListBucket"},
         "SecretsKey": {"kms:Decrypt", "kms:Encrypt"},
         "BatchQueue": {"sqs:SendMessage"},
@@ -352,7 +353,7 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.roles.items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in STORED:
+            for prefix in ("answers/*/cached", *STORED):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             # Requests name no project, and the models are exact.
             exact = re.sub(r"(?<=:project/)\*(?= for )", "", exact)

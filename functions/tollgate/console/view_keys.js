@@ -72,6 +72,7 @@ function card(key, { mayChange, refresh }) {
       ["Tier", key.tier],
       ["Rate", rate(key)],
       ["One request", key.max_cost && [money(key.max_cost), " at most"]],
+      ["Reused answers", key.answer_cache && (key.answer_cache === "key" ? "of this key" : "of the workspace")],
       ["Warns from", key.warn_at && `${key.warn_at} % of a limit`],
       ["One session", (key.session_budget || key.session_requests) && [key.session_budget && money(key.session_budget), key.session_budget && key.session_requests && ", ", key.session_requests && `${count(key.session_requests)} requests`]],
       ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],

@@ -236,5 +236,6 @@ def tollgate_metadata(routed: Routed) -> JsonValue:
             }
             for attempt in routed.attempts
         ],
+        "reused_generation": routed.reused and f"gen-{routed.reused}",
         "catalog_sha": routed.catalog_sha,
     }

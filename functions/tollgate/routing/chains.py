@@ -180,6 +180,15 @@ class RouteDomainsSection(Strict):
         )
 
 
+class CacheSection(Strict):
+    """Reuse of answers to identical requests, for keys that opt in with `answer_cache`."""
+
+    ttl_s: Annotated[int, Field(ge=1, le=86_400)]
+    """Seconds for which an answer may be reused."""
+    price_percent: Percent = 0
+    """Price of a reused answer, in percent of the answer's own cost."""
+
+
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
@@ -201,6 +210,7 @@ class RouteSection(
     """Guardrail for the route's endpoints that do not have their own."""
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(default={})
     """Domains for server tools on this route, by tool."""
+    cache: CacheSection | None = None
 
     @model_validator(mode="after")
     def _either_steps_or_rules(self) -> Self:

@@ -181,6 +181,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generation"): _RECORD,
     ("GET", "/v1/generation/content"): _KEPT_CONTENT,
     ("GET", "/v1/generations"): _PEOPLE,
+    ("DELETE", "/v1/cache"): _MANAGER,
     ("GET", "/v1/activity"): _PEOPLE,
     ("GET", "/v1/audit"): _ACCOUNTANT,
     ("GET", "/v1/audit/days"): _ACCOUNTANT,

@@ -229,6 +229,7 @@ class MeteredEndpoint(FormatEndpoint):
             labels=_stated_labels(gateway, headers, parsed),
             ceilings=limits.ceilings,
             session=limits.session,
+            cache_control=headers.get("cache-control", ""),
             fallbacks=headers.get("x-disable-fallback", "").lower() != "true",
             is_large=entered.is_large or _is_large(parsed.request),
         )

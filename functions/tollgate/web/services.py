@@ -37,7 +37,7 @@ from tollgate.stores.ports.administration import (
     Workspace,
     WorkspaceStore,
 )
-from tollgate.stores.ports.base import CooldownStore
+from tollgate.stores.ports.base import AnswerCache, CooldownStore
 from tollgate.stores.ports.batches import BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
@@ -88,6 +88,10 @@ class Services(Struct, frozen=True, kw_only=True):
     """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None
     """Stored replies for Idempotency-Key; None in a deployment that has neither a bucket nor a
+    folder.
+    """
+    answer_cache: AnswerCache | None = None
+    """Stored answers for identical requests; None in a deployment that has neither a bucket nor a
     folder.
     """
     catalogs: Catalogs

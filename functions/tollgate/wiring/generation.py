@@ -205,6 +205,7 @@ def wire_gateway(
         buffers=upstream.buffers,
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
+        answer_cache=stores.answer_cache,
         files=stores.named_files,
         tools=_LaterTools(
             catalog=catalog,

@@ -59,6 +59,7 @@ def wire_services(
         batch_queue=batch_queue,
         named_files=stores.named_files,
         answers=stores.answers,
+        answer_cache=stores.answer_cache,
         catalogs=catalogs,
         publications=stores.publications,
         formats=formats,

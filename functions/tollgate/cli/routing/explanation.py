@@ -25,6 +25,8 @@ def render_explanation(answer: Any) -> list[str]:
             lines.append(_rounds(rounds))
             lines += map(_tool, rounds["tools"])
         lines += map(_guardrail, answer.get("guardrails", ()))
+        if cache := answer.get("cache"):
+            lines.append(_cache(cache))
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
             lines.append(
                 "Documents are not read here: a real request also holds the cost of their pages."
@@ -80,6 +82,13 @@ def _guardrail(guardrail: Any) -> str:
         f"Guardrail {guardrail['name']} ({guardrail['kind']}): {guardrail['action']} on {stages}"
         + (f", for {_dollars(cost)} at most." if cost else ".")
     )
+
+
+def _cache(cache: Any) -> str:
+    if cache["unused"]:
+        return f"The cache of the route is not used: {cache['unused']}."
+    price = f"{cache['price_percent']} % of their cost" if cache["price_percent"] else "nothing"
+    return f"Identical requests within {cache['ttl_s']:,} s get this answer, for {price}."
 
 
 def _sizes(answer: Any) -> str:

@@ -105,6 +105,14 @@ class JudgementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_nano_usd: int = 0
 
 
+class ReusedAnswer(Struct, frozen=True, kw_only=True):
+    """The stored answer of an earlier generation, which was sent in place of a new one."""
+
+    generation_id: str
+    saved_nano_usd: int
+    """The cost of the earlier answer, minus the price of its reuse."""
+
+
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Upper bounds for the rounds of one generation; the hold covers them."""
 
@@ -247,6 +255,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     judgements: tuple[JudgementRecord, ...] = ()
     """The judgements of the gateway's guardrails, by guardrail and stage."""
     attempts: tuple[AttemptRecord, ...] = ()
+    reused: ReusedAnswer | None = None
+    """The earlier answer that was sent, in which case no provider was called; else None."""
     raw_usage: object = None
     duration_ms: int = 0
     first_token_ms: int | None = None

@@ -96,6 +96,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
             labels={"batch": batch_id},
             ceilings=limits.ceilings,
             session=limits.session,
+            # Workers may not read stored answers.
+            cache_control="no-store",
         )
 
 

@@ -91,6 +91,7 @@ class KeyRow(AnyItem):
     MAX_COST: Final = "mc"  # N: highest cost of one request, in nano-dollars (optional)
     SESSION_BUDGET: Final = "sb"  # N: nano-dollars that one session may cost (optional)
     SESSION_REQUESTS: Final = "sr"  # N: requests of one session (optional)
+    ANSWER_CACHE: Final = "ac"  # S: an AnswerSharing (optional)
     WARN_AT: Final = "wa"  # N: percent of a spending limit from which replies warn (optional)
 
 

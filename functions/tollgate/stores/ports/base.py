@@ -252,3 +252,18 @@ class SealKeys(Protocol):
 
     async def get(self, workspace_id: str) -> bytes:
         """Return a workspace's key: 32 random bytes that never change."""
+
+
+class AnswerCache(Protocol):
+    """Complete answers of workspaces, by a hash of the request; an answer is deleted after two
+    days.
+    """
+
+    async def get(self, workspace_id: str, name: str) -> bytes | None:
+        """Return a workspace's answer; None if there is none."""
+
+    async def put(self, workspace_id: str, name: str, answer: bytes) -> None:
+        """Store an answer in place of an earlier one."""
+
+    async def clear(self, workspace_id: str) -> int:
+        """Delete a workspace's answers, at most a bounded number, and return their number."""

@@ -16,6 +16,7 @@ from tollgate.core.records.subjects import (
     Erasure,
     is_held,
 )
+from tollgate.stores.records.answer_cache import cached_folder
 from tollgate.stores.records.kept_answers import answers_folder
 from tollgate.stores.rules.reports import SubjectReport
 from tollgate.stores.subjects.people import PeopleErasure
@@ -105,15 +106,20 @@ class ErasureRounds:
                     yield "contents", await delete_below(self._objects, folder)
 
     async def _erase_answers(self, objects: ObjectStore, erasure: Erasure) -> int:
-        """Delete the answers that are stored for a subject's idempotency keys."""
+        """Delete a subject's answers, and all cached answers of its workspace."""
         subject, erased = erasure.subject, 0
-        folder = answers_folder(subject.workspace_id)
+        folder, cached = answers_folder(subject.workspace_id), cached_folder(subject.workspace_id)
         if subject.kind == "workspace":
             await self._store.check(subject)
             return await delete_below(objects, folder)
         async for group in objects.list(folder):
             holds = await self._store.check(subject)
             for answer in group:
+                # Cached answers may be lost, and their names do not tell whose they are.
+                if answer.key.startswith(cached):
+                    await objects.delete(answer.key)
+                    erased += 1
+                    continue
                 generation_id = answer.key.rpartition("/")[2]
                 record = await self._records.get(subject.workspace_id, generation_id)
                 if record is None or not subject.has_record(record) or is_held(record, holds):

@@ -45,6 +45,7 @@ _EXPOSED_HEADERS: Final = (
     "x-storage-used-bytes",
     "x-tollgate-adapted",
     "x-tollgate-bend",
+    "x-tollgate-cache",
     "x-tollgate-limit-warning",
     "x-tollgate-token-count",
     "x-tollgate-token-count-failure",
