@@ -34,6 +34,8 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
+from tollgate.stores.batches.batches import DynamoBatchStore
+from tollgate.stores.batches.queue import OpenBatches
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -305,6 +307,9 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
+            find_waiting=OpenBatches(
+                DynamoBatchStore(client, tables.core, ids=ids, clock=clock), None
+            ).find_submissions,
         ),
     )
 

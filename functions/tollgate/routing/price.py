@@ -234,6 +234,19 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         }
         return tuple(self.at(when_s, size, picture) for size in sorted(sizes))
 
+    def scaled(self, percent: int) -> "PriceSchedule":
+        """Return the schedule with all rates at a percentage; searches keep their rate."""
+        factor = Decimal(percent) / 100
+        base = {
+            name: rate for name in Price.__struct_fields__ if (rate := getattr(self.base, name))
+        }
+        overrides = (
+            replace(override, rates=_scale(override.rates, factor)) for override in self.overrides
+        )
+        return PriceSchedule(
+            base=replace(self.base, **_scale(base, factor)), overrides=tuple(overrides)
+        )
+
     def cost_max_nano_usd(
         self,
         when_s: float,
@@ -248,6 +261,13 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
             cost_max_nano_usd(input_tokens_max, output_tokens_max, price, units_max)
             for price in self.possible(when_s, input_tokens_max, picture)
         )
+
+
+def _scale(rates: Mapping[str, Decimal], factor: Decimal) -> dict[str, Decimal]:
+    return {
+        name: rate if name == "web_search" else (rate * factor).normalize()
+        for name, rate in rates.items()
+    }
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:

@@ -7,9 +7,9 @@ function. Editors show the docstrings of fields through the published JSON Schem
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
@@ -19,6 +19,7 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
+from tollgate.providers.ports.provider_batches import BatchForm, BatchTerms
 from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
@@ -63,6 +64,20 @@ class BillingSection(Strict):
     """Credits that callers see for one dollar."""
 
 
+class BatchSection(Strict):
+    """Provider's own batches, for lines of batches whose first endpoint is at this provider."""
+
+    form: BatchForm
+    """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`.
+    """
+    percent: Annotated[int, Field(ge=1, le=100)]
+    """Price of a batched request, in percent of the endpoint's price."""
+    source: Sentence
+    """Web page on which the price is published."""
+    checked: Day
+    """Day on which the source was last read."""
+
+
 class ProviderSection(Strict):
     """Provider with its format, transport, address and key; needs `codec` and `transport`.
 
@@ -96,6 +111,20 @@ class ProviderSection(Strict):
     policy.
     """
     dialect: Dialect = Field(default_factory=Dialect)
+    batch: BatchSection | None = None
+
+    @model_validator(mode="after")
+    def _can_batch(self) -> Self:
+        """Raise ValueError for batches that the row's key, transport or codec cannot serve."""
+        batch = self.batch
+        if batch is not None and (
+            self.transport != "http_sse"
+            or self.auth == "google"
+            or self.auth in SIGNED_SERVICES
+            or (batch.form == "anthropic") != (self.codec == "anthropic")
+        ):
+            raise ValueError("must have no batch of this form with this codec, transport and auth")
+        return self
 
     @property
     def address(self) -> str | None:
@@ -117,9 +146,12 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        names = [name for name in ProviderRow.__struct_fields__ if name not in ("slug", "key")]
-        key = self.key.reference if self.key else None
-        return ProviderRow(slug=slug, key=key, **{name: getattr(self, name) for name in names})
+        made = ("slug", "key", "batch")
+        names = [name for name in ProviderRow.__struct_fields__ if name not in made]
+        key, batch = self.key.reference if self.key else None, self.batch
+        terms = BatchTerms(form=batch.form, percent=batch.percent) if batch else None
+        facts = {name: getattr(self, name) for name in names}
+        return ProviderRow(slug=slug, key=key, batch=terms, **facts)
 
 
 class EndpointSection(EndSection):

@@ -258,7 +258,7 @@ class Planner:
         """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
         has_ceiling = lowest_ceiling(request.ceiling, tier) is not None
         costed = [
-            (self._cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
+            (self.cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
             for offer, draw in _rank_offers(model, request)
         ]
         for cost, offer, draw in order_by_preference(
@@ -296,7 +296,7 @@ class Planner:
             return 0
         return _FEE_MAX_NANO_USD()(attempt.target, request.documents, section)
 
-    def _cost_max_nano_usd(
+    def cost_max_nano_usd(
         self, offer: Offer, request: PlanningRequest, now_s: float, *, has_ceiling: bool
     ) -> int:
         """Return the maximum cost at an endpoint, and with a ceiling that of the longest answer."""

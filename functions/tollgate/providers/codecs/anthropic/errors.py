@@ -14,9 +14,9 @@ from tollgate.providers.shared.refusals import (
     parse_retry_after_s,
 )
 
-# The HTTP status for each error type, because errors inside a stream have no status.
+# The HTTP status for each error type, because errors in streams and batches have no status.
 # https://platform.claude.com/docs/en/api/errors (seen 2026-11-21)
-_STATUS_OF_TYPE: Final = {
+STATUS_OF_TYPE: Final = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -51,7 +51,7 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
     return error_of_refusal(
         ProviderRefusal(
             provider=provider,
-            status=_STATUS_OF_TYPE.get(detail.type or ""),
+            status=STATUS_OF_TYPE.get(detail.type or ""),
             message=detail.message or "",
             code=detail.type or "",
         )
