@@ -22,10 +22,14 @@ class BatchPlanner(Planner):
     The provider has accepted the request already, at the given prices.
     """
 
-    def __init__(self, catalog: Catalog, endpoint_id: str, prices: PriceSchedule) -> None:
+    def __init__(
+        self, catalog: Catalog, endpoint_id: str, prices: PriceSchedule, *, covers: bool = False
+    ) -> None:
+        """Prepare the planner; `covers` bounds answers without a limit by the longest answer."""
         super().__init__(catalog)
         self._endpoint_id = endpoint_id
         self._prices = prices
+        self._covers = covers
 
     @override
     def plan(self, request: PlanningRequest, *, now_s: float) -> Plan:
@@ -49,7 +53,7 @@ class BatchPlanner(Planner):
             attempts=(attempt,),
             next_on=frozenset(),
             cost_max_nano_usd=self.cost_max_nano_usd(
-                offer, request, now_s, has_ceiling=request.ceiling is not None
+                offer, request, now_s, has_ceiling=self._covers or request.ceiling is not None
             ),
             tokens_max=0,
             catalog_sha=self.catalog.sha,
