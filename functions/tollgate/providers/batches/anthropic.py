@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
 
+from tollgate.core.errors import MissingCredentials
 from tollgate.providers.batches.calls import ProviderCalls, make_calls
 from tollgate.providers.codecs.anthropic.errors import STATUS_OF_TYPE
 from tollgate.providers.ports.base import ProviderRow, UpstreamRefused
@@ -82,6 +83,8 @@ class AnthropicBatches:
         headers = {**_HEADERS, **requests[0].headers}
         try:
             batch = await self._calls.call(_Batch, "POST", _PATH, body=body, headers=headers)
+        except MissingCredentials as missing:
+            raise NotAccepted from missing
         except UpstreamRefused as refused:
             if refused.status < _SERVER_ERROR:
                 raise NotAccepted from refused
