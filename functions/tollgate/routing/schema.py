@@ -65,7 +65,7 @@ class BillingSection(Strict):
 
 
 class BatchSection(Strict):
-    """Provider's own batches, for lines of batches whose first endpoint is at this provider."""
+    """Batches that the provider runs itself, for lines whose first endpoint is at this provider."""
 
     form: BatchForm
     """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`.
@@ -73,9 +73,9 @@ class BatchSection(Strict):
     percent: Annotated[int, Field(ge=1, le=100)]
     """Price of a batched request, in percent of the endpoint's price."""
     source: Sentence
-    """Web page on which the price is published."""
+    """Web page on which the provider publishes the price of its batches."""
     checked: Day
-    """Day on which the source was last read."""
+    """Day on which that page was last read."""
 
 
 class ProviderSection(Strict):

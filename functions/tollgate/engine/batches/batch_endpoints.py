@@ -24,14 +24,14 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     The gateway itself runs requests for which it has work of its own before or during the answer:
     files, documents, tools, guardrails, limits of sessions.
     """
-    catalog, target = gateway.planner.catalog, plan.attempts[0].target
-    if catalog.providers[target.provider].batch is None or target.guardrail is not None:
+    first = plan.attempts[0]
+    if first.batch_percent is None or first.target.guardrail is not None:
         return None
     if call.session is not None or not _is_plain(call.parsed):
         return None
-    if catalog.guardrails and _FIND_GUARDS()(gateway, call, plan):
+    if gateway.planner.catalog.guardrails and _FIND_GUARDS()(gateway, call, plan):
         return None
-    return target.endpoint_id
+    return first.target.endpoint_id
 
 
 def _is_plain(parsed: ParsedWork) -> bool:

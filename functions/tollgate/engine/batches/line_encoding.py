@@ -92,13 +92,13 @@ class LineEncoding:
     def _planner_for(self, offered: Attempt) -> BatchPlanner | None:
         """Return the planner at the price of batches; None if the line has another price."""
         gateway, principal = self._run.parser.gateway, self._run.parser.principal
-        catalog = gateway.planner.catalog
-        terms = catalog.providers[offered.target.provider].batch
-        if self._offered is None and terms is not None:
-            self._offered, self.prices = offered, offered.prices.scaled(terms.percent)
+        if self._offered is None and offered.batch_percent is not None:
+            self._offered, self.prices = offered, offered.prices.scaled(offered.batch_percent)
             # No hold is topped up while the provider runs the lines.
             covers = (principal.admission or gateway.admission) == "covered"
-            self._planner = BatchPlanner(catalog, self._endpoint_id, self.prices, covers=covers)
+            self._planner = BatchPlanner(
+                gateway.planner.catalog, self._endpoint_id, self.prices, covers=covers
+            )
         is_same = self._offered is not None and offered.prices == self._offered.prices
         return self._planner if is_same else None
 

@@ -25,6 +25,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     timeouts: Timeouts
     retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
+    batch_percent: int | None = None
+    """Price of a request in the provider's own batches, in percent of `prices`; None without."""
 
     @property
     def longest_output(self) -> int:
