@@ -307,11 +307,15 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
-            find_waiting=OpenBatches(
-                DynamoBatchStore(client, tables.core, ids=ids, clock=clock), None
-            ).find_submissions,
+            find_waiting=open_batches(client, tables, clock).find_submissions,
         ),
     )
+
+
+def open_batches(client: AwsCaller, tables: Tables, clock: Clock) -> OpenBatches:
+    """The open batches in the tables."""
+    store = DynamoBatchStore(client, tables.core, ids=IdSource(clock), clock=clock)
+    return OpenBatches(store, None)
 
 
 async def fresh_tables(client: AwsCaller) -> Tables:

@@ -50,8 +50,10 @@ TRANSPORTS: Final[
 _BATCHES: Final[
     Mapping[BatchForm, DottedName[Callable[[ProviderRow, ProviderServices], ProviderBatches]]]
 ] = {
-    "openai": DottedName("tollgate.providers.batches.openai:make_openai_batches"),
-    "anthropic": DottedName("tollgate.providers.batches.anthropic:make_anthropic_batches"),
+    "openai": DottedName("tollgate.providers.transports.batches.openai:make_openai_batches"),
+    "anthropic": DottedName(
+        "tollgate.providers.transports.batches.anthropic:make_anthropic_batches"
+    ),
 }
 
 

@@ -24,7 +24,7 @@ from tollgate.core.batches import Batch, Submission
 from tollgate.engine.batches.worker import LEASE_S
 from tollgate.providers.ports.provider_batches import BatchedAnswer, BatchedRequest
 from tollgate.stores.ports.administration import NewKey
-from tollgate.stores.rules.batches import LATE_S, SUBMISSIONS_MAX, cancel, next_step
+from tollgate.stores.rules.batches import LEFT_TO_GATEWAY_S, SUBMISSIONS_MAX, cancel, next_step
 
 
 def lines(count: int) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ async def test_c83_the_money_of_submitted_lines_is_held_in_slices() -> None:
     some = {**most, 0: replace(waiting, batch_id="theirs", runs_from=2)}
     assert next_step(replace(checked, submissions=some), now_s) == 40
     # Near the end of the batch, the gateway runs what no provider has.
-    late = replace(checked, submissions=most, expires_s=int(now_s + LATE_S))
+    late = replace(checked, submissions=most, expires_s=int(now_s + LEFT_TO_GATEWAY_S))
     assert next_step(late, now_s) == 40
 
 
@@ -237,7 +237,7 @@ async def test_c83_late_lines_are_run_by_the_gateway() -> None:
     works = await submitted_batch(batches, lines(3))
     now_s = int(works.home.gateway.clock.now_s())
     await works.store.change(
-        works.place, lambda found: replace(found, expires_s=now_s + LATE_S - 60)
+        works.place, lambda found: replace(found, expires_s=now_s + LEFT_TO_GATEWAY_S - 60)
     )
     await finish(works)
     await works.check_once(3)

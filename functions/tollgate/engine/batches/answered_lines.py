@@ -167,7 +167,7 @@ class _UnreportedEndpoints:
         return False
 
     async def remove_key_note(self, endpoint_id: str) -> None:
-        """Do nothing."""
+        """Ignore the endpoint."""
 
     async def find_key_notes(self, endpoint_ids: Collection[str]) -> Mapping[str, KeyNote]:
         return {}
@@ -176,7 +176,7 @@ class _UnreportedEndpoints:
         return False
 
     async def write_speed(self, endpoint_id: str) -> None:
-        """Do nothing."""
+        """Ignore the endpoint."""
 
     async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
         return {}

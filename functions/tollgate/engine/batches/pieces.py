@@ -93,7 +93,9 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         left = [line for line in lines if line.custom_id not in results]
         outcomes = list[LineOutcome]()
         if submitted is not None:
-            outcomes += await self._run_answered(submitted, left, trial, deadline, not_run)
+            outcomes += await self._run_answered(
+                submitted, left, trial, deadline=deadline, not_run=not_run
+            )
             ran = {line.number for line in submitted.lines}
             left = [line for line in left if line.number not in ran]
         if not_run is not None:
@@ -129,6 +131,7 @@ class PieceRun(Struct, frozen=True, kw_only=True):
         submitted: SubmittedLines,
         left: Sequence[BatchLine],
         trial: StepTry,
+        *,
         deadline: Deadline,
         not_run: NotRun | None,
     ) -> Sequence[LineOutcome]:

@@ -16,7 +16,7 @@ JOIN: Final = -2
 # Maximum number of a batch's submissions that wait for providers, which limits the money on hold.
 SUBMISSIONS_MAX: Final = 8
 # Seconds before a batch expires from which the gateway runs the lines that no provider has.
-LATE_S: Final = 6 * 3_600
+LEFT_TO_GATEWAY_S: Final = 6 * 3_600
 
 
 def is_stopping(batch: Batch, now_s: float) -> bool:
@@ -26,7 +26,7 @@ def is_stopping(batch: Batch, now_s: float) -> bool:
 
 def is_late(batch: Batch, now_s: float) -> bool:
     """Return whether nothing more is submitted to a provider, because the end is near."""
-    return batch.expires_s - LATE_S <= now_s
+    return batch.expires_s - LEFT_TO_GATEWAY_S <= now_s
 
 
 def next_step(batch: Batch, now_s: float) -> int | None:
@@ -182,7 +182,7 @@ def cancel(batch: Batch, now_s: float) -> Batch | None:
         step: (*earlier, replace(last, until_s=now_s) if last.clean else last)
         for step, (*earlier, last) in stopped.tries.items()
     }
-    # Pieces that wait for a provider are tried at once, so that the provider is asked to stop.
+    # Pieces that wait for a provider are tried at once, and cancelled there.
     return _enter(replace(stopped, tries=tries), "cancelling", now_s)
 
 

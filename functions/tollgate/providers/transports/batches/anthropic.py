@@ -13,8 +13,6 @@ import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
 
 from tollgate.core.errors import MissingCredentials
-from tollgate.providers.batches.calls import ProviderCalls, make_calls
-from tollgate.providers.codecs.anthropic.errors import STATUS_OF_TYPE
 from tollgate.providers.ports.base import ProviderRow, UpstreamRefused
 from tollgate.providers.ports.provider_batches import (
     BatchedAnswer,
@@ -24,7 +22,9 @@ from tollgate.providers.ports.provider_batches import (
     NotYetKnown,
     ProviderBatches,
 )
+from tollgate.providers.shared.anthropic_statuses import STATUS_OF_TYPE
 from tollgate.providers.transports.authorization import ProviderServices
+from tollgate.providers.transports.batches.calls import ProviderCalls, make_calls
 
 _PATH: Final = "/messages/batches"
 _ENDED: Final = "ended"

@@ -12,7 +12,6 @@ import pydantic_core
 from msgspec import MsgspecError, Raw, Struct, field, json
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.batches.calls import ProviderCalls, make_calls
 from tollgate.providers.ports.base import FormPart, ProviderRow, UpstreamRefused
 from tollgate.providers.ports.provider_batches import (
     BatchedAnswer,
@@ -22,6 +21,7 @@ from tollgate.providers.ports.provider_batches import (
     ProviderBatches,
 )
 from tollgate.providers.transports.authorization import ProviderServices
+from tollgate.providers.transports.batches.calls import ProviderCalls, make_calls
 
 _STATES: Final[Mapping[str, BatchState]] = {
     "completed": "ended",
