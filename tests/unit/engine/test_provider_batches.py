@@ -4,6 +4,7 @@ Keeps C83.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from tests.batches import INPUT, Died, Fate, Works, batch_of, line
 from tests.provider_batches import (
     HALF_NANO_USD,
+    BatchingDirectory,
     MortalWorks,
     ScriptedBatches,
     answered,
@@ -218,6 +220,56 @@ async def test_c83_a_cancelled_batch_settles_what_the_provider_ran() -> None:
     errors = works.lines(batch.error_file_id)
     assert {each["error"]["code"] for each in errors} == {"batch_cancelled"}
     assert len(errors) == batch.not_run == 6
+
+
+async def test_c83_a_batch_that_is_cancelled_while_it_is_submitted_stops_there_too() -> None:
+    def none(request: BatchedRequest) -> Sequence[BatchedAnswer]:
+        return [BatchedAnswer(custom_id=request.custom_id, status=None)]
+
+    batches = ScriptedBatches(answer=none, runs_s=80_000)
+    works = await submitted_batch(batches, lines(3))
+    now_s = works.home.gateway.clock.now_s()
+
+    class Cancelling(ScriptedBatches):
+        async def submit(self, name: str, requests: Sequence[BatchedRequest]) -> str:
+            await works.store.change(works.place, lambda found: cancel(found, now_s))
+            return await super().submit(name, requests)
+
+    cancelling = Cancelling(answer=none, runs_s=80_000)
+    directory = BatchingDirectory(works.home.gateway.providers, cancelling)
+    works.home.gateway = replace(works.home.gateway, providers=directory)
+    batch = await finish(works)
+    assert (batch.status, batch.not_run, works.home.spent_nano_usd) == ("cancelled", 3, 0)
+    assert cancelling.ended_s["theirs-0"] < 1_000
+
+
+async def test_c81_c83_vectors_are_submitted_too() -> None:
+    def vectors(request: BatchedRequest) -> Sequence[BatchedAnswer]:
+        assert request.path == "/embeddings"
+        body = {
+            "data": [{"index": 0, "embedding": [0.5, 1.0]}],
+            "model": "v",
+            "usage": {"prompt_tokens": 8, "total_tokens": 8},
+        }
+        return [
+            BatchedAnswer(custom_id=request.custom_id, status=200, body=json.dumps(body).encode())
+        ]
+
+    batches = ScriptedBatches(answer=vectors)
+    vector_model = model(
+        endpoint("near", "v", dollars_out="0"), kind="embedding", vectors={"dimensions": 2}
+    )
+    home = await batching_house(
+        batches, models={"acme/vectors": vector_model}, aliases={}, routes={}
+    )
+    url, body = "/v1/embeddings", {"model": "acme/vectors", "input": "One."}
+    asked = [line(f"n{n}", url=url, body=body) for n in range(3)]
+    works = await batch_of(home, asked, endpoint=url)
+    await finish(works)
+    batch = await works.check_once(3)
+    assert batch.tally.cost_nano_usd == 3 * 8 * 500
+    [first, *_] = works.lines(batch.output_file_id)
+    assert first["response"]["body"]["data"][0]["embedding"] == [0.5, 1.0]
 
 
 async def test_c83_a_provider_that_never_ends_a_batch_is_given_up() -> None:
