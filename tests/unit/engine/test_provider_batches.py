@@ -6,6 +6,7 @@ Keeps C83.
 import asyncio
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -147,6 +148,20 @@ async def test_c83_a_key_that_cannot_cover_a_submission_runs_line_by_line() -> N
     assert not batches.accepted
     # Each line that runs holds all that is left, as an interactive request does.
     assert batch.tally.completed + batch.tally.failed == 5
+    assert batch.tally.completed
+
+
+async def test_c63_c83_the_budget_of_a_tier_counts_when_lines_are_submitted() -> None:
+    batches = ScriptedBatches()
+    home = await batching_house(
+        batches,
+        key=NewKey(workspace_id="acme", label="k", tier="small"),
+        key_tiers={"small": {"budget": {"usd": Decimal("0.5"), "per": "day"}}},
+    )
+    works = await batch_of(home, lines(20))
+    # Twenty lines may cost 0.6 dollars together at half the price.
+    batch = await finish(works)
+    assert not batches.accepted
     assert batch.tally.completed
 
 

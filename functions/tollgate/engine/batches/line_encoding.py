@@ -8,7 +8,9 @@ from msgspec import Struct
 from tollgate.core.clock import Deadline
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
+from tollgate.core.limits import TierLimits
 from tollgate.core.work.base import InputWork
+from tollgate.engine.admission import budget_left_percent
 from tollgate.engine.batches.batch_endpoints import find_batch_endpoint
 from tollgate.engine.batches.line_run import LineRun
 from tollgate.engine.batches.lines import BatchLine
@@ -56,6 +58,8 @@ class LineEncoding:
         self._planner: BatchPlanner | None = None
         self.prices: PriceSchedule | None = None
         """The prices of the provider's batches; None until a line is encoded."""
+        self.tier: TierLimits | None = None
+        """The limits of the key's tier."""
         self.lines: list[EncodedLine] = []
 
     def add(self, lines: Sequence[BatchLine]) -> None:
@@ -74,13 +78,15 @@ class LineEncoding:
             deadline=Deadline.within(gateway.clock, 0),
             batch_id=self._run.batch.id,
         )
-        now_s, request = gateway.clock.now_s(), planning_request(call)
+        left = budget_left_percent(gateway, call.principal)
+        now_s, request = gateway.clock.now_s(), planning_request(call, budget_left_percent=left)
         plan = gateway.planner.plan(request, now_s=now_s)
         if find_batch_endpoint(gateway, call, plan) != self._endpoint_id:
             return
         planner = self._planner_for(plan.attempts[0])
         if planner is None:
             return
+        self.tier = plan.tier
         planned = planner.plan(request, now_s=now_s)
         wires = self._encode(call, planned.attempts[0])
         if len(wires) != 1 or not self._fits(wires[0]):

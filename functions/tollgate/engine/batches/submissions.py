@@ -182,6 +182,7 @@ class SubmittedPiece:
                 sum(each.bound_nano_usd for each in encoded),
                 claim.id,
                 covered=True,
+                tier=encoding.tier,
             )
         except GatewayError as refusal:
             if refusal.code in WAITS_FOR:

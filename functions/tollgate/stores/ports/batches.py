@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.limits import TierLimits
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
@@ -73,6 +74,7 @@ class SubmissionLedger(Protocol):
         first_id: str | None = None,
         *,
         covered: bool = False,
+        tier: TierLimits | None = None,
     ) -> Hold:
         """Hold money as `Ledger.hold` does."""
 
