@@ -54,6 +54,7 @@ _RATE_STEP: Final = Decimal("1e-9")
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
+_PERCENT: Final = Decimal("0.01")
 _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
@@ -236,7 +237,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
 
     def scaled(self, percent: int) -> "PriceSchedule":
         """Return the schedule with all rates at a percentage; searches keep their rate."""
-        factor = Decimal(percent) / 100
+        factor = percent * _PERCENT
         base = {
             name: rate for name in Price.__struct_fields__ if (rate := getattr(self.base, name))
         }
