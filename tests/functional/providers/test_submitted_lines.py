@@ -3,6 +3,7 @@
 Keeps C83.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -44,6 +45,8 @@ class BatchServer(LocalServer):
         super().__init__()
         self.polls = 0
         self.batches = 0
+        self.accepted = asyncio.Event()
+        self.metadata: Any = None
         self.requests: Sequence[Any] = ()
 
     @override
@@ -56,17 +59,18 @@ class BatchServer(LocalServer):
                 self.requests = [json.loads(each) for each in content.splitlines()]
                 found: Any = {"id": "file-in"}
             case "POST", "/v1/batches":
-                self.batches += 1
-                found = {"id": "b", "status": "validating"}
+                self.metadata = json.loads(await request.read())["metadata"]
+                found = self._accept({"id": "b", "status": "validating"})
+            case "GET", "/v1/batches":
+                found = {"data": [{"id": "b", "metadata": self.metadata}]}
             case "GET", "/v1/batches/b":
                 found = {"id": "b", "status": self._status("in_progress", "completed")}
                 found["output_file_id"] = "file-out"
             case "GET", "/v1/files/file-out/content":
                 return _lines(self._output(each) for each in reversed(self.requests))
             case "POST", "/v1/messages/batches":
-                self.batches += 1
                 self.requests = json.loads(await request.read())["requests"]
-                found = _message_batch("in_progress")
+                found = self._accept(_message_batch("in_progress"))
             case "GET", "/v1/messages/batches/m":
                 found = _message_batch(self._status("in_progress", "ended"))
             case "GET", "/v1/messages/batches/m/results":
@@ -74,6 +78,11 @@ class BatchServer(LocalServer):
             case unexpected:
                 raise AssertionError(unexpected)
         return web.json_response(found)
+
+    def _accept(self, batch: Any) -> Any:
+        self.batches += 1
+        self.accepted.set()
+        return batch
 
     def _status(self, running: str, ended: str) -> str:
         self.polls += 1

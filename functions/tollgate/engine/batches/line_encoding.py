@@ -54,6 +54,7 @@ class LineEncoding:
     def __init__(self, run: LineRun, endpoint_id: str) -> None:
         self._run = run
         self._endpoint_id = endpoint_id
+        self._left_percent = budget_left_percent(run.parser.gateway, run.parser.principal)
         self._offered: Attempt | None = None
         self._planner: BatchPlanner | None = None
         self.prices: PriceSchedule | None = None
@@ -78,8 +79,8 @@ class LineEncoding:
             deadline=Deadline.within(gateway.clock, 0),
             batch_id=self._run.batch.id,
         )
-        left = budget_left_percent(gateway, call.principal)
-        now_s, request = gateway.clock.now_s(), planning_request(call, budget_left_percent=left)
+        now_s = gateway.clock.now_s()
+        request = planning_request(call, budget_left_percent=self._left_percent)
         plan = gateway.planner.plan(request, now_s=now_s)
         if find_batch_endpoint(gateway, call, plan) != self._endpoint_id:
             return
