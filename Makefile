@@ -52,7 +52,7 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 
 # The type checker uses one core for over a minute, while the other core installs and tests.
 test: ## Run every check, and every test that is not nightly
-	@$(in_parallel) check-types $(tools) check-style unit check-providers
+	+@$(in_parallel) check-types $(tools) check-style unit check-providers
 	.venv/bin/python -m pytest -q $(with_waits) $(of_processes) $(addprefix --ignore ,$(of_providers))
 
 test-nightly: .venv/dev.stamp $(tools) .tools/site/stamp ## Run the tests that `make test` leaves out, and properties with more examples
