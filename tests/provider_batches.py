@@ -113,7 +113,7 @@ class BatchingDirectory:
 async def batching_house(batches: ProviderBatches, **sections: Any) -> House:
     """A house whose first provider runs batches at half price."""
     providers = {"near": provider(batch=TERMS), "far": provider()}
-    home = await house(providers=providers, **sections)
+    home = await house(**{"providers": providers, **sections})
     directory = BatchingDirectory(home.gateway.providers, batches)
     home.gateway = replace(home.gateway, providers=directory)
     return home

@@ -271,7 +271,14 @@ class MeteredEndpoint(FormatEndpoint):
         if self._contents is None or days is None:
             return sink
         choices = call.parsed.request.answers
-        return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
+        return ContentSink(
+            sink,
+            self._contents,
+            side=gateway.side,
+            body=admitted.body,
+            choices=choices,
+            days=days,
+        )
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
         """Return a wrapper for the reply's sink that stores the response; None to store nothing."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.batches import INPUT, Died, Fate, Works, batch_of, line
 from tests.provider_batches import (
     HALF_NANO_USD,
+    TERMS,
     BatchingDirectory,
     MortalWorks,
     ScriptedBatches,
@@ -22,7 +23,7 @@ from tests.provider_batches import (
     batching_house,
     submitted_batch,
 )
-from tests.unit.routing.catalogs import endpoint, model
+from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.batches import Batch, Submission
 from tollgate.engine.batches.worker import LEASE_S
 from tollgate.providers.ports.provider_batches import BatchedAnswer, BatchedRequest
@@ -322,6 +323,21 @@ async def test_c83_lines_for_several_models_are_submitted_by_endpoint() -> None:
     assert models == [{"large-1"}, {"small-1"}]
     # `far` runs no batches.
     assert len(works.home.far.requests) == 3
+
+
+@pytest.mark.parametrize("owner", ["key", "request"])
+async def test_c83_no_provider_stores_lines_under_a_prompt_policy(owner: str) -> None:
+    batches = ScriptedBatches()
+    key = NewKey(workspace_id="acme", label="k", prompt_policy="no_training")
+    use = {"training": "none", "source": "made up", "checked": "2026-11-21"}
+    providers = {"near": provider(batch=TERMS, prompt_use=use), "far": provider()}
+    home = await batching_house(batches, key=key if owner == "key" else None, providers=providers)
+    bodies = [{**each["body"], "provider": {"data_collection": "deny"}} for each in lines(3)]
+    changed = [line(f"n{at}", body=body) for at, body in enumerate(bodies)]
+    works = await batch_of(home, lines(3) if owner == "key" else changed)
+    await finish(works)
+    await works.check_once(3)
+    assert not batches.accepted
 
 
 async def test_c83_a_session_with_limits_is_served_by_the_gateway() -> None:

@@ -22,16 +22,27 @@ def find_batch_endpoint(gateway: Gateway, call: Call, plan: Plan) -> str | None:
     """Return the first endpoint of a plan if its provider can run the request in a batch.
 
     The gateway itself runs requests for which it has work of its own before or during the answer:
-    files, documents, tools, guardrails, limits of sessions.
+    files, documents, tools, guardrails, limits of sessions. It also runs those under a prompt
+    policy, because a provider stores the requests and answers of its batches.
     """
     first = plan.attempts[0]
-    if first.batch_percent is None or first.target.guardrail is not None:
+    if first.batch_percent is None or first.target.guardrail or first.service_tier:
+        return None
+    if _has_prompt_policy(gateway, call):
         return None
     if call.session is not None or not _is_plain(call.parsed):
         return None
     if gateway.planner.catalog.guardrails and _FIND_GUARDS()(gateway, call, plan):
         return None
     return first.target.endpoint_id
+
+
+def _has_prompt_policy(gateway: Gateway, call: Call) -> bool:
+    return bool(
+        call.principal.prompt_policies
+        or gateway.planner.catalog.defaults.prompt_policy
+        or call.parsed.request.preferences.prompt_policy
+    )
 
 
 def _is_plain(parsed: ParsedWork) -> bool:

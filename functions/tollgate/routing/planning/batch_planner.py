@@ -47,7 +47,9 @@ class BatchPlanner(Planner):
                 ErrorCode.MODEL_NOT_FOUND,
                 f"{self._endpoint_id} was removed while its provider ran this request.",
             )
-        attempt = replace(attempt, prices=self._prices, retry=_ONCE)
+        attempt = replace(
+            attempt, prices=self._prices, retry=_ONCE, service_tiers={}, service_tier=None
+        )
         offer = Offer(attempt=attempt, weight=None)
         return Plan(
             attempts=(attempt,),
