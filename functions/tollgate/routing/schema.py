@@ -21,8 +21,8 @@ from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import BEDROCK_TRANSPORTS, TRANSPORT_NEEDS, FormatName
-from tollgate.providers.ports.provider_batches import BatchForm, BatchTerms
 from tollgate.providers.ports.wire_format import TransportName
+from tollgate.routing.batch_sections import BatchSection
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.lifecycle import EndSection, SuccessionSection
@@ -64,20 +64,6 @@ class BillingSection(Strict):
     maximum cost."""
     credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Decimal(1)
     """Credits that callers see for one dollar."""
-
-
-class BatchSection(Strict):
-    """Batches that the provider runs itself, for lines whose first endpoint is at this provider."""
-
-    form: BatchForm
-    """`openai` for `/files` and `/batches` below `base_url`, `anthropic` for `/messages/batches`.
-    """
-    percent: Annotated[int, Field(ge=1, le=100)]
-    """Price of a batched request, in percent of the endpoint's price."""
-    source: Sentence
-    """Web page on which the provider publishes the price of its batches."""
-    checked: Day
-    """Day on which that page was last read."""
 
 
 class PromptUseSection(Strict):
@@ -170,12 +156,11 @@ class ProviderSection(Strict):
         """Return the provider in the type that the registry uses."""
         made = ("slug", "key", "prompt_use", "batch")
         names = [name for name in ProviderRow.__struct_fields__ if name not in made]
-        key, batch = self.key.reference if self.key else None, self.batch
         return ProviderRow(
             slug=slug,
-            key=key,
+            key=self.key.reference if self.key else None,
             prompt_use=self.prompt_use.use if self.prompt_use else UNSTATED,
-            batch=BatchTerms(form=batch.form, percent=batch.percent) if batch else None,
+            batch=self.batch.terms if self.batch else None,
             **{name: getattr(self, name) for name in names},
         )
 
