@@ -34,6 +34,8 @@ from tollgate.core.principal import Principal
 from tollgate.core.records.audit import Actor, AuditEntry
 from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
+from tollgate.stores.batches.batches import DynamoBatchStore
+from tollgate.stores.batches.queue import OpenBatches
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
@@ -305,8 +307,15 @@ def dynamo_stores(
             keys=key_states,
             generations=generations,
             clock=clock,
+            find_waiting=open_batches(client, tables, clock).find_submissions,
         ),
     )
+
+
+def open_batches(client: AwsCaller, tables: Tables, clock: Clock) -> OpenBatches:
+    """The open batches in the tables."""
+    store = DynamoBatchStore(client, tables.core, ids=IdSource(clock), clock=clock)
+    return OpenBatches(store, None)
 
 
 async def fresh_tables(client: AwsCaller) -> Tables:

@@ -52,6 +52,22 @@ class StepTry(Struct, frozen=True, omit_defaults=True):
     """True if the worker has ended the try, and has stored the results that it has so far."""
 
 
+class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Lines of a piece that are submitted together to a provider's own batches."""
+
+    id: str
+    """The id of the hold, and the name of the batch at the provider."""
+    provider: str
+    at_s: float
+    """The Unix second before which the provider cannot have accepted the batch."""
+    batch_id: str | None = None
+    """The provider's id of the batch; None until the provider has confirmed it."""
+    runs_from: int | None = None
+    """The number of the first try that runs lines: with the provider's answers, or without a
+    `batch_id` by the gateway. None while it is not known what the provider answers.
+    """
+
+
 class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The results of lines, added up."""
 
@@ -111,6 +127,8 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """For each piece that has begun, the number of the try that finished it, or else 0."""
     tries: Mapping[int, tuple[StepTry, ...]] = field(default_factory=dict)
     """The last clean try, and the tries since, of each step that has begun and is not finished."""
+    submissions: Mapping[int, Submission] = field(default_factory=dict)
+    """The submissions of pieces that have begun and are not finished."""
     revision: int = 0
     """The number of changes, by which concurrent changes are found."""
 

@@ -29,6 +29,7 @@ def wire_batch_worker(
         store=wire_batch_store(stores, clock),
         objects=StoredBatchObjects(stores.objects, files.store),
         records=DynamoLineRecords(stores.generations),
+        ledger=stores.ledger,
         keys=stores.keys,
         gateways=gateways,
         ingresses=Ingresses(ids),

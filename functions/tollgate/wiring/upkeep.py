@@ -61,6 +61,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     sealer = wire_sealer(settings, stores.kms, ids)
     sender = EventSender(clock, Egress(), sealer)
     endpoints = DynamoWebhookStore(client, tables, sender, sealer, ids=ids, clock=clock)
+    open_batches = OpenBatches(wire_batch_store(stores, clock), wire_batch_queue(settings, clock))
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -70,6 +71,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             keys=stores.key_states,
             generations=stores.generations,
             clock=clock,
+            find_waiting=open_batches.find_submissions,
         ),
         maintenance=WorkspaceMaintenance(
             client,
@@ -85,9 +87,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
-        open_batches=OpenBatches(
-            wire_batch_store(stores, clock), wire_batch_queue(settings, clock)
-        ),
+        open_batches=open_batches,
         audit=Audit(
             client,
             tables,

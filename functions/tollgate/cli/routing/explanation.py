@@ -128,7 +128,9 @@ def _remark(candidate: Any) -> str:
     until = candidate["resting_until"]
     reads = "documents are read for it" if candidate["reads"] else ""
     rests = f"rests until {until}" if until else ""
-    return ", ".join(filter(None, (_key_fault(candidate), reads, rests)))
+    percent = candidate["batch_percent"] if candidate["attempt"] == 1 else None
+    batched = f"{percent}% of the price in batches" if percent else ""
+    return ", ".join(filter(None, (_key_fault(candidate), reads, rests, batched)))
 
 
 def _key_fault(candidate: Any) -> str:

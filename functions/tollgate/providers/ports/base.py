@@ -20,6 +20,7 @@ from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
 from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.provider_batches import BatchTerms, ProviderBatches
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -345,6 +346,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""
+    batch: BatchTerms | None = None
+    """The terms of the provider's own batches; None if it runs none."""
 
 
 class Provider(Struct, frozen=True):
@@ -359,3 +362,5 @@ class Provider(Struct, frozen=True):
         default_factory=dict
     )
     """Loaders of the codecs for other kinds of work with streamed results."""
+    batches: Callable[[], ProviderBatches] | None = None
+    """Loads the provider's own batches; None if it runs none."""

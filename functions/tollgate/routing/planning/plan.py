@@ -37,6 +37,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """Prices of the tiers besides the default."""
     service_tier: str | None = None
     """Tier of `service_tiers` that the attempt requests; None for the default."""
+    batch_percent: int | None = None
+    """Price of a request in the provider's own batches, in percent of `prices`; None without."""
 
     @property
     def longest_output(self) -> int:

@@ -31,7 +31,7 @@ class SqsBatchQueue:
 
 
 class OpenBatches:
-    """Wakes the workers of all open batches, because a message may be lost."""
+    """The open batches of all workspaces, for scheduled work."""
 
     def __init__(self, store: BatchStore, queue: SqsBatchQueue | None) -> None:
         self._store = store
@@ -45,6 +45,15 @@ class OpenBatches:
         for place in places:
             await self._queue.send(place)
         return len(places)
+
+    async def find_submissions(self) -> frozenset[str]:
+        """Return the ids of the holds of all submissions to providers."""
+        found = set[str]()
+        for place in await self._store.open_batches():
+            batch = await self._store.get(place)
+            if batch is not None:
+                found |= {submission.id for submission in batch.submissions.values()}
+        return frozenset(found)
 
     async def aclose(self) -> None:
         """Close the connections."""

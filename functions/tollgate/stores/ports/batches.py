@@ -6,9 +6,12 @@ from typing import Protocol
 from msgspec import Struct
 
 from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.limits import TierLimits
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
+from tollgate.core.principal import Principal
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.base import Hold
 
 
 class BatchPlace(Struct, frozen=True):
@@ -59,6 +62,27 @@ class BatchQueue(Protocol):
 
     async def send(self, place: BatchPlace, *, delay_s: int = 0) -> None:
         """Let a worker work on a batch; raise LedgerError if the queue cannot be reached."""
+
+
+class SubmissionLedger(Protocol):
+    """The money of lines that a provider runs together, under one hold."""
+
+    async def hold(
+        self,
+        principal: Principal,
+        amount_nano_usd: int,
+        first_id: str | None = None,
+        *,
+        covered: bool = False,
+        tier: TierLimits | None = None,
+    ) -> Hold:
+        """Hold money as `Ledger.hold` does."""
+
+    async def settle_sum(self, hold: Hold, cost_nano_usd: int) -> None:
+        """Replace a hold by the cost of several generations whose records exist.
+
+        Repeating the call does no harm. Raises LedgerError unless every side has confirmed.
+        """
 
 
 class LineRecords(Protocol):

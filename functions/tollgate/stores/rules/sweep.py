@@ -1,7 +1,7 @@
 """Pure rules for the holds of dead processes, and for the records of their generations."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -84,6 +84,13 @@ class SweepReport(Struct, frozen=True, kw_only=True):
             "oldest_age_s": self.oldest_age_s,
             "crowded": len(self.crowded),
         }
+
+
+def without_holds(
+    item: WalletHolds | StateHolds, left_out: Collection[str]
+) -> WalletHolds | StateHolds:
+    """Return an item without the holds with these ids."""
+    return replace(item, holds={id_: it for id_, it in item.holds.items() if id_ not in left_out})
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:

@@ -71,6 +71,11 @@ class CandidateObject(BaseModel):
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
     draw: float | None = Field(description="score of the endpoint's draw")
     cost_max: Usd = Field(description="highest cost of the request at this endpoint")
+    batch_percent: int | None = Field(
+        description="price of a line of a batch in percent, if the provider runs batches of its "
+        "own; the lines of a batch are submitted to the first endpoint only, and those with tools, "
+        "files, guardrails or limited sessions run like interactive requests"
+    )
     reads: bool = Field(
         description="whether the gateway would read the request's documents for this endpoint; an "
         "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
@@ -391,6 +396,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
+        batch_percent=attempt.batch_percent,
         reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
