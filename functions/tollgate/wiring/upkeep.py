@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tollgate.aws.aws_json import AwsJson
+from tollgate.core.batches import Batch
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.batches.queue import OpenBatches
+from tollgate.stores.batches.queue import OpenJobs
 from tollgate.stores.files.late_uploads import LateUploads
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
@@ -40,7 +41,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     maintenance: WorkspaceMaintenance
     late_uploads: LateUploads | None
     """None in a deployment without a bucket or a folder."""
-    open_batches: OpenBatches
+    open_batches: OpenJobs[Batch]
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -85,9 +86,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
-        open_batches=OpenBatches(
-            wire_batch_store(stores, clock), wire_batch_queue(settings, clock)
-        ),
+        open_batches=OpenJobs(wire_batch_store(stores, clock), wire_batch_queue(settings, clock)),
         audit=Audit(
             client,
             tables,

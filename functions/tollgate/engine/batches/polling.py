@@ -52,7 +52,7 @@ class BatchPolling:
         self._woken.set()
 
     async def _begin_work(self) -> None:
-        for place in await self._store.open_batches():
+        for place in await self._store.open_jobs():
             if len(self._running) >= _BATCHES_AT_ONCE:
                 return
             if place not in self._running:

@@ -1,10 +1,12 @@
-"""The queue in SQS that wakes the batch function."""
+"""The queues in SQS that wake the batch function."""
+
+from typing import Generic
 
 from msgspec import json
 
 from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.failures import refusing_when_unavailable
-from tollgate.stores.ports.batches import BatchPlace, BatchStore
+from tollgate.stores.ports.batches import AnyJob, BatchPlace, JobStore
 
 
 class SqsBatchQueue:
@@ -30,18 +32,18 @@ class SqsBatchQueue:
         await self._client.close()
 
 
-class OpenBatches:
-    """Wakes the workers of all open batches, because a message may be lost."""
+class OpenJobs(Generic[AnyJob]):
+    """Wakes the workers of all open jobs of a kind, because a message may be lost."""
 
-    def __init__(self, store: BatchStore, queue: SqsBatchQueue | None) -> None:
+    def __init__(self, store: JobStore[AnyJob], queue: SqsBatchQueue | None) -> None:
         self._store = store
         self._queue = queue
 
     async def wake(self) -> int:
-        """Send a message for each open batch, and return their number; 0 without a queue."""
+        """Send a message for each open job, and return their number; 0 without a queue."""
         if self._queue is None:
             return 0
-        places = await self._store.open_batches()
+        places = await self._store.open_jobs()
         for place in places:
             await self._queue.send(place)
         return len(places)

@@ -1,43 +1,53 @@
-"""Protocols of the stores of batches, which routes and workers use."""
+"""Protocols of the stores of jobs, which routes and workers use."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from tollgate.core.batches import Batch, BatchClient
+from tollgate.core.jobs import Job
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
 from tollgate.core.records.generation import GenerationRecord
 
+AnyJob = TypeVar("AnyJob", bound=Job)
+
 
 class BatchPlace(Struct, frozen=True):
-    """The workspace and the id by which a batch is found."""
+    """The workspace and the id by which a job is found: a batch or a background response."""
 
     workspace_id: str
     batch_id: str
 
 
-class BatchStore(Protocol):
-    """The state of batches; every method raises LedgerError if the store cannot be reached."""
+class JobStore(Protocol[AnyJob]):
+    """The state of one kind of jobs; each method raises LedgerError if the store is away."""
 
-    async def create(self, batch: Batch) -> None:
-        """Store a new batch, and add it to the open batches."""
+    async def create(self, job: AnyJob) -> None:
+        """Store a new job, and add it to the open jobs."""
 
-    async def get(self, place: BatchPlace) -> Batch | None:
-        """Return a batch, or None if there is none."""
+    async def get(self, place: BatchPlace) -> AnyJob | None:
+        """Return a job, or None if there is none."""
 
     async def change(
-        self, place: BatchPlace, change: Callable[[Batch], Batch | None]
-    ) -> Batch | None:
+        self, place: BatchPlace, change: Callable[[AnyJob], AnyJob | None]
+    ) -> AnyJob | None:
         """Apply a change to the stored state, and return the new state.
 
         `change` may be called several times, each time with a newer state. If it returns None, or
-        if there is no such batch, nothing is written and the result is None.
+        if there is no such job, nothing is written and the result is None.
         """
 
     async def delete(self, place: BatchPlace) -> None:
-        """Delete a batch that has ended; ignore a missing one."""
+        """Delete a job that has ended; ignore a missing one."""
+
+    async def open_jobs(self) -> Sequence[BatchPlace]:
+        """Return the jobs of all workspaces that have not ended, oldest first."""
+
+
+class BatchStore(JobStore[Batch], Protocol):
+    """The state of batches."""
 
     async def page(
         self,
@@ -50,15 +60,12 @@ class BatchStore(Protocol):
     ) -> Page[Batch]:
         """Return a page of a workspace's batches of a format after `after`, newest first."""
 
-    async def open_batches(self) -> Sequence[BatchPlace]:
-        """Return the batches of all workspaces that have not ended, oldest first."""
-
 
 class BatchQueue(Protocol):
-    """Wakes workers; a lost message only delays a batch, because open batches are also listed."""
+    """Wakes workers; a lost message only delays a job, because open jobs are also listed."""
 
     async def send(self, place: BatchPlace, *, delay_s: int = 0) -> None:
-        """Let a worker work on a batch; raise LedgerError if the queue cannot be reached."""
+        """Let a worker work on a job; raise LedgerError if the queue cannot be reached."""
 
 
 class LineRecords(Protocol):
