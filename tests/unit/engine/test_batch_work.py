@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests.batches import CHAT, INPUT, Died, Fate, batch_of, file_of, line
 from tests.gateways import House, house, store_is_away
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
+from tests.stores import TESTER
 from tollgate.core.batches import FILE_BYTES_MAX, LINE_BYTES_MAX, Batch
 from tollgate.core.principal import Principal
 from tollgate.engine.batches.lines import BATCH_FORMATS
@@ -250,10 +251,15 @@ async def test_c83_a_deleted_file_is_refused() -> None:
 async def test_c83_no_line_runs_for_a_key_that_is_disabled_meanwhile() -> None:
     home = await house()
     works = await batch_of(home, lines(3))
-    checked = await works.worker().work(works.place, Deadline.within(home.gateway.clock, 0.0))
-    assert checked == 0.0
-    change = {"disabled": True}
-    await home.stores.keys.change("acme", home.principal.key_id, change, by=TESTER)
+    put = works.objects.put
+
+    async def put_then_disable(batch: Batch, name: str, content: bytes) -> None:
+        await put(batch, name, content)
+        await home.stores.keys.change(
+            "acme", batch.key_id, lambda settings: replace(settings, disabled=True), by=TESTER
+        )
+
+    works.objects.put = put_then_disable  # type: ignore[method-assign]
     await works.run()
     batch = await works.batch()
     assert (batch.is_ended, home.near.requests, home.spent_nano_usd) == (True, [], 0)

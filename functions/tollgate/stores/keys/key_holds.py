@@ -70,6 +70,7 @@ def update_state(
     write: ConditionalUpdate,
     table: str,
     owner: LimitOwner,
+    *,
     names: Mapping[str, str],
     values: Mapping[str, AttributeValue],
 ) -> dict[str, object]:

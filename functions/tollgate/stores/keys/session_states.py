@@ -102,7 +102,9 @@ class SessionStates:
                 ":d": number(held - cost_nano_usd),
                 ":n": number(unused_requests),
             }
-            payload = update_state(SESSION_SETTLE, self._table, owner, {"#h": hold_id}, values)
+            payload = update_state(
+                SESSION_SETTLE, self._table, owner, names={"#h": hold_id}, values=values
+            )
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
@@ -124,13 +126,15 @@ class SessionStates:
         }
         if not begun:
             values |= {":h": {"M": {hold_id: amount}}, ":ws": string(owner.workspace_id)}
-            return update_state(SESSION_FIRST, self._table, owner, names, values)
+            return update_state(SESSION_FIRST, self._table, owner, names=names, values=values)
         values |= {
             ":room": number(budget_of(limit) - amount_nano_usd),
             ":most": number(requests_of(limit)),
             ":max": number(HOLDS_MAX),
         }
-        return update_state(SESSION_NEXT, self._table, owner, {**names, "#h": hold_id}, values)
+        return update_state(
+            SESSION_NEXT, self._table, owner, names={**names, "#h": hold_id}, values=values
+        )
 
     def _remember(self, owner: LimitOwner) -> None:
         self._begun[owner.id] = None

@@ -230,7 +230,7 @@ class KeyStates:
             }
             write = key_top_up(spending.budget)
             try:
-                payload = update_state(write, self._table, owner, names, values)
+                payload = update_state(write, self._table, owner, names=names, values=values)
                 await self._client.call("UpdateItem", payload)
             except ConditionFailed as failed:
                 held = held_by(failed.item, hold_id)
@@ -255,7 +255,9 @@ class KeyStates:
         """Record that a key is used now; ignore a deleted key."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
-        await try_update(self._client, update_state(KEY_USED, self._table, owner, names, values))
+        await try_update(
+            self._client, update_state(KEY_USED, self._table, owner, names=names, values=values)
+        )
 
     async def settle(
         self,
@@ -291,7 +293,9 @@ class KeyStates:
                 ":d": number(held - cost_nano_usd),
                 ":t": number(unused_tokens),
             }
-            payload = update_state(KEY_SETTLE, self._table, owner, _names(hold_id), values)
+            payload = update_state(
+                KEY_SETTLE, self._table, owner, names=_names(hold_id), values=values
+            )
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
@@ -324,7 +328,7 @@ class KeyStates:
         if take.form != "unlimited":
             values[":now"] = number(now_us)
         write = key_hold(take.form, len(removed), rate=tier.rate, budget=tier.budget)
-        payload = update_state(write, self._table, owner, names, values)
+        payload = update_state(write, self._table, owner, names=names, values=values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
 
