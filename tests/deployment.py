@@ -206,6 +206,7 @@ async def deployed(
     parameters: Mapping[str, str] | None = None,
     secrets_kms_key: str | None = None,
     queue: str | None = None,
+    answers_queue: str | None = None,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
@@ -219,7 +220,8 @@ async def deployed(
         for upstream in upstreams.each:
             await stack.enter_async_context(upstream)
         settings = _settings(dynamodb_url, directory, bucket, secrets_kms_key)
-        settings = settings.model_copy(update={"batch_queue_url": queue})
+        urls = {"batch_queue_url": queue, "background_queue_url": answers_queue}
+        settings = settings.model_copy(update=urls)
         stores = open_stores(settings, SystemClock())
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
@@ -308,6 +310,8 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
         variables["TOLLGATE_SECRETS_KMS_KEY"] = settings.secrets_kms_key
     if settings.batch_queue_url is not None:
         variables["TOLLGATE_BATCH_QUEUE_URL"] = settings.batch_queue_url
+    if settings.background_queue_url is not None:
+        variables["TOLLGATE_BACKGROUND_QUEUE_URL"] = settings.background_queue_url
     if settings.objects_bucket is not None:
         variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
     return variables

@@ -5,11 +5,13 @@ from typing import Generic
 
 from msgspec.structs import replace
 
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError, invalid_request
 from tollgate.core.ids import is_id
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
 from tollgate.core.pages import Page
+from tollgate.engine.replies.content_log import ContentLog
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
 
 
@@ -109,3 +111,27 @@ class MemoryBatchObjects:
         file_id = f"file-{len(self.files)}-{filename}"
         self.files[file_id] = content
         return file_id
+
+
+class MemoryBackgroundParts:
+    """Implements `stores.ports.batches.BackgroundParts` next to the responses of a log."""
+
+    def __init__(self, responses: ContentLog) -> None:
+        self._responses = responses
+        self.parts: dict[tuple[str, str], bytes] = {}
+
+    async def put(self, job: BackgroundResponse, name: str, content: bytes) -> None:
+        self.parts[job.id, name] = content
+
+    async def get(self, job: BackgroundResponse, name: str) -> bytes | None:
+        return self.parts.get((job.id, name))
+
+    async def answer(self, job: BackgroundResponse) -> bytes | None:
+        return await self._responses.get(job.workspace_id, job.bare_id, days=job.days)
+
+    async def keep(self, job: BackgroundResponse, content: bytes) -> None:
+        await self._responses.keep(job.workspace_id, job.bare_id, content, days=job.days)
+
+    async def clear(self, job: BackgroundResponse) -> None:
+        for place in [place for place in self.parts if place[0] == job.id]:
+            del self.parts[place]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from tollgate.aws.aws_json import AwsJson
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
@@ -29,6 +30,7 @@ from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.wiring.aws import aws_json, signer
+from tollgate.wiring.background import wire_background_queue, wire_background_store
 from tollgate.wiring.batch_stores import wire_batch_queue, wire_batch_store
 from tollgate.wiring.stores import Stores
 from tollgate.wiring.webhook_secrets import wire_sealer
@@ -42,6 +44,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     late_uploads: LateUploads | None
     """None in a deployment without a bucket or a folder."""
     open_batches: OpenJobs[Batch]
+    open_background: OpenJobs[BackgroundResponse]
     audit: Audit
     webhooks: WebhookRounds
     secrets: AwsJson
@@ -50,6 +53,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
         """Close the connections that only scheduled work uses."""
         await self.secrets.close()
         await self.open_batches.aclose()
+        await self.open_background.aclose()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
@@ -87,6 +91,9 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
         ),
         late_uploads=None if stores.objects is None else LateUploads(stores.objects, clock),
         open_batches=OpenJobs(wire_batch_store(stores, clock), wire_batch_queue(settings, clock)),
+        open_background=OpenJobs(
+            wire_background_store(stores, clock), wire_background_queue(settings, clock)
+        ),
         audit=Audit(
             client,
             tables,

@@ -199,7 +199,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
             await generate(billed, call, sink)
         except GatewayError as refusal:
             if refusal.code in WAITS_FOR:
-                return _waits(refusal)
+                return wait_after(refusal)
             return self.refused(line.custom_id, generation_id, refusal)
         except Exception as unexpected_error:
             gateway.journal.unexpected_error(unexpected_error, generation_id)
@@ -211,7 +211,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
         if record is None or record.outcome == "lost" or isinstance(failure, OutcomeUnknown):
             return Undecided()
         if failure is not None and failure.code in WAITS_FOR:
-            return _waits(failure)
+            return wait_after(failure)
         if failure is not None:
             await self._store(record.id, reply.answer)
         return _result(line.custom_id, record, reply.answer)
@@ -250,7 +250,8 @@ def _answer_name(generation_id: str) -> str:
     return f"answers/{generation_id}"
 
 
-def _waits(failure: GatewayError) -> Waits:
+def wait_after(failure: GatewayError) -> Waits:
+    """Return the time to wait after a refusal or a failure of WAITS_FOR."""
     return Waits(min(max(failure.retry_after_s or 0.0, _WAIT_S), _WAIT_MAX_S))
 
 

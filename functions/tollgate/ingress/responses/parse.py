@@ -52,6 +52,7 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_preferences,
 )
+from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
@@ -65,7 +66,6 @@ _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
     "items in `input`.",
-    "background": "Background mode is not supported: omit the field and wait, or stream.",
     "prompt": "Templates are not stored: send `instructions` and `input`.",
 }
 
@@ -101,6 +101,8 @@ def parse_response_object(
     if compacting:
         # The answer replaces the input, which later turns must not contain again.
         taken = replace(taken, items=compacting.head, stored_form=())
+    if params.background and params.store is False:
+        raise field_refusal("background", "needs `store: true`, because the answer is read later")
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
@@ -145,6 +147,7 @@ def parse_response_object(
             parse=partial(parse_input, instructions=params.instructions, names=names),
         ),
         stream=bool(params.stream),
+        background=bool(params.background),
         ignored=printable_names(
             [*unknown.kept, *left_out, *_unread(params, taken, run_here, stores=stores)]
         ),

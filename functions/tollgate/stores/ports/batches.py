@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from tollgate.core.background import BackgroundResponse
 from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.jobs import Job
 from tollgate.core.ownership import WHOLE_WORKSPACE, OwnerScope
@@ -68,6 +69,15 @@ class BatchQueue(Protocol):
         """Let a worker work on a job; raise LedgerError if the queue cannot be reached."""
 
 
+class BackgroundServices(Struct, frozen=True, kw_only=True):
+    """The stores of background responses, and the queue that wakes their workers."""
+
+    store: JobStore[BackgroundResponse]
+    parts: "BackgroundParts"
+    queue: BatchQueue | None
+    """None if workers look for open jobs themselves."""
+
+
 class LineRecords(Protocol):
     """The records of the generations of lines; each method raises LedgerError on failure."""
 
@@ -103,3 +113,22 @@ class BatchObjects(Protocol):
 
         Raise AccessError if the cap of the batch's key or workspace is reached.
         """
+
+
+class BackgroundParts(Protocol):
+    """The contents of background responses; every method raises LedgerError on failure."""
+
+    async def put(self, job: BackgroundResponse, name: str, content: bytes) -> None:
+        """Store a part of a response, such as its request or some of its events."""
+
+    async def get(self, job: BackgroundResponse, name: str) -> bytes | None:
+        """Return a part of a response; None if there is none."""
+
+    async def answer(self, job: BackgroundResponse) -> bytes | None:
+        """Return the answer; None if it was deleted or has expired."""
+
+    async def keep(self, job: BackgroundResponse, content: bytes) -> None:
+        """Store the answer, as the answers of other requests are stored."""
+
+    async def clear(self, job: BackgroundResponse) -> None:
+        """Delete the answer and all parts of a response."""
