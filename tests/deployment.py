@@ -115,15 +115,15 @@ class Deployment:
     upstreams: Upstreams
     http: aiohttp.ClientSession
 
-    async def workspace(self) -> Workspace:
-        """A new workspace that no other test uses."""
+    async def workspace(self, **settings: Any) -> Workspace:
+        """A new workspace that no other test uses; `settings` are those of its inference key."""
         workspace_id = f"w-{os.urandom(6).hex()}"
         await self.administration.credits.grant(
             workspace_id, "first", GRANT_NANO_USD, "test", by=TESTER
         )
         return Workspace(
             id=workspace_id,
-            inference=await self._key(workspace_id, "inference"),
+            inference=await self._key(workspace_id, "inference", **settings),
             management=await self._key(workspace_id, "management"),
         )
 
@@ -178,7 +178,7 @@ class Deployment:
         assert balance.held_nano_usd == 0
         assert balance.available_nano_usd == GRANT_NANO_USD - spent_nano_usd
 
-    async def _key(self, workspace_id: str, role: KeyRole) -> Key:
+    async def _key(self, workspace_id: str, role: KeyRole, **settings: Any) -> Key:
         keys = self.administration.keys
         created = await keys.create(
             NewKey(
@@ -187,6 +187,7 @@ class Deployment:
                 role=role,
                 requests_per_minute=1_000_000,
                 burst=1_000_000,
+                **settings,
             ),
             by=TESTER,
         )

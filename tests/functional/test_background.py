@@ -69,9 +69,7 @@ async def test_c84_openais_sdk_runs_background_responses_under_serve(
                 break
         await stream.close()
         kinds = []
-        async for event in await client.responses.retrieve(
-            id_, stream=True, starting_after=cursor
-        ):
+        async for event in await client.responses.retrieve(id_, stream=True, starting_after=cursor):
             assert event.sequence_number == cursor + 1
             cursor = event.sequence_number
             kinds.append(event.type)

@@ -54,9 +54,7 @@ class Workers:
         found: list[Any] = received.get("Messages", [])
         for each in found:
             handle = each["ReceiptHandle"]
-            await asyncio.to_thread(
-                self.sqs.delete_message, QueueUrl=url, ReceiptHandle=handle
-            )
+            await asyncio.to_thread(self.sqs.delete_message, QueueUrl=url, ReceiptHandle=handle)
         return found
 
 

@@ -15,7 +15,7 @@ RESPONSE_LABEL: Final = "response"
 BackgroundStatus = Literal[
     "queued", "in_progress", "completed", "incomplete", "failed", "cancelled"
 ]
-ENDED: Final = frozenset[BackgroundStatus]({"completed", "incomplete", "failed", "cancelled"})
+_ENDED: Final = frozenset[BackgroundStatus]({"completed", "incomplete", "failed", "cancelled"})
 # Seconds for which one answer may run. A worker on Lambda lives for 15 minutes, and needs the rest
 # to settle.
 RUN_MAX_S: Final = 840.0
@@ -57,7 +57,12 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     @property
     @override
     def is_ended(self) -> bool:
-        return self.status in ENDED
+        return self.status in _ENDED
+
+    @property
+    @override
+    def event_type(self) -> str:
+        return f"response.{self.status}"
 
     @property
     @override

@@ -120,5 +120,10 @@ class Batch(Job, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     @override
+    def event_type(self) -> str:
+        return f"batch.{self.status}"
+
+    @property
+    @override
     def kept_s(self) -> int:
         return max(self.output_expires_s, KEPT_DAYS * DAY_S)

@@ -21,6 +21,11 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         raise NotImplementedError
 
     @property
+    def event_type(self) -> str:
+        """The type of the event that tells webhooks about the end of the job."""
+        raise NotImplementedError
+
+    @property
     def kept_s(self) -> int:
         """Seconds for which an ended job is stored."""
         raise NotImplementedError

@@ -60,7 +60,7 @@ _APPLY_PRESET: Final = DottedName[Callable[[Catalog, ParsedCall], ParsedCall]](
     "tollgate.engine.presets:apply_preset"
 )
 
-Background = Callable[[], BackgroundServices | None]
+BackgroundSource = Callable[[], BackgroundServices | None]
 _START_BACKGROUND: Final = DottedName[Callable[..., Coroutine[Any, Any, None]]](
     "tollgate.web.background.starting:start_background"
 )
@@ -75,7 +75,7 @@ def chat_app(
     contents: ContentLog | None = None,
     responses: ContentLog | None = None,
     seals: SealKeys | None = None,
-    background: Background | None = None,
+    background: BackgroundSource | None = None,
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
@@ -173,7 +173,7 @@ class MeteredEndpoint(FormatEndpoint):
         *,
         answers: AnswerStore | None,
         contents: ContentLog | None,
-        background: Background | None = None,
+        background: BackgroundSource | None = None,
     ) -> None:
         super().__init__(format_, entrance)
         self._background = background
@@ -296,9 +296,7 @@ class MeteredEndpoint(FormatEndpoint):
     async def _start_background(self, admitted: _Admitted, reply: AsgiReply) -> None:
         services = None if self._background is None else self._background()
         if services is None:
-            raise invalid_request(
-                "background: this deployment has no bucket for responses.", "background"
-            )
+            raise invalid_request("background: this deployment has no bucket.", "background")
         if admitted.claim is not None:
             raise invalid_request("Idempotency-Key: not for background responses.")
         await _START_BACKGROUND()(

@@ -12,7 +12,7 @@ from tollgate.engine.batches.polling import BatchPolling
 async def working_on_jobs(
     pollings: Sequence[BatchPolling[Any] | None], drain_s: int
 ) -> AsyncIterator[None]:
-    """Work on open jobs within a `with` block; at its end, work in progress may run `drain_s`.
+    """Run open jobs within a `with` block; at its end, work in progress may run `drain_s`.
 
     Lines and answers that run longer are cancelled; they cost nothing, and run again later.
     """

@@ -23,7 +23,7 @@ class JobWorker(Protocol):
     """Set when nothing further may begin in this process."""
 
     async def work(self, place: BatchPlace, deadline: Deadline) -> float | None:
-        """Work on a job; return the seconds until more can be done, or None if it has ended."""
+        """Run a job; return the seconds until more can be done, or None if it has ended."""
 
 
 class BatchPolling(Generic[AnyJob]):

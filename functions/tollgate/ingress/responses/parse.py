@@ -6,7 +6,6 @@ from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
@@ -17,6 +16,7 @@ from tollgate.core.request import (
     Sampling,
     SchemaOutput,
 )
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NO_HEADERS, ParsedCall, Seal
 from tollgate.ingress.responses.compaction import (
     ask_for_record,
@@ -52,7 +52,6 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_preferences,
 )
-from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
@@ -101,8 +100,6 @@ def parse_response_object(
     if compacting:
         # The answer replaces the input, which later turns must not contain again.
         taken = replace(taken, items=compacting.head, stored_form=())
-    if params.background and params.store is False:
-        raise field_refusal("background", "needs `store: true`, because the answer is read later")
     stores = turns is not None and params.store is not False
     declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
@@ -135,7 +132,6 @@ def parse_response_object(
         preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes + taken.added_bytes,
     )
-    run_here = [tool.id for tool in tools.server]
     return ParsedCall(
         request=ask_for_record(request) if compacting else request,
         compacts=compacting,
@@ -149,7 +145,7 @@ def parse_response_object(
         stream=bool(params.stream),
         background=bool(params.background),
         ignored=printable_names(
-            [*unknown.kept, *left_out, *_unread(params, taken, run_here, stores=stores)]
+            [*unknown.kept, *left_out, *_unread(params, taken, tools.server, stores=stores)]
         ),
         repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
@@ -229,10 +225,11 @@ def _native(params: wire.ResponsesRequest, unknown: UnknownNames) -> NativeOptio
 def _unread(
     params: wire.ResponsesRequest,
     taken: TakenItems,
-    run_here: Collection[ServerToolId | None],
+    server_tools: Collection[ServerTool],
     *,
     stores: bool,
 ) -> Iterator[str]:
+    run_here = [tool.id for tool in server_tools]
     yield from unknown_preferences(params)
     if params.max_tool_calls and len(run_here) > 1:
         # The limit is applied to each tool separately, so several tools together may exceed it.

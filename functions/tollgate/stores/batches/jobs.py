@@ -16,20 +16,23 @@ from tollgate.aws.failures import (
     refusing_when_unavailable,
 )
 from tollgate.core.batches import BATCH_PREFIX, Batch
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource, is_id
 from tollgate.stores.aws.decoding import decode_items, read_binary, read_text, reads_an_item
 from tollgate.stores.aws.expressions import SAME_REVISION
-from tollgate.stores.aws.items import AnyItem, BatchItem, OpenBatchItem
+from tollgate.stores.aws.items import AnyItem, BatchItem, JobEventItem, OpenBatchItem
 from tollgate.stores.aws.row_ranges import all_rows
 from tollgate.stores.aws.tables import get_item
 from tollgate.stores.aws.transactions import put_if_absent, transact
-from tollgate.stores.batches.keys import OPEN_BATCHES, batch_partition, job_key
+from tollgate.stores.batches.keys import OPEN_BATCHES, batch_partition, job_event_row, job_key
 from tollgate.stores.ports.batches import AnyJob, BatchPlace
+from tollgate.stores.rules.webhook_events import event_of_job
 
 # Workers change a job at the start and at the end of each step, so conflicts are short.
 _CHANGES_MAX: Final = 20
 _PAUSE_MAX_S: Final = 0.2
+# Rounds of webhooks read an event within minutes, unless they are interrupted.
+_EVENT_KEPT_S: Final = 7 * DAY_S
 
 
 class JobKind(Struct, Generic[AnyJob], frozen=True, kw_only=True):
@@ -128,7 +131,8 @@ class DynamoJobStore(Generic[AnyJob]):
         try:
             if job.is_ended:
                 listed = {"TableName": self._table, "Key": self._key(OPEN_BATCHES, job.id)}
-                await transact(self._client, self._ids, [{"Put": put}, {"Delete": listed}])
+                event = {"Put": {"TableName": self._table, "Item": self._event(job)}}
+                await transact(self._client, self._ids, [{"Put": put}, {"Delete": listed}, event])
             else:
                 await self._client.call("PutItem", put)
         except (ConditionFailed, TransactionCancelled):
@@ -140,6 +144,16 @@ class DynamoJobStore(Generic[AnyJob]):
         if not job.is_ended:
             return {}
         return {BatchItem.DELETE_AT: number(int(self._clock.now_s()) + job.kept_s)}
+
+    def _event(self, job: AnyJob) -> Item:
+        """Return the item from which webhooks learn the end of a job."""
+        at_ms = int(self._clock.now_s() * 1_000)
+        row = job_event_row(at_ms, self.bare(job.id))
+        return {
+            **job_key(batch_partition(job.workspace_id), row),
+            JobEventItem.EVENT: string(json.encode(event_of_job(job, at_ms)).decode()),
+            JobEventItem.DELETE_AT: number(at_ms // 1_000 + _EVENT_KEPT_S),
+        }
 
     def _encode(self, job: AnyJob) -> Item:
         return {

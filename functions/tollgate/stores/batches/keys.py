@@ -14,6 +14,11 @@ def batch_partition(workspace_id: str) -> str:
     return f"B#{workspace_id}"
 
 
+def job_event_row(at_ms: int, bare_id: str = "") -> str:
+    """Return the sort key of the event of a job that ended then; without an id, of the first."""
+    return f"E#{at_ms:013d}.{bare_id}"
+
+
 def job_key(partition: str, row: str) -> Item:
     """Return the key of a job, in its workspace or in OPEN_BATCHES; jobs of a kind sort by time."""
     return {AnyItem.PARTITION: string(partition), AnyItem.SORT: string(row)}

@@ -20,7 +20,9 @@ def holds_lease(job: BackgroundResponse, try_id: str) -> bool:
     return not job.is_ended and bool(job.tries) and job.tries[-1].id == try_id
 
 
-def begin_try(job: BackgroundResponse, trial: StepTry, now_s: float) -> BackgroundResponse | None:
+def begin_answer(
+    job: BackgroundResponse, trial: StepTry, now_s: float
+) -> BackgroundResponse | None:
     """Return the response with a new try; None if it is not to be tried now."""
     if holds_lease(job, trial.id):
         return job
@@ -31,7 +33,9 @@ def begin_try(job: BackgroundResponse, trial: StepTry, now_s: float) -> Backgrou
     return replace(job, tries=(*job.tries, trial), status="in_progress")
 
 
-def extend(job: BackgroundResponse, try_id: str, until_s: float) -> BackgroundResponse | None:
+def extend_answer(
+    job: BackgroundResponse, try_id: str, until_s: float
+) -> BackgroundResponse | None:
     """Return the response with a longer lease; None if the try has lost its lease."""
     if not holds_lease(job, try_id):
         return None
@@ -39,7 +43,7 @@ def extend(job: BackgroundResponse, try_id: str, until_s: float) -> BackgroundRe
     return replace(job, tries=(*earlier, replace(trial, until_s=until_s)))
 
 
-def give_back(
+def give_answer_back(
     job: BackgroundResponse, try_id: str, until_s: float, *, clean: bool
 ) -> BackgroundResponse | None:
     """Return the response with a try that has ended without result; None if the lease is lost.
@@ -53,7 +57,7 @@ def give_back(
     return replace(job, tries=(ended,) if clean else (*earlier, ended), status="queued")
 
 
-def finish(
+def finish_answer(
     job: BackgroundResponse,
     try_id: str,
     status: BackgroundStatus,
@@ -75,7 +79,7 @@ def finish(
     )
 
 
-def cancel(job: BackgroundResponse, now_s: float) -> BackgroundResponse | None:
+def cancel_answer(job: BackgroundResponse, now_s: float) -> BackgroundResponse | None:
     """Return the response as cancelled; None if it has ended.
 
     The worker that runs it finds that its lease is lost, and ends the generation.

@@ -17,7 +17,7 @@ from tollgate.ingress.base import KEEP_ALIVE_COMMENT
 from tollgate.ingress.responses.output import render_event
 from tollgate.ingress.responses.render import QUEUED_EVENTS
 from tollgate.stores.ports.batches import BackgroundServices, BatchPlace
-from tollgate.web.background.shown import show
+from tollgate.web.background.shown import show_state
 
 _log: Final = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ async def follow(
             await clock.sleep(_LOOK_S)
         # Its worker stores the last events before a response ends, so one more look finds them.
         job = found
-    shown = None if job.status == "cancelled" else await show(job, services.parts)
+    shown = None if job.status == "cancelled" else await show_state(job, services.parts)
     if shown is not None and last + 1 > after:
         yield render_event(f"response.{job.status}", b'"response":' + shown, last + 1)
 

@@ -13,9 +13,9 @@ from tollgate.core.errors import RequestError, invalid_request, not_found
 from tollgate.engine.replies.sink import STREAM_HEADERS
 from tollgate.ingress.responses.stored import response_generation
 from tollgate.stores.ports.batches import BackgroundServices, BatchPlace
-from tollgate.stores.rules.background import cancel
+from tollgate.stores.rules.background import cancel_answer
 from tollgate.web.background.events import follow
-from tollgate.web.background.shown import show
+from tollgate.web.background.shown import show_state
 from tollgate.web.own import Own
 from tollgate.web.services import Services
 
@@ -43,7 +43,7 @@ async def find_background(
 
 async def show_background(services: Services, job: BackgroundResponse) -> Response:
     """Return a response in its present state; raise RequestError if its contents are gone."""
-    shown = await show(job, _stores(services).parts)
+    shown = await show_state(job, _stores(services).parts)
     if shown is None:
         raise _gone()
     return Response(shown, media_type="application/json")
@@ -70,7 +70,7 @@ async def cancel_background(services: Services, job: BackgroundResponse) -> Resp
     """Cancel a response unless it has ended, and return its last state."""
     store, now_s = _stores(services).store, services.clock.now_s()
     place = BatchPlace(job.workspace_id, job.id)
-    cancelled = await store.change(place, partial(cancel, now_s=now_s))
+    cancelled = await store.change(place, partial(cancel_answer, now_s=now_s))
     found = cancelled or await store.get(place)
     if found is None:
         raise _gone()

@@ -40,10 +40,10 @@ from tollgate.ingress.responses.stored import StoredResponse
 from tollgate.stores.ports.base import KeyDirectory
 from tollgate.stores.ports.batches import BackgroundServices, BatchPlace, LineRecords
 from tollgate.stores.rules.background import (
-    begin_try,
-    extend,
-    finish,
-    give_back,
+    begin_answer,
+    extend_answer,
+    finish_answer,
+    give_answer_back,
     holds_lease,
     is_free,
 )
@@ -121,7 +121,7 @@ class BackgroundWorker:
         if self.stop.is_set() or deadline.remaining_s() < _RUN_MIN_S:
             return 0.0
         trial = StepTry(services.ids.new_id(), now_s + LEASE_S)
-        begin = partial(begin_try, trial=trial, now_s=now_s)
+        begin = partial(begin_answer, trial=trial, now_s=now_s)
         begun = await services.background.store.change(place, begin)
         if begun is None:
             return 1.0
@@ -175,7 +175,7 @@ class _Try:
                 if found.tries[-1].until_s - now_s < LEASE_S * 2 / 3:
                     until_s = now_s + LEASE_S
                     await store.change(
-                        place, partial(extend, try_id=self._trial.id, until_s=until_s)
+                        place, partial(extend_answer, try_id=self._trial.id, until_s=until_s)
                     )
 
     async def _answer(self, deadline: Deadline) -> _Outcome:
@@ -284,7 +284,7 @@ class _Try:
                 status = StoredResponse.from_bytes(content).status
                 await self._change(
                     partial(
-                        finish,
+                        finish_answer,
                         try_id=try_id,
                         status="incomplete" if status == "incomplete" else "completed",
                         now_s=now_s,
@@ -292,17 +292,19 @@ class _Try:
                     )
                 )
             case BackgroundFailure() as failure:
-                failed = partial(finish, try_id=try_id, status="failed", failure=failure)
+                failed = partial(finish_answer, try_id=try_id, status="failed", failure=failure)
                 await self._change(partial(failed, now_s=now_s))
             case Waits(for_s):
-                until_s = now_s + for_s
-                await self._change(partial(give_back, try_id=try_id, until_s=until_s, clean=True))
-                return for_s
+                return await self._give_back(for_s, clean=True)
             case _Undecided():
-                until_s = now_s + _RETRY_S
-                await self._change(partial(give_back, try_id=try_id, until_s=until_s, clean=False))
-                return _RETRY_S
+                return await self._give_back(_RETRY_S, clean=False)
         return None
+
+    async def _give_back(self, wait_s: float, *, clean: bool) -> float:
+        until_s = self._services.clock.now_s() + wait_s
+        give = partial(give_answer_back, try_id=self._trial.id, until_s=until_s, clean=clean)
+        await self._change(give)
+        return wait_s
 
     async def _change(
         self, change: Callable[[BackgroundResponse], BackgroundResponse | None]

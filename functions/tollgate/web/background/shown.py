@@ -17,7 +17,7 @@ QUEUED: Final = "queued"
 _ANSWERED: Final = ("completed", "incomplete")
 
 
-async def show(job: BackgroundResponse, parts: BackgroundParts) -> bytes | None:
+async def show_state(job: BackgroundResponse, parts: BackgroundParts) -> bytes | None:
     """Return a response as JSON; None if its contents were deleted or have expired.
 
     Raises ValueError if the contents are corrupt.

@@ -89,8 +89,10 @@ async def start_background(
 def _check(call: Call) -> tuple[ParsedCall, int]:
     """Return the parsed request and the days for which its response is stored."""
     parsed, days = call.parsed, call.principal.response_days
-    if not isinstance(parsed, ParsedCall) or parsed.stored_input is None or days is None:
+    if days is None:
         raise field_refusal("background", f"needs stored responses. {HOW_TO_STORE}")
+    if not isinstance(parsed, ParsedCall) or parsed.stored_input is None:
+        raise field_refusal("background", "needs `store: true`, because the answer is read later")
     if parsed.compacts is not None or parsed.window is not None:
         raise field_refusal("background", "a compaction cannot wait: request it on its own")
     return parsed, days
@@ -108,7 +110,7 @@ def _render_queued(gateway: Gateway, parsed: ParsedCall, job: BackgroundResponse
 
 
 async def _wake(services: BackgroundServices, job: BackgroundResponse) -> None:
-    """Wake a worker; if that fails, the list of open jobs wakes one later."""
+    """Send a message to a worker; if that fails, the list of open jobs wakes one later."""
     if services.queue is None:
         return
     try:

@@ -85,39 +85,7 @@ _ResponseId = Annotated[str, Depends(_read_id)]
 def response_routes(services: Services) -> APIRouter:
     """Return the routes below `/v1/responses`."""
     router = admitted_router(services, prefix=RESPONSES.path, tag=RESPONSES.tag)
-
-    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
-    async def show_response(
-        request: Request,
-        principal: Caller,
-        own: OwnThings,
-        by: By,
-        response_id: _ResponseId,
-        *,
-        include: _Include = None,
-        stream: Annotated[
-            bool | None,
-            Query(description="the events of a background response created with `stream: true`"),
-        ] = None,
-        starting_after: Annotated[
-            int, Query(ge=-1, description="the number of the last event that the caller has")
-        ] = -1,
-    ) -> Response:
-        """Show a stored response of this workspace, or a background response in any state."""
-        job = await find_background(services, own, response_id)
-        if job is not None:
-            if stream or job.generation_id is not None:
-                await services.note_read(principal, "response", response_id, by=by)
-            if stream:
-                return stream_background(services, job, request.scope, after=starting_after)
-            return await show_background(services, job)
-        if stream:
-            raise invalid_request(
-                "stream: only background responses can be streamed again; leave it out.", "stream"
-            )
-        stored = await _find(services, principal, own, response_id)
-        await services.note_read(principal, "response", response_id, by=by)
-        return Response(stored.response, media_type="application/json")
+    _add_show(router, services)
 
     @router.delete("/{response_id}")
     async def delete_response(
@@ -163,6 +131,43 @@ def response_routes(services: Services) -> APIRouter:
 
     _add_cancel(router, services)
     return router
+
+
+def _add_show(router: APIRouter, services: Services) -> None:
+    """Add the route that shows a response or streams its events."""
+
+    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
+    async def show_response(
+        principal: Caller,
+        own: OwnThings,
+        by: By,
+        response_id: _ResponseId,
+        *,
+        request: Request,
+        include: _Include = None,
+        stream: Annotated[
+            bool | None,
+            Query(description="the events of a background response created with `stream: true`"),
+        ] = None,
+        starting_after: Annotated[
+            int, Query(ge=-1, description="the number of the last event that the caller has")
+        ] = -1,
+    ) -> Response:
+        """Show a stored response of this workspace, or a background response in any state."""
+        job = await find_background(services, own, response_id)
+        if job is not None:
+            if stream or job.generation_id is not None:
+                await services.note_read(principal, "response", response_id, by=by)
+            if stream:
+                return stream_background(services, job, request.scope, after=starting_after)
+            return await show_background(services, job)
+        if stream:
+            raise invalid_request(
+                "stream: only background responses can be streamed again; leave it out.", "stream"
+            )
+        stored = await _find(services, principal, own, response_id)
+        await services.note_read(principal, "response", response_id, by=by)
+        return Response(stored.response, media_type="application/json")
 
 
 def _add_cancel(router: APIRouter, services: Services) -> None:
