@@ -111,9 +111,11 @@ class Waiting:
         )
         return (await self.home.stores.keys.create(new, by=TESTER)).secret
 
-    def worker(self, fate: Fate | None = None) -> BackgroundWorker:
-        """One more process, which may have a fate."""
-        home, background = self.home, self.services
+    def worker(
+        self, fate: Fate | None = None, *, background: BackgroundServices | None = None
+    ) -> BackgroundWorker:
+        """One more process, which may have a fate, or other stores."""
+        home, background = self.home, background or self.services
         gateway, records = home.gateway, MemoryLineRecords(home.stores.books)
         if fate is not None:
             gateway = replace(gateway, ledger=fate.over(gateway.ledger))

@@ -8,12 +8,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.background import Waiting, events_of, open_waiting
 from tests.batches import Died, Fate
+from tests.gateways import store_is_away
+from tests.memory.batches import MemoryJobStore
 from tests.scripted import Scripted, Silence, answers, ends, refuses, says
-from tollgate.core.background import RUN_MAX_S, WAIT_MAX_S
+from tollgate.core.background import RUN_MAX_S, WAIT_MAX_S, BackgroundResponse
+from tollgate.core.errors import LedgerError
 from tollgate.engine.batches.worker import LEASE_S
+from tollgate.stores.ports.batches import BatchPlace
 
 HELLO = {"role": "user", "content": "Hello"}
 
@@ -90,6 +95,35 @@ async def test_c84_a_frozen_worker_that_goes_on_is_not_paid_for_what_another_did
             break
         at += 1
     assert at > 8
+
+
+class CutOff:
+    """The store of jobs, which a worker no longer reaches once it has begun."""
+
+    def __init__(self, store: MemoryJobStore[BackgroundResponse]) -> None:
+        self._store = store
+        self.get = store.get
+
+    async def change(self, *args: Any) -> BackgroundResponse | None:
+        begun = await self._store.change(*args)
+        self.get = self.change = self._refuse  # type: ignore[method-assign]
+        return begun
+
+    async def _refuse(self, *_: Any) -> Any:
+        raise store_is_away()
+
+
+async def test_c84_a_worker_without_its_lease_is_not_paid_for_what_another_did() -> None:
+    waiting = await talking(3, LEASE_S)
+    id_ = (await waiting.ask()).json["id"]
+    services = replace(waiting.services, store=CutOff(waiting.store))
+    cut_off = asyncio.create_task(waiting.run(id_, waiting.worker(background=services)))
+    await asyncio.sleep(1.0)
+    await waiting.run(id_)
+    with pytest.raises(LedgerError):
+        await cut_off
+    assert len(waiting.home.near.requests) == 2
+    await check_once(waiting, id_)
 
 
 async def test_c84_a_message_that_is_delivered_twice_runs_one_answer() -> None:
@@ -285,6 +319,10 @@ async def test_c84_another_tenants_or_members_response_is_not_found() -> None:
     id_ = (await waiting.ask()).json["id"]
     for method, path in (("GET", id_), ("POST", f"{id_}/cancel"), ("DELETE", id_)):
         assert (await waiting.call(method, path, key=stranger)).status == 404
+    owned = BatchPlace("acme", id_)
+    assert await waiting.store.change(owned, lambda job: replace(job, member_id="ana@acme"))
+    for method, path in (("GET", id_), ("POST", f"{id_}/cancel"), ("DELETE", id_)):
+        assert (await waiting.call(method, path)).status == 404
     assert (await waiting.job(id_)).status == "queued"
 
 
