@@ -36,6 +36,7 @@ from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.rules.level_settings import MemberSettings
 from tollgate.stores.subjects.erasure import ErasureRounds
+from tollgate.stores.subjects.jobs import JobErasure
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.preservation import Preservation
 from tollgate.stores.subjects.stored import StoredRecords
@@ -87,8 +88,15 @@ class Place:
             files=self.files,
             clock=dynamo.clock,
         )
+        jobs = JobErasure(
+            dynamo.client,
+            dynamo.tables,
+            dynamo.subjects,
+            objects=self.objects,
+            clock=dynamo.clock,
+        )
         return ErasureRounds(
-            dynamo.subjects, self.records(logs), people, self.objects, clock=dynamo.clock
+            dynamo.subjects, self.records(logs), people, self.objects, jobs=jobs, clock=dynamo.clock
         )
 
     def preservation(self) -> Preservation:
@@ -158,7 +166,7 @@ async def test_c99_an_erased_user_is_in_no_record_and_its_content_is_gone(
 
     proof = await place.erase(EVE)
     assert proof.finished_s is not None
-    assert proof.erased == {"answers": 2, "records": 2}
+    assert proof.erased == {"answers": 2, "jobs": 0, "records": 2}
     assert proof.days == ("2026-11-12", "2026-11-21")
     assert proof.subject.id == sha256(b"eve@acme").hexdigest()
     assert proof.backups_until_s == proof.finished_s + BACKUPS_S
@@ -247,6 +255,7 @@ async def test_c99_a_member_who_left_leaves_money_and_an_id(
     assert proof.erased == {
         "answers": 0,
         "files": 1,
+        "jobs": 0,
         "keys": 2,
         "members": 1,
         "records": 1,

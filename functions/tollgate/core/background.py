@@ -37,8 +37,6 @@ class BackgroundResponse(Job, frozen=True, kw_only=True, omit_defaults=True):
     created_s: int
     days: int
     """Days for which the response is stored from its creation."""
-    user: str | None = None
-    """The end user that the request names."""
     streams: bool = False
     """True if the events of the answer are stored, so that a caller can resume the stream."""
     status: BackgroundStatus = "queued"

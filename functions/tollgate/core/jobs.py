@@ -12,6 +12,8 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The key under which the job runs."""
     member_id: str | None = None
     """The member that owns the job; None if no member does."""
+    user: str | None = None
+    """The end user that the request names; None for a batch, whose lines may name many."""
     revision: int = 0
     """The number of changes, by which concurrent changes are found."""
 
