@@ -39,7 +39,7 @@ checks := check-types check-style check-tidy
 tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
+.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-providers check-tidy fmt build deploy account-check smoke dist wheels site sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -50,18 +50,16 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
 	@exec .venv/bin/tollgate dev $(DEV)
 
-# The type checker uses one core for a minute, while the other core installs.
+# The type checker uses one core for over a minute, while the other core installs and tests.
 test: ## Run every check, and every test that is not nightly
-	@$(in_parallel) check-types check-style $(tools)
-	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
+	+@$(in_parallel) check-types $(tools) check-style unit check-providers
 	.venv/bin/python -m pytest -q $(with_waits) $(of_processes) $(addprefix --ignore ,$(of_providers))
-	.tools/functions/bin/python -m pytest -q $(without_dev) $(of_providers)
 
 test-nightly: .venv/dev.stamp $(tools) .tools/site/stamp ## Run the tests that `make test` leaves out, and properties with more examples
 	.venv/bin/python -m pytest -q $(with_waits) $(each_night) $(of_processes) tests/unit
 
-unit: .venv/dev.stamp ## Run the unit tests, on all cores
-	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
+unit: .venv/dev.stamp ## Run the unit tests, on all cores, without those of providers
+	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
 
 soak: .venv/dev.stamp .tools/ministack/stamp ## Load two processes for an hour, with faults (SOAK_S=3600, RATE=6, SEED=16)
 	@PYTHONPATH=functions .venv/bin/python -m tests.soak $(or $(SOAK_S),3600) $(or $(RATE),6) $(or $(SEED),16)
@@ -86,6 +84,9 @@ check-types: .venv/dev.stamp
 check-style: .venv/dev.stamp
 	.venv/bin/ruff check --quiet
 	.venv/bin/ruff format --quiet --check
+
+check-providers: .tools/functions/stamp ## Test the providers with the dependencies of a function
+	.tools/functions/bin/python -m pytest -q $(without_dev) $(of_providers)
 
 check-tidy: .venv/dev.stamp
 	.venv/bin/python -m pytest -q tests/unit/test_tidy.py

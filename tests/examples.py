@@ -4,7 +4,7 @@ from typing import Final
 
 from hypothesis import settings
 
-EXAMPLES: Final = {"pull_request": 25, "night": 300}
+EXAMPLES: Final = {"pull_request": 10, "night": 300}
 
 
 def costly(times: int) -> settings:

@@ -22,7 +22,8 @@ def assert_nothing_is_lost(outcome: Outcome) -> None:
 nightly = pytest.mark.nightly
 
 
-@pytest.mark.parametrize(("answer_s", "rate"), [(2.0, 90), pytest.param(15.0, 34, marks=nightly)])
+@nightly
+@pytest.mark.parametrize(("answer_s", "rate"), [(2.0, 90), (15.0, 34)])
 def test_c64_one_wallet_one_team_and_one_key_serve_the_rate_that_is_stated(
     answer_s: float, rate: float
 ) -> None:
@@ -87,7 +88,8 @@ def test_c64_shards_and_slices_grow_before_they_throttle_when_their_load_doubles
     assert_nothing_is_lost(outcome)
 
 
-@pytest.mark.parametrize(("write_units", "rate"), [(90, 34), pytest.param(300, 100, marks=nightly)])
+@nightly
+@pytest.mark.parametrize(("write_units", "rate"), [(90, 34), (300, 100)])
 def test_c64_what_throttles_grows_and_its_credit_and_limits_come_out_of_the_throttled_item(
     write_units: int, rate: int
 ) -> None:

@@ -153,7 +153,7 @@ async def test_c19_an_answer_that_does_not_end_measures_nothing(answer: list[Ste
     assert await home.stores.cooldowns.find_speeds(BOTH) == {}
 
 
-async def test_c19_a_thousand_answers_in_a_minute_are_one_write() -> None:
+async def test_c19_hundreds_of_answers_in_a_minute_are_one_write() -> None:
     home = await house(near=Scripted(answers("Hello")))
     writes: list[str] = []
     write = home.stores.cooldowns.write_speed
@@ -163,7 +163,7 @@ async def test_c19_a_thousand_answers_in_a_minute_are_one_write() -> None:
         await write(endpoint_id)
 
     home.stores.cooldowns.write_speed = counted  # type: ignore[method-assign]
-    for _ in range(1_000):
+    for _ in range(200):
         await home.serve()
     assert writes == [NEAR]
 
