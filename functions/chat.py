@@ -85,14 +85,22 @@ def main() -> None:
     if runtime_api is None:
         raise SystemExit("chat.py runs on Lambda; `tollgate serve` serves the same app elsewhere")
     try:
-        function = wire_function(Settings())
+        settings = Settings()
+        function = wire_function(settings)
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
     # Objects from the start are never freed, so that later collections need not traverse them.
     gc.freeze()
     gc.enable()
-    asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))
+    asyncio.run(
+        run_loop(
+            function.app,
+            runtime_api,
+            snapshot=function.snapshot,
+            invocations_max=settings.invocations_max,
+        )
+    )
 
 
 if __name__ == "__main__":

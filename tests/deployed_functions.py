@@ -81,6 +81,7 @@ async def start_chat(
     variables: Mapping[str, str],
     code: Code,
     credentials: CredentialsServer | None,
+    in_flight_max: int = 1,
 ) -> Function:
     return await emulator.start_function(
         name="chat",
@@ -97,6 +98,7 @@ async def start_chat(
         routes=CHAT_ROUTES,
         task_root=code.chat,
         credentials=credentials,
+        in_flight_max=in_flight_max,
     )
 
 

@@ -208,13 +208,14 @@ async def deployed(
     secrets_kms_key: str | None = None,
     queue: str | None = None,
     answers_queue: str | None = None,
+    in_flight_max: int = 1,
 ) -> AsyncIterator[Deployment]:
     """Deploy to this machine; `directory` is for the routing file and what is made of it.
 
-    With `credentials` the streaming function has SnapStart; `chat_environment` are variables that
-    it has besides. The functions may do what infra/template.yaml with `parameters` lets their roles
-    do, and a request that was refused fails the test. `bucket` and the key for secrets lie at
-    `dynamodb_url` too.
+    With `credentials` the streaming function has SnapStart, with an `in_flight_max` above 1 it is
+    on Managed Instances; `chat_environment` are variables that it has besides. The functions may do
+    what infra/template.yaml with `parameters` lets their roles do, and a request that was refused
+    fails the test. `bucket` and the key for secrets lie at `dynamodb_url` too.
     """
     upstreams = Upstreams()
     async with AsyncExitStack() as stack:
@@ -237,7 +238,7 @@ async def deployed(
         variables = environment(settings, endpoint_url=proxy.url)
         chat_variables = {**variables, **(chat_environment or {})}
         reader = await start_reader(emulator, variables, code)
-        chat = await start_chat(emulator, chat_variables, code, credentials)
+        chat = await start_chat(emulator, chat_variables, code, credentials, in_flight_max)
         api = await start_api(emulator, variables, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)

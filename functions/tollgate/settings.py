@@ -108,9 +108,7 @@ class Settings(BaseSettings):
     them.
     """
     batch_lines_at_once: int = Field(default=8, ge=0, le=256)
-    """The maximum number of lines of batches that run at a time in a process; with 0, a server
-    leaves batches to others.
-    """
+    """Lines of batches that a process runs at a time; with 0, a server leaves batches to others."""
     sqs_endpoint_url: str | None = None
     key_prefix: str = "sk-tg-"
     operator_workspace: str = "default"
@@ -150,7 +148,7 @@ class Settings(BaseSettings):
     """The size limit of a body on metered routes, on hosts without Lambda's limit of 6 MB."""
     request_buffer_bytes_max: int | None = Field(default=None, gt=0)
     """The maximum bytes of media, documents and answers that one request may buffer. The default
-    is 64 MiB, and on Lambda an eighth of the function's memory.
+    is 64 MiB, and where Lambda sends one request at a time an eighth of the function's memory.
     """
     process_buffer_bytes_max: int = Field(default=PROCESS_BYTES_MAX, gt=0)
     """The maximum bytes that all requests may buffer; at least twice the maximum of one request."""
@@ -159,6 +157,8 @@ class Settings(BaseSettings):
         default=None, gt=0, validation_alias="AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
     )
     """Memory of the Lambda function in MB; None outside Lambda."""
+    invocations_max: int = Field(default=1, gt=0, validation_alias="AWS_LAMBDA_MAX_CONCURRENCY")
+    """Requests that Lambda sends to one environment at once: more than 1 on Managed Instances."""
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
     aws_secret_access_key: str = Field(
@@ -208,7 +208,7 @@ class Settings(BaseSettings):
         """The maximum bytes that one request may buffer."""
         if self.request_buffer_bytes_max is not None:
             return self.request_buffer_bytes_max
-        if self.function_memory_mb is not None:
+        if self.function_memory_mb is not None and self.invocations_max == 1:
             return self.function_memory_mb * 1024 * 1024 // MEMORY_PER_BUFFERED_BYTE
         return REQUEST_BYTES_MAX
 

@@ -10,7 +10,7 @@ from typing import Final
 import boto3  # type: ignore[import-untyped]  # ships no types
 import click
 
-from infra.account_check.chat_function import ChatFunction
+from infra.account_check.chat_function import ChatFunction, count_managed_places
 from infra.account_check.probes import PROBES, Subject, run_probe
 from infra.account_check.verdicts import Verdict, print_verdicts
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
@@ -25,7 +25,8 @@ _ROOT: Final = Path(__file__).parents[2]
 _COST: Final = (
     "This takes about 20 minutes, and costs less than 10 cents at AWS's list prices: a snapshot "
     "of one version, billed for three hours, and some answers from {model}. During the throttle "
-    "probe, the stack refuses all requests for some seconds."
+    "probe, the stack refuses all requests for some seconds. On managed instances, some hundred "
+    "answers fill the environments instead."
 )
 
 
@@ -58,14 +59,16 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
         raise click.ClickException(str(error)) from error
     session = boto3.Session(region_name=region)
     clock = SystemClock()
+    formation = session.client("cloudformation")
     subject = Subject(
         probe=Probe(url, options["key"], clock),
         function=ChatFunction(session.client, chosen.stack),
-        formation=session.client("cloudformation"),
+        formation=formation,
         stack=chosen.stack,
         clock=clock,
         model=options["model"],
         keyless=keyless,
+        managed_places=count_managed_places(formation, chosen.stack),
         signed=tuple(_signed_models(routing)),
     )
     click.echo(_COST.format(model=options["model"]), err=True)

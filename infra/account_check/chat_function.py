@@ -103,6 +103,17 @@ class ChatFunction:
         self._lambda.get_waiter(waiter).wait(FunctionName=self.name, **version)
 
 
+def count_managed_places(formation: Any, stack: str) -> int | None:
+    """Return the number of requests that a stack's managed environments serve at once; None if
+    functions on demand serve chat.
+    """
+    (described,) = formation.describe_stacks(StackName=stack)["Stacks"]
+    chosen = {it["ParameterKey"]: it["ParameterValue"] for it in described.get("Parameters", ())}
+    if chosen.get("ChatCapacity") != "managed":
+        return None
+    return int(chosen["ManagedConcurrency"]) * int(chosen["ManagedMinimum"])
+
+
 def error_code(error: ClientError) -> str:
     """Return the error code in a refusal by AWS."""
     return str(error.response["Error"]["Code"])

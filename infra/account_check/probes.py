@@ -1,5 +1,6 @@
 """The questions of the account check, and a probe for each."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from http.client import HTTPException
 from itertools import pairwise
@@ -44,12 +45,19 @@ class Subject(Struct, frozen=True, kw_only=True):
     """A model of each provider whose requests are signed in OpenAI's or Anthropic's format, and
     the provider.
     """
+    managed_places: int | None = None
+    """Requests that the managed environments serve at once; None for functions on demand."""
 
 
 TIMING: Final = Question(
     name="chunk timing",
     expected="events arrive over the whole answer",
     otherwise="ResponseTransferMode is not STREAM, or a proxy in front of the API buffers",
+)
+MANAGED: Final = Question(
+    name="full managed environments",
+    expected="streams arrive piece by piece; requests beyond all places get 503 with Retry-After",
+    otherwise="set ChatCapacity to on-demand, and compare docs/scale.md with the function's log",
 )
 THROTTLE: Final = Question(
     name="throttle in STREAM mode",
@@ -96,8 +104,33 @@ async def time_chunks(subject: Subject) -> Verdict:
     return TIMING.judge(figures, as_expected=streamed.came_apart)
 
 
+async def fill(subject: Subject) -> Verdict:
+    """Send a third more requests at once than the managed environments serve."""
+    places = subject.managed_places
+    if places is None:
+        return MANAGED.leave("ChatCapacity is on-demand")
+    seen = await asyncio.gather(
+        *(
+            asyncio.to_thread(subject.probe.stream, subject.model, _PROMPT)
+            for _ in range(places + places // 3)
+        )
+    )
+    streams = [it for it in seen if it.reply.status == 200]
+    refused = [it.reply for it in seen if it.reply.status != 200]
+    retryable = [it for it in refused if it.status == 503 and "retry-after" in it.headers]
+    apart = [it for it in streams if it.whole and it.came_apart]
+    return MANAGED.judge(
+        f"{len(seen)} requests for {places} places: {len(apart)} streams piece by piece,"
+        f" {len(streams) - len(apart)} otherwise, {len(retryable)} retryable refusals,"
+        f" {len(refused) - len(retryable)} others",
+        as_expected=len(apart) >= places and len(apart) + len(retryable) == len(seen),
+    )
+
+
 async def throttle(subject: Subject) -> Verdict:
     """Make Lambda throttle the function temporarily, and check the reply to a client."""
+    if subject.managed_places is not None:
+        return THROTTLE.leave(f"managed instances serve chat, see {MANAGED.name!r}")
     async with subject.function.throttled():
         began_s = subject.clock.monotonic_s()
         streamed = subject.probe.stream(subject.model, "Hello")
@@ -193,6 +226,7 @@ PROBES: Final[tuple[tuple[Question, Callable[[Subject], Awaitable[Verdict]]], ..
     (SECRET, miss_secret),
     (SIGNED, call_signed),
     (THAW, thaw),
+    (MANAGED, fill),
     (THROTTLE, throttle),
     (SNAPSHOT, snapshot),
     (TRAILERS, end_with_trailers),

@@ -47,14 +47,11 @@ class Function:
     """True if the function reads the sign-in file, if the repository has one."""
 
 
+_CHAT: Final = Function("chat", ("stream_bootstrap",), calls_providers=True, encrypts=True)
 # Functions by logical id in infra/template.yaml.
 FUNCTIONS: Final = {
-    "ChatFunction": Function(
-        "chat",
-        ("stream_bootstrap",),
-        calls_providers=True,
-        encrypts=True,
-    ),
+    "ChatFunction": _CHAT,
+    "ManagedChatFunction": _CHAT,
     "ApiFunction": Function(
         "api",
         ("tollgate/console",),

@@ -86,14 +86,15 @@ class Emulator:
         init_timeout_s: float = 60,
         credentials: CredentialsServer | None = None,
         starts: bool = True,
+        in_flight_max: int = 1,
     ) -> Function:
         """Start a function's first environment, unless its first event does, and route to it.
 
         `command` is what the managed runtime would run; with AWS_LAMBDA_EXEC_WRAPPER in `env` the
         wrapper is started and gets it as arguments. `task_root` is /var/task, the working
-        directory. `credentials` turns SnapStart on. With `throttles` a request beyond `concurrency`
-        is refused, as by Lambda's quota; otherwise it waits. Without `handler`, the last argument
-        is taken. Raises InitFailed, ValueError.
+        directory. `credentials` turns SnapStart on, `in_flight_max` Managed Instances. With
+        `throttles` a request beyond what may run is refused, as by Lambda's quota; otherwise it
+        waits. Without `handler`, the last argument is taken. Raises InitFailed, ValueError.
         """
         config = FunctionConfig(
             name=name,
@@ -104,6 +105,7 @@ class Emulator:
             memory_mb=memory_mb,
             init_timeout_s=init_timeout_s,
             credentials=credentials,
+            in_flight_max=in_flight_max,
         )
         function = Function(
             config,

@@ -22,7 +22,7 @@ class InitFailed(RuntimeError):
 
 @dataclass(eq=False)
 class Function:
-    """Invocations run one at a time in each of up to `concurrency` environments."""
+    """Invocations run in up to `concurrency` environments, in each as many as its config says."""
 
     config: FunctionConfig
     mode: Mode
@@ -59,7 +59,7 @@ class Function:
     def throttled(self) -> bool:
         """Whether the next event is one more than may run at once."""
         running = sum(not invocation.finished.is_set() for invocation in self.invocations)
-        return self.throttles and running >= self.concurrency
+        return self.throttles and running >= self.concurrency * self.config.in_flight_max
 
     def timeout_once(self, timeout_s: float) -> None:
         """Give the next invocation another timeout."""
@@ -108,7 +108,8 @@ class Function:
             self._timeout_once_s = None
             self._idle.popleft().assign(self._pending.popleft(), timeout_s)
         initialising = sum(not environment.ready.is_set() for environment in self.environments)
-        wanted = len(self._pending) - initialising
+        in_flight_max = self.config.in_flight_max
+        wanted = -(-(len(self._pending) - initialising * in_flight_max) // in_flight_max)
         room = self.concurrency - len(self.environments)
         for _ in range(0 if self._closed else min(wanted, room)):
             self._start_environment()
@@ -133,8 +134,7 @@ class Function:
 
     def _environment_gone(self, environment: Environment) -> None:
         self.environments.remove(environment)
-        if environment in self._idle:
-            self._idle.remove(environment)
+        self._idle = deque(it for it in self._idle if it is not environment)
         # An environment that cannot initialise fails the invocation it was started for.
         if not environment.initialised and self._pending and environment.init_error:
             self._fail_pending(environment.init_error)

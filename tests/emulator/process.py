@@ -1,4 +1,4 @@
-"""One execution environment: a process, its Runtime API, and the invocation it works on."""
+"""One execution environment: a process, its Runtime API, and the invocations it works on."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION"}
     "AWS_LAMBDA_INITIALIZATION_TYPE",
     "AWS_LAMBDA_LOG_GROUP_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
+    "AWS_LAMBDA_MAX_CONCURRENCY",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
     "AWS_ACCESS_KEY",
@@ -46,7 +47,8 @@ _RESERVED = {"_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION"}
 class FunctionConfig:
     """What CloudFormation would be given; `command` is the interpreter and its original arguments.
 
-    With `credentials` the function has SnapStart, and asks that server who it is.
+    With `credentials` the function has SnapStart, and asks that server who it is. With an
+    `in_flight_max` above 1 it is on Managed Instances.
     Raises ValueError where a deployment would be refused.
     """
 
@@ -58,6 +60,7 @@ class FunctionConfig:
     memory_mb: int
     init_timeout_s: float
     credentials: CredentialsServer | None = None
+    in_flight_max: int = 1
 
     def __post_init__(self) -> None:
         if reserved := _RESERVED & self.env.keys():
@@ -104,7 +107,16 @@ class FunctionConfig:
             "LAMBDA_RUNTIME_DIR": str(Path(sys.executable).parent),
             "_HANDLER": self.handler,
             **self._identity(),
+            **self._concurrency(),
             **self.env,
+        }
+
+    def _concurrency(self) -> dict[str, str]:
+        if self.in_flight_max == 1:
+            return {}
+        return {
+            "AWS_LAMBDA_MAX_CONCURRENCY": str(self.in_flight_max),
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "lambda-managed-instances",
         }
 
     def _identity(self) -> dict[str, str]:
@@ -125,9 +137,11 @@ class FunctionConfig:
 
 @dataclass(eq=False)
 class Environment:
-    """Owns a process from its start to its exit; serves one invocation after another.
+    """Owns a process from its start to its exit; serves one invocation after another, or several
+    at once on Managed Instances.
 
-    `idle` and `gone` tell the function that this environment can take work, or never will again.
+    `running` has the invocation of each of its workers. `idle` and `gone` tell the function that
+    this environment can take work, or never will again.
     """
 
     config: FunctionConfig
@@ -136,14 +150,14 @@ class Environment:
     report_violation: Callable[[Rule, str, str | None], None]
     idle: Callable[[Environment], None]
     gone: Callable[[Environment], None]
-    current: Invocation | None = None
+    running: dict[int, Invocation] = field(default_factory=dict)
     initialised: bool = False
     init_error: str | None = None
     snapshots: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    _assignment: asyncio.Future[Invocation] | None = None
-    _timer: asyncio.TimerHandle | None = None
+    _assignments: dict[int, asyncio.Future[Invocation]] = field(default_factory=dict)
+    _timers: dict[int, asyncio.TimerHandle] = field(default_factory=dict)
     _watch: asyncio.Task[None] | None = None
     _process: asyncio.subprocess.Process | None = None
     _killed: bool = False
@@ -158,8 +172,12 @@ class Environment:
         return self._process.pid
 
     @property
-    def waiting(self) -> bool:
-        return self._assignment is not None
+    def in_flight_max(self) -> int:
+        return self.config.in_flight_max
+
+    @property
+    def waiting(self) -> int:
+        return len(self._assignments)
 
     def start(self) -> None:
         """Begin the init phase; `ready` is set at the first /next or when the process failed."""
@@ -172,26 +190,34 @@ class Environment:
         await self.ended.wait()
 
     def assign(self, invocation: Invocation, timeout_s: float) -> None:
-        """Answer the waiting /next. The deadline runs until the /next after it."""
-        assert self._assignment is not None
-        self.current = invocation
+        """Answer a waiting /next. The deadline runs until the /next after it."""
+        worker, assignment = next(iter(self._assignments.items()))
+        del self._assignments[worker]
+        self.running[worker] = invocation
         invocation.start(timeout_s)
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(timeout_s, self._time_out, invocation, timeout_s)
-        self._assignment.set_result(invocation)
-        self._assignment = None
+        self._timers[worker] = loop.call_later(timeout_s, self._time_out, invocation, timeout_s)
+        assignment.set_result(invocation)
 
-    async def take(self) -> Invocation:
-        self._finish_current()
+    async def take(self, worker: int) -> Invocation:
+        self.finish(worker)
         self.initialised = True
         assignment: asyncio.Future[Invocation] = asyncio.get_running_loop().create_future()
-        self._assignment = assignment
+        self._assignments[worker] = assignment
         self.ready.set()
         self.idle(self)
         return await assignment
 
+    def finish(self, worker: int) -> None:
+        """The worker is done with its invocation, or is gone."""
+        if worker in self._timers:
+            self._timers.pop(worker).cancel()
+        if worker in self.running:
+            self.running.pop(worker).finish()
+
     def report(self, rule: Rule, detail: str) -> None:
-        self.report_violation(rule, detail, self.current.request_id if self.current else None)
+        only = next(iter(self.running.values())) if len(self.running) == 1 else None
+        self.report_violation(rule, detail, only.request_id if only else None)
 
     @property
     def snap_start(self) -> bool:
@@ -206,7 +232,8 @@ class Environment:
             await self._run_process(await api.start(), api)
         finally:
             await api.close()
-            self._finish_current()
+            for worker in list(self.running):
+                self.finish(worker)
             self.ready.set()
             self.ended.set()
             self.gone(self)
@@ -235,23 +262,21 @@ class Environment:
         self._account_for_exit(code)
 
     def _withdraw(self) -> None:
-        if self._assignment is not None:
-            self._assignment.cancel()
-            self._assignment = None
+        for assignment in self._assignments.values():
+            assignment.cancel()
+        self._assignments.clear()
 
     def _account_for_exit(self, code: int) -> None:
         reason = f"signal: {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         message = f"Runtime exited with error: {reason}"
         if not self.initialised:
             self.init_error = self.init_error or message
-        current = self.current
-        if current is None:
-            return
-        if current.cut_short:
-            current.error = message
-        elif current.answered and current.error is None and not self._killed:
-            self.report(Rule.EXIT_AFTER_RESPONSE, message)
-        current.fail("exit", message)
+        for invocation in self.running.values():
+            if invocation.cut_short:
+                invocation.error = message
+            elif invocation.answered and invocation.error is None and not self._killed:
+                self.report(Rule.EXIT_AFTER_RESPONSE, message)
+            invocation.fail("exit", message)
 
     def _time_out(self, invocation: Invocation, timeout_s: float) -> None:
         # "Configure Lambda function timeout": it is stopped; the environment is not reused.
@@ -259,15 +284,12 @@ class Environment:
         if invocation.answered and not self._killed:
             self.report(Rule.OVERRUN_AFTER_RESPONSE, message)
         invocation.fail("timeout", message)
+        if self.in_flight_max > 1:
+            # "Understanding the Lambda Managed Instances execution environment": the invocation is
+            # marked as failed, and neither it nor the others are stopped.
+            return
         self._killed = True
         self._signal()
-
-    def _finish_current(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self.current is not None:
-            self.current.finish()
-            self.current = None
 
     def _signal(self) -> None:
         if self._process is not None:

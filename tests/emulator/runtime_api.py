@@ -1,5 +1,8 @@
 """The Lambda Runtime API of one execution environment, version 2018-06-01, over raw connections.
 
+An environment of Managed Instances works on several invocations at once. Which of them a /next ends
+is told by the connection on which the invocation was handed out.
+
 "Using the Lambda runtime API for custom runtimes" for the calls, "Building a custom runtime" for
 the streamed response; statuses and error types of refusals as RIE gives them (see violations.py).
 """
@@ -42,7 +45,7 @@ _ANSWER_PATH = re.compile(re.escape(_PREFIX) + "/invocation/([^/]+)/(response|er
 class Host(Protocol):
     """The execution environment, as its Runtime API needs it."""
 
-    current: Invocation | None
+    running: dict[int, Invocation]
     initialised: bool
     snapshots: int
 
@@ -51,9 +54,12 @@ class Host(Protocol):
     @property
     def arn(self) -> str: ...
     @property
-    def waiting(self) -> bool: ...
+    def in_flight_max(self) -> int: ...
+    @property
+    def waiting(self) -> int: ...
 
-    async def take(self) -> Invocation: ...
+    async def take(self, worker: int) -> Invocation: ...
+    def finish(self, worker: int) -> None: ...
     def report(self, rule: Rule, detail: str) -> None: ...
     def init_failed(self, message: str) -> None: ...
 
@@ -90,12 +96,23 @@ class RuntimeApi:
             await _reply(writer, 400, document)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # An environment that runs one invocation may ask for the next one on a new connection.
+        worker = id(writer) if self._host.in_flight_max > 1 else 0
+        try:
+            await self._serve_worker(worker, reader, writer)
+        finally:
+            if worker:
+                self._host.finish(worker)
+
+    async def _serve_worker(
+        self, worker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while (request := await read_request(reader)) is not None:
             if (request.header("expect") or "").lower() == "100-continue":
                 writer.write(response_head(100, []))
             self._report_cut_short()
             try:
-                streamed = await self._dispatch(request, writer)
+                streamed = await self._dispatch(worker, request, writer)
             except _Refusal as refusal:
                 async for _ in request.body():
                     pass
@@ -108,12 +125,12 @@ class RuntimeApi:
                 self._streamed_open -= 1
                 return
 
-    async def _dispatch(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+    async def _dispatch(self, worker: int, request: Request, writer: asyncio.StreamWriter) -> bool:
         """Whether the request was a streamed response, which ends its connection."""
         answer = _ANSWER_PATH.fullmatch(request.target)
         match request.method, request.target.removeprefix(_PREFIX):
             case "GET", "/invocation/next":
-                await self._next(writer)
+                await self._next(worker, writer)
             case "GET", "/restore/next" if self._host.snap_start:
                 await self._restore(writer)
             case "POST", "/restore/error" if self._host.snap_start:
@@ -129,16 +146,17 @@ class RuntimeApi:
                 raise self._refuse(Rule.UNKNOWN_PATH, 404, "NotFound", detail)
         return False
 
-    async def _next(self, writer: asyncio.StreamWriter) -> None:
-        current = self._host.current
+    async def _next(self, worker: int, writer: asyncio.StreamWriter) -> None:
+        current = self._host.running.get(worker)
         if self._host.snap_start and not self._host.snapshots:
             raise self._refuse(Rule.NEXT_BEFORE_RESTORE, 403, "InvalidStateTransition", "no copy")
-        if self._host.waiting:
-            raise self._refuse(Rule.CONCURRENT_NEXT, 403, "InvalidStateTransition", "one waits")
+        if self._host.waiting >= self._host.in_flight_max:
+            detail = f"{self._host.waiting} wait"
+            raise self._refuse(Rule.CONCURRENT_NEXT, 403, "InvalidStateTransition", detail)
         if current is not None and not current.answered:
             detail = f"{current.request_id} has no response"
             raise self._refuse(Rule.NEXT_BEFORE_RESPONSE, 403, "InvalidStateTransition", detail)
-        invocation = await self._host.take()
+        invocation = await self._host.take(worker)
         payload = encode(invocation.event)
         trace = f"Root=1-{uuid.uuid4().hex[:8]}-{uuid.uuid4().hex[:24]};Sampled=0"
         headers: HeaderList = [
@@ -166,7 +184,7 @@ class RuntimeApi:
             if not request.chunked:
                 invocation.fail("refused", "a streamed response without chunks")
                 raise self._refuse(Rule.NOT_CHUNKED, 400, "BadRequest", str(request.headers))
-            if self._streamed_open:
+            if self._streamed_open >= self._host.in_flight_max:
                 self._host.report(Rule.CONNECTION_KEPT, "open when the next response begins")
             self._streamed_open += 1
         invocation.open(streaming=streaming, content_type=request.header("content-type"))
@@ -253,8 +271,9 @@ class RuntimeApi:
         return f"{document['errorType']}: {document['errorMessage']}"
 
     def _addressed(self, request: Request, request_id: str, *, after_start: Rule) -> Invocation:
-        invocation = self._host.current
-        if invocation is None or invocation.request_id != request_id:
+        running = self._host.running.values()
+        invocation = next((it for it in running if it.request_id == request_id), None)
+        if invocation is None:
             raise self._refuse(Rule.UNKNOWN_REQUEST_ID, 400, "InvalidRequestID", request_id)
         if invocation.opened or invocation.answered:
             raise self._refuse(after_start, 403, "InvalidStateTransition", request.target)
@@ -269,10 +288,10 @@ class RuntimeApi:
 
     def _report_cut_short(self) -> None:
         """A half response is only then the process's death when it does not speak again."""
-        current = self._host.current
-        if current is not None and current.cut_short:
-            current.cut_short = False
-            self._host.report(Rule.TRUNCATED, current.error or "")
+        for invocation in self._host.running.values():
+            if invocation.cut_short:
+                invocation.cut_short = False
+                self._host.report(Rule.TRUNCATED, invocation.error or "")
 
 
 async def _reply(writer: asyncio.StreamWriter, status: int, document: dict[str, str]) -> None:

@@ -28,7 +28,7 @@ class Rule(Enum):
     UNKNOWN_REQUEST_ID = ("a response names the request id that /next handed out", RUNTIME_API)
     SECOND_RESPONSE = ("an invocation is answered once, by /response or by /error", RUNTIME_API)
     INVOCATION_ID = ("an echoed Lambda-Runtime-Invocation-Id is the one of /next", RUNTIME_API)
-    CONCURRENT_NEXT = ("one /next at a time outside Managed Instances", RUNTIME_API)
+    CONCURRENT_NEXT = ("as many /next at a time as AWS_LAMBDA_MAX_CONCURRENCY, or one", RUNTIME_API)
     NEXT_BEFORE_RESPONSE = ("/next comes after the invocation was answered", RUNTIME_API)
     NEXT_BEFORE_RESTORE = ("with SnapStart /next comes after /restore/next", SNAP_START)
     RESTORED_TWICE = ("an environment is restored once", SNAP_START)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+import httpx
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -24,6 +25,7 @@ from tollgate.engine.replies.sink import ClientGone
 
 ENOUGH_S: Final = 0.2
 GET: Final = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+LONG: Final = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000000\r\n\r\n"
 USUAL: Final = ConnectionLimits()
 
 
@@ -59,6 +61,11 @@ class Running:
         self._address = address
         self.server = server
         self._clients: list[Client] = []
+
+    @property
+    def url(self) -> str:
+        host, port = self._address
+        return f"http://{host}:{port}/"
 
     async def connect(self, sent: bytes = b"") -> Client:
         client = Client(*await asyncio.open_connection(*self._address))
@@ -175,7 +182,12 @@ async def test_a_body_of_two_lengths_is_refused_with_what_follows_it(first: str)
     [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"],
 )
 async def test_either_length_by_itself_is_served_and_the_connection_is_kept(body: bytes) -> None:
-    async with serving() as server:
+    async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await app(scope, receive, send)
+
+    async with serving(served=reading) as server:
         client = await server.connect(b"POST / HTTP/1.1\r\nhost: x\r\n" + body)
         assert (await client.head()).startswith("http/1.1 200")
         client.writer.write(GET.replace(b"/ ", b"/again "))
@@ -233,6 +245,66 @@ async def test_a_refused_body_may_not_trickle_for_ever() -> None:
         assert (await client.head()).startswith("http/1.1 200")
         client.writer.write(b"{")
         assert not (await client.rest()).startswith(b"HTTP/1.1")
+
+
+@pytest.mark.parametrize("length", ["content-length: 30000000", "transfer-encoding: chunked"])
+async def test_c9_the_rest_of_a_long_refused_body_is_discarded_unparsed(length: str) -> None:
+    """A client that sends its whole body first gets the answer, too."""
+    parsed: list[int] = []
+
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        parsed.append(len((await receive())["body"]))
+        await app(scope, receive, send)
+        # uvicorn passes parsed bytes on until it is asked no more.
+        while (message := await receive())["type"] == "http.request":
+            parsed.append(len(message["body"]))
+
+    head = f"POST / HTTP/1.1\r\nhost: x\r\n{length}\r\n\r\n".encode()
+    if "chunked" in length:
+        head += b"1c9c380\r\n"
+    async with serving(served=counted) as server:
+        client = await server.connect(head)
+        client.writer.write(bytes(30_000_000))
+        await client.writer.drain()
+        answer = await client.rest()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer.lower()
+    assert sum(parsed) < 1_000_000
+
+
+@pytest.mark.parametrize("size", [200_000, 30_000_000])
+async def test_c9_clients_get_the_answer_to_a_body_that_nobody_reads(size: int) -> None:
+    async with serving() as server, httpx.AsyncClient() as client:
+        for _ in range(2):
+            reply = await client.post(server.url, content=bytes(size))
+            assert (reply.status_code, reply.text) == (200, "/")
+            assert ("connection" in reply.headers) is (size > USUAL.unread_bytes_max)
+
+
+async def send_until_reset(client: Client, piece: bytes) -> None:
+    """Send bytes without end; raise ConnectionError once the server has reset the connection."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            client.writer.write(piece)
+            await client.writer.drain()
+            await asyncio.sleep(0)
+
+
+async def test_c9_an_unread_body_may_not_trickle_for_ever() -> None:
+    async with serving(ConnectionLimits(waiting_s=ENOUGH_S)) as server:
+        client = await server.connect(LONG)
+        await client.rest()
+        with pytest.raises(ConnectionError):
+            await send_until_reset(client, b"x")
+
+
+async def test_c9_of_too_many_unread_bodies_the_oldest_is_reset() -> None:
+    async with serving(ConnectionLimits(waiting_max=1)) as server:
+        clients = [await server.connect(LONG) for _ in range(2)]
+        for client in clients:
+            await client.rest()
+        with pytest.raises(ConnectionError):
+            await send_until_reset(clients[0], bytes(64 * 1024))
 
 
 async def test_a_long_head_is_refused() -> None:

@@ -23,6 +23,7 @@ from tests.scripted import Scripted, answers
 from tests.stored_responses import id_of, open_shop
 from tests.unit.engine.test_read_documents import MODELS, PLUGINS
 from tests.unit.ingress.media_samples import data_url
+from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_response_storage import Shelf
 from tollgate.core.files.media_types import PDF
 from tollgate.core.principal import Principal
@@ -244,6 +245,62 @@ async def test_c9_a_stored_conversation_is_read_next_to_the_event_loop(
     reply = await shop.ask("More", previous_response_id=f"resp_{STORED_ID}")
     assert reply.error["code"] == "context_length_exceeded"
     assert threads == [False]
+
+
+class WatchedSide(SideThread):
+    """A side thread that records which computations it ran outside the event loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: list[str] = []
+
+    async def run(self, workspace_id: str, work: Any, *, is_large: bool = True) -> Any:
+        def watched() -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                self.ran.append(getattr(work, "func", work).__qualname__)
+            return work()
+
+        return await super().run(workspace_id, watched, is_large=is_large)
+
+
+@pytest.mark.parametrize("words", [1, 20_000])
+async def test_c9_a_large_answer_is_rendered_and_stored_next_to_the_event_loop(words: int) -> None:
+    models: Any = {"acme/large": model(endpoint("near", "m-1"), max_output=10**5, context=10**6)}
+    near = Scripted(answers("word " * words))
+    home = await house(
+        key=NewKey(workspace_id="acme", label="stores", content_days=7, response_days=7),
+        near=near,
+        models=models,
+        aliases={},
+        routes={},
+    )
+    home.gateway = replace(home.gateway, side=(side := WatchedSide()))
+    shelf = Shelf()
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=shelf, responses=shelf)
+    asked = {"model": "acme/large", "input": "Hi", "max_output_tokens": 10**5}
+    reply = await send(app, home.secret, asked, "/v1/responses")
+    assert reply.status == 200, reply.body
+    expected = {
+        "CollectSink.finish.<locals>.render",
+        "ContentSink._encode",
+        "StoringSink._keep.<locals>.encode",
+    }
+    assert set(side.ran) == (expected if words > 1 else set())
+
+
+async def test_c69_a_stored_request_is_not_decoded_again() -> None:
+    home = await house(
+        key=NewKey(workspace_id="acme", label="stores", content_days=7),
+        near=Scripted(answers("Hello")),
+    )
+    shelf = Shelf()
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=shelf)
+    body = b'{ "model": "acme/large",  "messages": [{"role": "user", "content": "\\u0048i"}] }'
+    reply = await send(app, home.secret, body)
+    assert reply.status == 200, reply.body
+    [content] = shelf.contents.values()
+    assert body in content
+    assert json.loads(content)["choices"][0][0]["text"] == "Hello"
 
 
 async def test_c9_each_workspace_has_one_computation_in_the_queue() -> None:

@@ -3,13 +3,14 @@
 Keeps C41, C43, C44.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.emulator import Emulator
 from tests.emulator.front import PAYLOAD_BYTES_MAX
-from tests.emulator.puppetry import SAMPLES, Gate, end, opened, request
+from tests.emulator.puppetry import SAMPLES, Gate, end, opened, request, streamed
 from tests.emulator.staging import PUPPET
 from tests.infra.test_template import CHAT_PATH, gateway_errors
 from tests.infra.translation import Stack
@@ -21,8 +22,9 @@ async def gate() -> AsyncIterator[Gate]:
         yield gate
 
 
-async def test_c43_a_request_beyond_the_accounts_concurrency_is_503_with_retry_after(
-    stack: Stack, gate: Gate
+@pytest.mark.parametrize("in_flight_max", [1, 2], ids=["on demand", "managed"])
+async def test_c43_a_request_that_no_environment_takes_is_503_with_retry_after(
+    stack: Stack, gate: Gate, in_flight_max: int
 ) -> None:
     async with Emulator(gateway_responses=gateway_errors(stack)) as emulator:
         await emulator.start_function(
@@ -32,12 +34,21 @@ async def test_c43_a_request_beyond_the_accounts_concurrency_is_503_with_retry_a
             mode="STREAM",
             timeout_s=60,
             throttles=True,
+            in_flight_max=in_flight_max,
             routes=[f"POST {CHAT_PATH}"],
             task_root=SAMPLES,
         )
         url = emulator.url + CHAT_PATH
-        # Its head is there and its end is not, so that it occupies the only environment.
+        # Its head is there and its end is not, so that it occupies the only environment, or half
+        # of it.
         first = await request(url, {"steps": [*opened(), ["wait", "held"], *end()]})
+        waiting = [
+            asyncio.create_task(request(url, {"steps": streamed()}))
+            for _ in range(in_flight_max - 1)
+        ]
+        function = emulator.functions["chat"]
+        while len(function.invocations) < in_flight_max:  # noqa: ASYNC110 - the client's request
+            await asyncio.sleep(0)
         refused = await request(url, {"steps": []})
         assert (refused.status, refused.headers["retry-after"]) == (503, ["1"])
         error = (await refused.json())["error"]
@@ -47,6 +58,9 @@ async def test_c43_a_request_beyond_the_accounts_concurrency_is_503_with_retry_a
         refused.close()
         await gate.open("held")
         first.close()
+        for second in await asyncio.gather(*waiting):
+            assert second.status == 200
+            second.close()
 
 
 async def test_c41_an_unknown_route_and_too_much_have_the_codes_of_the_contract(

@@ -31,8 +31,8 @@ class Fault:
         return getattr(self.seen_by, "func", self.seen_by).__module__ == options.__name__
 
 
-CHAT_EVENT: Final = "Resources ChatFunction Properties Events ChatCompletions Properties"
-COMPLETIONS_EVENT: Final = "Resources ChatFunction Properties Events Completions Properties"
+PATHS: Final = "Resources Api Properties DefinitionBody paths"
+STREAMED: Final = f"{PATHS} /v1/chat/completions post x-amazon-apigateway-integration"
 CHAT_STATEMENTS: Final = "Resources ChatRole Properties Policies 0 PolicyDocument Statement"
 GATEWAY_ERRORS: Final = "Resources Api Properties GatewayResponses"
 BODY: Final = "ResponseTemplates application/json"
@@ -41,22 +41,17 @@ streamed = template.test_c35_posts_to_every_format_are_streamed
 allowed = roles.test_roles_allow_exactly_what_their_functions_do
 
 FAULTS: Final = [
-    # Both words pass `sam validate --lint` and give a buffered integration.
-    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value="STREAM", seen_by=streamed),
-    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value="BANANA", seen_by=streamed),
-    Fault(at=f"{CHAT_EVENT} ResponseTransferMode", value=ABSENT, seen_by=streamed),
-    Fault(at=f"{CHAT_EVENT} TimeoutInMillis", value=ABSENT, seen_by=streamed),
-    Fault(at=f"{COMPLETIONS_EVENT} ResponseTransferMode", value=ABSENT, seen_by=streamed),
+    Fault(at=f"{STREAMED} responseTransferMode", value="BUFFERED", seen_by=streamed),
+    Fault(at=f"{STREAMED} responseTransferMode", value="RESPONSE_STREAM", seen_by=streamed),
+    Fault(at=f"{STREAMED} responseTransferMode", value=ABSENT, seen_by=streamed),
+    Fault(at=f"{STREAMED} timeoutInMillis", value=ABSENT, seen_by=streamed),
+    Fault(at=f"{PATHS} /v1/completions", value=ABSENT, seen_by=streamed),
     Fault(
-        at="Resources ApiFunction Properties Events Everything Properties ResponseTransferMode",
-        value="RESPONSE_STREAM",
+        at=f"{PATHS} / {template.ANY} x-amazon-apigateway-integration responseTransferMode",
+        value="STREAM",
         seen_by=template.test_nothing_else_is_streamed,
     ),
-    Fault(
-        at="Resources ApiFunction Properties Events Root",
-        value=ABSENT,
-        seen_by=template.test_every_route_has_its_function,
-    ),
+    Fault(at=f"{PATHS} /", value=ABSENT, seen_by=template.test_every_route_has_its_function),
     Fault(
         at="Resources ChatFunction Properties Timeout",
         value=900,

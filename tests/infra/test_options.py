@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests.infra.test_managed import MANAGED
 from tests.infra.test_roles import compile_permissions, statements
 from tests.infra.test_watching import throttles
 from tests.infra.translation import ROOT, Stack
@@ -37,6 +38,7 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "private": ({"PrivateVpcEndpointIds": ENDPOINTS}, set()),
     "provisioned": ({"ChatProvisionedConcurrency": "2"}, set()),
     "snapshots": ({"ChatSnapStart": "true"}, set()),
+    "managed": ({"ChatCapacity": "managed"}, MANAGED),
     "spend": ({"HourlySpendAlarmUsd": "50"}, {"SpendAlarm"}),
     "X-Ray": ({"XRay": "true"}, set()),
     "spans": ({"OtlpEndpointUrl": "https://collector.example:4318"}, set()),
@@ -58,8 +60,9 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_adds_what_it_says_and_is_off_by_default(option: str, any_stack: Stack) -> None:
     parameters, added = OPTIONS[option]
-    usual = set(any_stack.given().template["Resources"])
-    assert set(any_stack.given(**parameters).template["Resources"]) - usual == added
+    found = any_stack.given(**parameters).template["Resources"].keys()
+    found -= any_stack.given().template["Resources"].keys()
+    assert {it for it in found if not re.search("Version[0-9a-f]{10}$", it)} == added
 
 
 def test_every_parameter_has_a_default(any_stack: Stack) -> None:
@@ -86,7 +89,8 @@ def test_an_option_of_a_published_function_publishes_a_version(any_stack: Stack)
     for parameters, _ in OPTIONS.values():
         asked = any_stack.given(**parameters)
         for version in asked.properties("AWS::Lambda::Version").values():
-            name = version["FunctionName"]["Ref"]
+            if (name := version["FunctionName"]["Ref"]) not in usual:
+                continue
             # Reserved concurrency is the function's, and no version has it.
             before, after = (
                 {key: value for key, value in it[name].items() if not key.startswith("Reserved")}
@@ -324,18 +328,12 @@ def test_half_an_option_is_refused_before_anything_is_made(any_stack: Stack) -> 
     }
     assert pairs == {
         "AlertWebhookUrl": "AlertWebhookSecretArn",
+        "ChatCapacity": "ManagedSubnetIds",
         "DomainName": "CertificateArn",
         "GitHubRepository": "GitHubOidcProviderArn",
         "MonthlyBudgetUsd": "AlarmEmail",
         "OtlpHeaders": "OtlpEndpointUrl",
     }
-
-
-def test_snapshots_and_warm_environments_exclude_each_other(any_stack: Stack) -> None:
-    rule = any_stack.template["Rules"]["SnapshotsAreNotProvisioned"]
-    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "ChatSnapStart"}, "true"]}
-    (refused,) = rule["Assertions"]
-    assert refused["Assert"] == {"Fn::Equals": [{"Ref": "ChatProvisionedConcurrency"}, ""]}
 
 
 def test_the_firewall_stands_before_the_stage(any_stack: Stack) -> None:

@@ -4,7 +4,6 @@ The source template is not what is deployed: SAM takes a misspelt value and fall
 """
 
 import copy
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +33,12 @@ class Route:
 
     @property
     def function(self) -> str:
-        found = re.search(r"/functions/\$\{(\w+)\}/", self.integration["uri"]["Fn::Sub"])
-        assert found is not None, self.integration["uri"]
-        return found[1]
+        return str(self.uri[1]["Alias"]["Ref"])
+
+    @property
+    def uri(self) -> list[Any]:
+        """The text of the URI, and what is filled into it."""
+        return list(self.integration["uri"]["Fn::Sub"])
 
 
 @dataclass(frozen=True, slots=True)

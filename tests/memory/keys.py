@@ -99,6 +99,7 @@ class MemoryKeyStore:
             response_days=settings.response_days or of_workspace.response_days,
             usage_on=settings.usage_on or of_workspace.usage_on,
             allowed_ips=settings.allowed_ips,
+            key_policy=settings.prompt_policy,
             cost_max_nano_usd=_nano_usd(settings.max_cost),
             warns_from_percent=settings.warn_at,
             session_nano_usd=_nano_usd(settings.session_budget),
@@ -108,7 +109,10 @@ class MemoryKeyStore:
             member_id=settings.member_id,
             levels=tuple(
                 LimitLevel(
-                    level="team" if isinstance(it, Team) else "member", id=it.id, models=it.models
+                    level="team" if isinstance(it, Team) else "member",
+                    id=it.id,
+                    models=it.models,
+                    prompt_policy=it.prompt_policy,
                 )
                 for it in levels
             ),

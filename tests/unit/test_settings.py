@@ -148,6 +148,10 @@ def test_c60_trusted_proxies_are_networks(monkeypatch: Environment) -> None:
             },
             1000,
         ),
+        (
+            {"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "2048", "AWS_LAMBDA_MAX_CONCURRENCY": "16"},
+            64 * 1024 * 1024,
+        ),
     ],
 )
 def test_c47_the_bytes_of_a_request_fit_the_functions_memory(

@@ -6,6 +6,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 from tollgate.core.limits import AboveKey
+from tollgate.core.prompt_policy import PromptPolicy, parse_policy
 
 # The label that names the member of a key, or the member for whom a key that belongs to nobody is
 # used.
@@ -34,6 +35,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """Globs of the model slugs that the level may use; None allows all."""
     slices: int = 1
     """The number of slices over which the level's state is spread."""
+    prompt_policy: str | None = None
+    """The level's prompt policy; None for none."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -76,8 +79,19 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The requests of one session; None for no limit."""
     warns_from_percent: int | None = None
     """Percent of a spending limit from which replies warn; None for no warning."""
+    key_policy: str | None = None
+    """The key's prompt policy; None for none."""
+    work_policy: PromptPolicy | None = None
+    """The prompt policy of the request on whose behalf the gateway calls another model."""
     session: bool = False
     """True if the caller signed in, in which case `role` is the member's role."""
+
+    @property
+    def prompt_policies(self) -> tuple[PromptPolicy, ...]:
+        """The prompt policies of the levels and the key, all of which apply."""
+        of_levels = [parse_policy(each.prompt_policy, each.level) for each in self.levels]
+        policies = (*of_levels, parse_policy(self.key_policy, "key"), self.work_policy)
+        return tuple(each for each in policies if each is not None)
 
     @property
     def owner(self) -> str | None:

@@ -24,6 +24,7 @@ from tollgate.core.content import (
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.reading import DocumentOptions
 from tollgate.core.json_value import JsonObject
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.server_tools import ServerTool
 from tollgate.core.work.kinds import WorkKind
 
@@ -225,6 +226,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     price_max: PriceCeiling | None = None
     session_id: str | None = None
     """Requests with the same session id get the same weighted draw."""
+    prompt_policy: PromptPolicy | None = None
 
 
 class NativeOptions(Struct, frozen=True, kw_only=True):
@@ -243,9 +245,7 @@ class NativeOptions(Struct, frozen=True, kw_only=True):
     unknown: JsonObject = field(default_factory=dict)
     """Body fields that the gateway does not know, in the form of `core.unknown_fields`."""
     within: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Unknown fields of objects in the body, keyed by the object's path; each is sent only along
-    with its object.
-    """
+    """Unknown fields of objects in the body, by the object's path; sent only with the object."""
     unknown_names: tuple[str, ...] = ()
     """The names of all unknown fields, including those of messages and parts, for the record."""
 

@@ -69,10 +69,12 @@ class Fold:
     """
 
     def __init__(self) -> None:
+        self.size = 0
+        """Bytes taken from the request's buffer budget."""
         self._started = Started()
         self._parts: list[Part] = []
         self._texts: list[list[str]] = []
-        self._notes: dict[int, tuple[Note, ...]] = {}
+        self._notes: dict[int, list[Note]] = {}
         self._usage = Usage()
         self._output: tuple[bytes, ...] = ()
         self._unknown: list[UnknownFields] = []
@@ -80,7 +82,9 @@ class Fold:
 
     def accept(self, event: Grouped) -> None:
         """Add the next event; raise BufferFull if the budget is exhausted."""
-        take(buffered_size(event))
+        size = buffered_size(event)
+        take(size)
+        self.size += size
         match event:
             # Deltas come first because most events are deltas.
             case PartDelta():
@@ -93,7 +97,7 @@ class Fold:
                 self._parts.append(part)
                 self._texts.append([])
             case PartNote(index=index, note=note):
-                self._notes[index] = (*self._notes.get(index, ()), note)
+                self._notes.setdefault(index, []).append(note)
             case PartEnd(index=index, provenance=provenance):
                 part = self._parts[index]
                 if provenance is not None and isinstance(part, Reasoning | ToolCall):
@@ -127,7 +131,7 @@ class Fold:
         return GenerationResponse(
             started=self._started,
             parts=self.parts,
-            notes=self._notes,
+            notes={index: tuple(notes) for index, notes in self._notes.items()},
             usage=self._usage,
             finish=self._ended.finish,
             raw_finish=self._ended.raw_finish,

@@ -140,7 +140,9 @@ async def commit_first(context: AttemptContext) -> CommittedAttempt:
         except UpstreamError as error:
             if isinstance(error, MissingCredentials):
                 without_key.append(error)
-            context.reports.note_failure(cursor.attempt.target.endpoint_id, error)
+            if cursor.attempt.service_tier is None or error.code not in retry.BUSY:
+                # A busy service tier says nothing about the endpoint's default tier.
+                context.reports.note_failure(cursor.attempt.target.endpoint_id, error)
             decision = cursor.advance(
                 error,
                 remaining_s=context.deadline.remaining_s(),

@@ -35,6 +35,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import buffered_size
+from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
 from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
@@ -104,6 +105,8 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
     """Total number of choices in all requests."""
     is_capped: bool
     """True if the caller's output limit is replaced by the model's lower one."""
+    lacks_tier: bool = False
+    """True if the endpoint has no price for the service tier that the caller asks for."""
 
     @property
     def streams(self) -> int:
@@ -120,7 +123,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         """The caller's parameters that the provider does not support, or does not support with
         these values.
         """
-        return self.wires[0].adapted
+        return (*self.wires[0].adapted, *(("service_tier",) if self.lacks_tier else ()))
 
     @property
     def adapted(self) -> tuple[str, ...]:
@@ -151,6 +154,12 @@ def encode_attempt(
     codec = provider.codec
     if codec is None:
         raise lacks_kind(attempt, request.kind)
+    lacks_tier = False
+    if attempt.service_tiers:
+        asked, tier = plain_tier(request.service_tier), attempt.service_tier or DEFAULT_TIER
+        lacks_tier = asked not in (None, tier)
+        # Without a tier, a project of OpenAI's may serve a dearer one.
+        request = replace(request, service_tier=tier)
     in_one_request = request.choices == 1 or (
         attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
@@ -168,6 +177,7 @@ def encode_attempt(
         wires=wires,
         choices=request.answers,
         is_capped=requested_max is not None and limit is not None and limit < requested_max,
+        lacks_tier=lacks_tier,
     )
 
 

@@ -58,6 +58,7 @@ PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
 # Parameters with which a caller requests at most one tool call, and limits the answer.
 _SWITCH: Final = "parallel_tool_calls"
+_TIER: Final = "service_tier"
 _LIMIT: Final = "max_tokens"
 RUNS_MAX: Final = 64
 
@@ -321,6 +322,7 @@ class Meter:
         ignored = {
             _SWITCH: self._withheld_calls() > 0,
             _LIMIT: any(account.passes_limit for account in self._rounds),
+            _TIER: any(account.is_other_tier for account in self._rounds),
         }
         new = (name for name, is_so in ignored.items() if is_so and name not in self._adapted)
         return (*self._adapted, *new)
@@ -378,6 +380,7 @@ class Meter:
             duration_ms=self._since_ms(self._attempt_start_s),
             operator_cost_nano_usd=operator_cost_nano_usd,
             provider_words=self._keep_words(words) if words else "",
+            service_tier=attempt.service_tier,
         )
 
     def _keep_words(self, words: str) -> str:
@@ -390,7 +393,8 @@ class Meter:
         """Return the cost of the reported usage at an attempt's price; 0 if none was reported."""
         if usage == Usage():
             return 0
-        return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))
+        price = self._rounds[-1].price(attempt, usage, attempt.service_tier)
+        return total_nano_usd(bill(usage, price))
 
     def _since_ms(self, start_s: float) -> int:
         return round((self._clock.monotonic_s() - start_s) * 1000)

@@ -8,8 +8,8 @@ from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.routing.chains import RetrySection
 
 # Another endpoint answers sooner than a busy one recovers (decision 0011).
-_BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
-_PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
+BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
+_PASSING: Final = BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
 
 class Again(Struct, frozen=True):
@@ -48,7 +48,7 @@ def decide(
     """Return the decision after a failure; transports never retry. `jitter` is in [0, 1)."""
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on
-    if error.code in _BUSY and may_move:
+    if error.code in BUSY and may_move:
         return Next()
     if error.code in _PASSING and situation.tries <= retry.retries_max_on(error.code):
         retry_after_s = error.retry_after_s or 0.0

@@ -1,4 +1,9 @@
-"""Serves an ASGI application from the Lambda Runtime API, streaming every response."""
+"""Serves an ASGI application from the Lambda Runtime API, streaming every response.
+
+On Lambda Managed Instances an environment is given up to AWS_LAMBDA_MAX_CONCURRENCY invocations at
+once (AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" and
+"Understanding the Lambda Managed Instances execution environment", seen 2026-11-27).
+"""
 
 import asyncio
 import logging
@@ -52,11 +57,13 @@ async def run_loop(
     *,
     clock: Clock | None = None,
     snapshot: Snapshot | None = None,
+    invocations_max: int = 1,
 ) -> None:
-    """Start the application, and answer invocations one after another until the process ends.
+    """Start the application, and answer invocations until the process ends.
 
-    `runtime_api` is `host:port`. A failed start or restore is reported to Lambda and raised.
-    RuntimeApiError ends the loop, after which the process should end.
+    `runtime_api` is `host:port`, and `invocations_max` is the number of invocations that run at
+    once. A failed start or restore is reported to Lambda and raised. The first error of a poller is
+    raised once all pollers have ended, after which the process should end.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -66,11 +73,17 @@ async def run_loop(
         except Exception as error:
             await report_init_error(runtime_api, error)
             raise
-        api = RuntimeApi(runtime_api)
-        stack.callback(api.close)
+        clients = [RuntimeApi(runtime_api) for _ in range(invocations_max)]
+        for api in clients:
+            stack.callback(api.close)
         if snapshot is not None:
-            await _restore(api, snapshot)
-        await Poller(app, api, state, clock or SystemClock()).run()
+            await _restore(clients[0], snapshot)
+        clock = clock or SystemClock()
+        pollers = [Poller(app, api, state, clock).run() for api in clients]
+        # A poller that fails ends alone: the answers of the others go on to their ends.
+        for ended in await asyncio.gather(*pollers, return_exceptions=True):
+            if ended is not None:
+                raise ended
 
 
 async def _restore(api: RuntimeApi, snapshot: Snapshot) -> None:
@@ -106,8 +119,12 @@ class Poller:
 
     async def run(self) -> None:
         """Answer invocations until Lambda cannot be reached, then raise RuntimeApiError."""
-        while True:
-            await self._answer(await self._api.next_invocation())
+        try:
+            while True:
+                await self._answer(await self._api.next_invocation())
+        except Exception as error:
+            _LOGGER.error("poller ended", extra={"fields": {"failure": str(error)}})
+            raise
 
     async def _answer(self, invocation: Invocation) -> None:
         try:

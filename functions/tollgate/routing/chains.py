@@ -13,6 +13,7 @@ from pydantic import (
 
 from tollgate.core.addresses import DomainRules
 from tollgate.core.request import Capability, Modality
+from tollgate.core.service_tiers import PricedTier
 from tollgate.routing.scalars import (
     MODEL_SLUG,
     Dollars,
@@ -185,6 +186,9 @@ class RouteSection(
     steps: Steps | None = Field(default=None, alias="try")
     """Models in order. A map of weights is a single step, whose first model is drawn by weight."""
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
+    service_tier: PricedTier | None = None
+    """Service tier for requests that state none. An endpoint that is too busy for the tier is tried
+    again at the default tier."""
     next_on: tuple[NextOn, ...] = NEXT_ON_DEFAULT
     """Errors after which the next endpoint or model is tried."""
     retry: Annotated[RetrySection, Stated] | None = None

@@ -1,9 +1,10 @@
 """Defaults in routing.yaml for all routes and endpoints."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
+from tollgate.core.prompt_policy import PromptPolicy, check_region
 from tollgate.core.routing.endpoint_status import CooldownPolicy
 from tollgate.providers.ports.base import Timeouts
 from tollgate.routing.chains import RetrySection
@@ -54,12 +55,41 @@ class CooldownSection(Strict):
         )
 
 
+_Region = Annotated[
+    str,
+    AfterValidator(check_region),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z]{2}$"}),
+]
+
+
+class PromptPolicySection(Strict, json_schema_extra={"minProperties": 1}):
+    """Demands that every endpoint must be known to meet before it gets a prompt."""
+
+    regions: Annotated[tuple[_Region, ...], Field(max_length=64)] = ()
+    """`eu`, and ISO 3166 codes of countries, in which endpoints may run; empty for anywhere."""
+    training: Literal["none"] | None = None
+    """`none` leaves out endpoints that may train on prompts."""
+    retention: Literal["none"] | None = None
+    """`none` leaves out endpoints that may store prompts."""
+
+    @property
+    def policy(self) -> PromptPolicy:
+        """Return the policy in the type that the planner reads."""
+        return PromptPolicy(
+            owner="gateway",
+            regions=self.regions,
+            no_training=self.training == "none",
+            no_retention=self.retention == "none",
+        )
+
+
 class DefaultsSection(Strict):
     """Settings for all routes and endpoints that do not override them."""
 
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
     cooldown: CooldownSection = Field(default_factory=CooldownSection)
+    prompt_policy: PromptPolicySection | None = None
     hold_output_tokens: Tokens = 4096
     """Output tokens for which money is held if a request sets no limit. The reply may be longer."""
     rounds_max: Annotated[int, Field(ge=1, le=20)] = 6

@@ -67,6 +67,9 @@ class Place(Struct, frozen=True):
     countries: tuple[str, ...]
 
 
+NOWHERE: Final = Place("", ())
+
+
 def place_of(provider: PlacedProvider, upstream: str) -> Place:
     """Return the location of an endpoint; an inference profile may run anywhere in its
     geography.

@@ -14,7 +14,9 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
+from tollgate.core.prompt_policy import UNSTATED, PromptUse, Training
 from tollgate.core.request import Capability, Modality, OutputModality
+from tollgate.core.service_tiers import PricedTier
 from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import SIGNED_SERVICES, Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
@@ -63,6 +65,25 @@ class BillingSection(Strict):
     """Credits that callers see for one dollar."""
 
 
+class PromptUseSection(Strict):
+    """Use that a provider makes of prompts, as its own pages state it. What they do not state meets
+    no prompt policy."""
+
+    training: Training | None = None
+    """`none` if prompts are not used for training unless you agree."""
+    retention_days: Annotated[int, Field(ge=0, le=36_500)] | None = None
+    """Longest time for which prompts are stored, also to find abuse; 0 if they are not stored."""
+    source: Sentence
+    """Page of the provider."""
+    checked: Day
+    """Day on which the page was last read."""
+
+    @property
+    def use(self) -> PromptUse:
+        """Return the use in the type that the planner reads."""
+        return PromptUse(training=self.training, retention_days=self.retention_days)
+
+
 class ProviderSection(Strict):
     """Provider with its format, transport, address and key; needs `codec` and `transport`.
 
@@ -91,6 +112,7 @@ class ProviderSection(Strict):
     countries: Annotated[tuple[Country, ...], Field(max_length=64)] = ()
     """Countries in which the provider runs models, as ISO 3166 codes, shown by `/models`. Countries
     of AWS regions are known without this key."""
+    prompt_use: PromptUseSection | None = None
     data_policy: Slug | None = None
     """Your name for the way in which the provider treats prompts. A fallback never leads to another
     policy.
@@ -117,9 +139,32 @@ class ProviderSection(Strict):
 
     def row(self, slug: str) -> ProviderRow:
         """Return the provider in the type that the registry uses."""
-        names = [name for name in ProviderRow.__struct_fields__ if name not in ("slug", "key")]
+        others = ("slug", "key", "prompt_use")
+        names = [name for name in ProviderRow.__struct_fields__ if name not in others]
         key = self.key.reference if self.key else None
-        return ProviderRow(slug=slug, key=key, **{name: getattr(self, name) for name in names})
+        use = self.prompt_use.use if self.prompt_use else UNSTATED
+        return ProviderRow(
+            slug=slug, key=key, prompt_use=use, **{name: getattr(self, name) for name in names}
+        )
+
+
+class ServiceTierSection(Strict):
+    """Prices of an endpoint at a service tier other than the default."""
+
+    price: PriceSection
+    overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
+    """Rates under conditions, as for an endpoint."""
+
+    @property
+    def schedule(self) -> PriceSchedule:
+        """Price by time, prompt size and image."""
+        return _schedule(self.price, self.overrides)
+
+
+def _schedule(price: PriceSection, overrides: tuple[OverrideSection, ...]) -> PriceSchedule:
+    return PriceSchedule(
+        base=price.price, overrides=tuple(section.override for section in overrides)
+    )
 
 
 class EndpointSection(EndSection):
@@ -139,21 +184,23 @@ class EndpointSection(EndSection):
     price: PriceSection
     overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = ()
     """Rates under conditions, such as times or large prompts. The last override that holds wins."""
+    service_tiers: Mapping[PricedTier, ServiceTierSection] = Field(default={})
+    """Prices of the service tiers that callers and routes may ask for. A tier without a price is
+    left out of requests."""
     weight: Percent | None = None
     """Share of requests in percent; without weights, endpoints are tried in order."""
     timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = None
     """Keys that override those in `defaults.timeouts`."""
     dialect: Annotated[Dialect, Stated] | None = None
     """Keys that override those in the provider's dialect."""
+    prompt_use: PromptUseSection | None = None
+    """Use of prompts for this model, in place of the provider's."""
     guardrail: GuardrailSection | None = None
 
     @property
     def schedule(self) -> PriceSchedule:
         """Price by time, prompt size and image."""
-        return PriceSchedule(
-            base=self.price.price,
-            overrides=tuple(section.override for section in self.overrides),
-        )
+        return _schedule(self.price, self.overrides)
 
 
 class VectorsSection(Strict):

@@ -309,18 +309,19 @@ class MeteredEndpoint(FormatEndpoint):
         )
 
     def _sink(self, reply: AsgiReply, admitted: _Admitted) -> EventSink:
-        call, gateway = admitted.call, admitted.gateway
-        around = self._storing(admitted)
+        call, gateway, around = admitted.call, admitted.gateway, self._storing(admitted)
         sink = reply_sink(gateway, reply, self._ingress, call.parsed, around=around)
-        return self.logging_sink(sink, call, admitted.body)
+        return self.logging_sink(sink, gateway, call, admitted.body)
 
-    def logging_sink(self, sink: EventSink, call: Call, body: bytes) -> EventSink:
+    def logging_sink(self, sink: EventSink, gateway: Gateway, call: Call, body: bytes) -> EventSink:
         """Return a sink that also stores the content, if the caller's key opts in."""
         days = call.principal.content_days
         if self._contents is None or days is None:
             return sink
         choices = call.parsed.request.answers
-        return ContentSink(sink, self._contents, body=body, choices=choices, days=days)
+        return ContentSink(
+            sink, self._contents, side=gateway.side, body=body, choices=choices, days=days
+        )
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
         """Return a wrapper for the reply's sink that stores the response; None to store nothing."""

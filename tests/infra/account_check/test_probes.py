@@ -13,11 +13,14 @@ from botocore.stub import ANY
 from msgspec.structs import replace
 
 from infra.account_check.__main__ import interrupted_by_signals
+from infra.account_check.chat_function import count_managed_places
 from infra.account_check.probes import (
+    MANAGED,
     PAUSES_S,
     SNAPSHOT,
     THROTTLE,
     call_signed,
+    fill,
     miss_secret,
     run_probe,
     snapshot,
@@ -296,3 +299,61 @@ async def test_a_signed_row_that_is_refused_is_named(stack: ScriptedStack) -> No
 async def test_a_file_without_signed_rows_leaves_the_question(stack: ScriptedStack) -> None:
     verdict = await call_signed(replace(stack.subject, signed=()))
     assert verdict.judgement == "unanswered"
+
+
+async def test_full_environments_are_asked_about_only_if_they_serve_chat(
+    stack: ScriptedStack,
+) -> None:
+    verdict = await fill(stack.subject)
+    assert (verdict.judgement, verdict.seen) == ("unanswered", "ChatCapacity is on-demand")
+
+
+@pytest.mark.parametrize(
+    ("replies", "judgement"),
+    [
+        ([Reply()] * 3 + [BUSY], "as expected"),
+        ([Reply()] * 4, "as expected"),
+        ([Reply()] * 3 + [Reply.error(429, "rate_limit_exceeded")], "otherwise"),
+        ([Reply()] * 2 + [BUSY, BUSY], "otherwise"),
+        ([Reply()] * 3 + [Reply(headers={"content-length": str(len(Reply().body))})], "otherwise"),
+    ],
+    ids=["refused", "more places", "not retryable", "fewer places", "buffered"],
+)
+async def test_full_environments_stream_and_refuse_the_rest(
+    stack: ScriptedStack, replies: list[Reply], judgement: str
+) -> None:
+    stack.answer(*replies)
+    verdict = await fill(replace(stack.subject, managed_places=3))
+    assert verdict.judgement == judgement, verdict.seen
+
+
+async def test_managed_instances_are_not_throttled_by_reserved_concurrency(
+    stack: ScriptedStack,
+) -> None:
+    verdict = await throttle(replace(stack.subject, managed_places=3))
+    assert verdict.judgement == "unanswered"
+    assert MANAGED.name in verdict.seen
+
+
+def test_the_places_of_managed_environments_are_parameters_of_the_stack(
+    stack: ScriptedStack,
+) -> None:
+    formation = stack.aws.client("cloudformation")
+    for capacity, places in (("managed", 48), ("on-demand", None)):
+        chosen = {
+            "ChatCapacity": capacity,
+            "ManagedConcurrency": "16",
+            "ManagedMinimum": "3",
+        }
+        described = {
+            "StackName": "tollgate",
+            "CreationTime": 0,
+            "StackStatus": "CREATE_COMPLETE",
+            "Parameters": [
+                {"ParameterKey": name, "ParameterValue": value} for name, value in chosen.items()
+            ],
+        }
+        stack.aws.expect(
+            "cloudformation", "describe_stacks", {"StackName": "tollgate"}, {"Stacks": [described]}
+        )
+        assert count_managed_places(formation, "tollgate") == places

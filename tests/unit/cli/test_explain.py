@@ -111,6 +111,16 @@ def test_c53_a_share_of_a_budget_is_taken_to_be_left(left: str, rule: int) -> No
     assert explained("thrifty", "--budget-left", left, *FIXED)["rule"] == rule
 
 
+def test_c53_c58_a_prompt_policy_shows_what_it_leaves_out() -> None:
+    result = run("acme/large", "--prompt-policy", "eu,no_retention", *FIXED)
+    assert (result.exit_code, "as the prompt policy of the key demands" in result.stdout) == (
+        1,
+        True,
+    )
+    mistaken = run("acme/large", "--prompt-policy", "europe", *FIXED)
+    assert (mistaken.exit_code, "is neither eu nor" in mistaken.output) == (2, True)
+
+
 @pytest.mark.parametrize("left", ["101%", "-1", "a fifth", "1.5", ""])
 def test_what_is_no_share_of_a_budget_is_a_mistake_in_the_command(left: str) -> None:
     result = run("thrifty", "--budget-left", left)
@@ -128,6 +138,7 @@ def test_c53_json_has_what_the_route_answers() -> None:
                 "model": "acme/plain",
                 "provider": "openai",
                 "upstream": "plain",
+                "service_tier": None,
                 "error": "provider_overloaded",
                 "took_s": 0.0,
                 "pause_s": 0.0,
@@ -136,6 +147,7 @@ def test_c53_json_has_what_the_route_answers() -> None:
                 "model": "acme/large",
                 "provider": "anthropic",
                 "upstream": "large-1",
+                "service_tier": None,
                 "error": None,
                 "took_s": 0.0,
                 "pause_s": 0.0,

@@ -256,3 +256,31 @@ async def test_c47_c68_an_answer_that_does_not_fit_twice_is_delivered_and_not_ke
         await keeping.finish(USUAL)
     assert (answers.kept is not None) == is_kept
     assert (reply.status, b"A" * 400 in reply.body) == (200, True)
+
+
+class Counted(str):
+    """A text that counts the characters that are copied to append it to another text."""
+
+    __slots__ = ()
+    copied = 0
+
+    def __radd__(self, other: str) -> str:
+        Counted.copied += len(other) + len(self)
+        return other.__add__(self)
+
+
+async def test_c9_c68_a_kept_text_is_copied_once_however_many_events_bring_it() -> None:
+    home, answers = await house(), OneAnswer()
+    parsed = home.ingress.parse(request_body())
+    sink = reply_sink(home.gateway, home.reply(), home.ingress, parsed, headers={})
+    claim = Claim(workspace_id="acme", key_hash="k", body_hash="b", request_id="gen-1")
+    keeping = KeepingSink(sink, answers, claim, None)
+    await keeping.begin(SERVED)
+    words = [PartDelta(index=0, text=Counted("word ")) for _ in range(500)]
+    start = (Started(), PartStart(index=0, part=Text(text="")))
+    for event in (*start, *words, PartEnd(index=0), Ended(finish="stop")):
+        await keeping.send([(0, event)])
+    await keeping.finish(USUAL)
+    assert answers.kept is not None
+    assert ("word " * 500).encode() in answers.kept
+    assert Counted.copied <= 2 * 5 * 500

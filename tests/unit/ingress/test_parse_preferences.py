@@ -68,8 +68,9 @@ def test_c20_wishes_that_have_no_effect_are_named() -> None:
         ("provider", {"max_price": {"prompt": True}}, "provider.max_price.prompt"),
         ("provider", {"max_price": {"prompt": "1e99"}}, "provider.max_price.prompt"),
         ("provider", {"max_price": {"prompt": "9" * 5_000}}, "provider.max_price.prompt"),
-        ("provider", {"data_collection": "deny"}, "provider.data_collection"),
-        ("provider", {"zdr": True}, "provider.zdr"),
+        ("provider", {"data_collection": "perhaps"}, "provider.data_collection"),
+        ("provider", {"zdr": "yes"}, "provider.zdr"),
+        ("provider", {"regions": ["Europe"]}, "provider.regions[0]"),
         ("provider", {"quantizations": ["fp8"]}, "provider.quantizations"),
     ],
 )

@@ -14,6 +14,7 @@ from tests.stores import PREFIX, TESTER
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.batches import Batch, BatchClient
 from tollgate.core.files.stored import StoredFile
+from tollgate.core.ids import first_id_of, following_id
 from tollgate.core.principal import MemberRole
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
@@ -223,6 +224,32 @@ async def test_c91_an_unknown_key_is_not_explained_by_the_names_of_others_keys()
         assert "eve's key" not in refused.error["message"]
         found = await home.ask("bob", "GET", f"{path}?key=bob's key")
         assert len(found.json["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("caller", "others", "is_noted"),
+    [
+        ("bob", {}, True),
+        ("acme management", {}, True),
+        # A manager reaches the other key's records, but the notes are about one key.
+        ("acme management", {"key_id": "another"}, False),
+        ("bob", {"labels": {"member": "eve"}}, False),
+    ],
+)
+async def test_c67_c91_notes_compare_with_the_same_keys_and_members_records_alone(
+    caller: str, others: dict[str, Any], is_noted: bool
+) -> None:
+    home = await household()
+    records, named = home.them.home.stores.books.records, home.generations["bob"]
+    [(workspace, record)] = [(w, each) for (w, id_), each in records.items() if id_ == named]
+    line = replace(record.lines[0], cost_nano_usd=1)
+    for number in range(10):
+        id_ = following_id(first_id_of(record.created_s - 60), number)
+        cheap = replace(record, id=id_, cost_nano_usd=1, lines=(line,))
+        records[workspace, id_] = replace(cheap, **others)
+    path = f"/v1/generation?id={named}&notes=true"
+    notes = (await home.ask(caller, "GET", path)).json["data"]["notes"]
+    assert any("why so much" in note for note in notes) == is_noted
 
 
 async def test_c91_lists_are_filtered_by_team_and_member() -> None:

@@ -72,7 +72,7 @@ def _preset(
     wanted = as_mapping(config.get("provider"))
     for key in wanted:
         if key in _POLICIES:
-            note(f"its provider.{key} becomes `data_policy` of providers, by hand")
+            note(f"its provider.{key} becomes a `prompt_policy`, by hand")
         elif key not in _CHOSEN_BY:
             note(f"its provider.{key} is left to the callers")
     stated = config.get("model")

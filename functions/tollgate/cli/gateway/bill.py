@@ -42,6 +42,7 @@ def _wrap(note: str) -> list[str]:
 
 def _name_line(line: Any) -> str:
     name: str = ITEM_NAMES.get(line["item"], line["item"])
+    name = f"{name}, {tier}" if (tier := line.get("service_tier")) else name
     return f"{number} {name}" if (number := line.get("round")) else name
 
 

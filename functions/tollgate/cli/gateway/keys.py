@@ -32,8 +32,7 @@ _SHOWN: Final = (
     "tier",
     "rates",
     "expires",
-    "allowed_ips",
-    "usage_on",
+    *("allowed_ips", "prompt_policy", "usage_on"),
     "secret_created",
     "labels",
     "content",
@@ -346,6 +345,7 @@ def _row(key: Any) -> dict[str, str]:
         "expires": key["expires_at"] or "never",
         # Older gateways do not send these fields.
         "allowed_ips": key.get("allowed_ips") or "",
+        "prompt_policy": key.get("prompt_policy") or "",
         "usage_on": key.get("usage_on") or "as in the workspace",
         "secret_created": key.get("secret_created_at") or "",
         "labels": ", ".join(labels),

@@ -167,7 +167,17 @@ def _member_cells(member: Any) -> dict[str, str]:
     }
 
 
-_RIGHTS: Final = ("models", "tier", "rates", "held", "holds", "created", "limits", "left")
+_RIGHTS: Final = (
+    "models",
+    "tier",
+    "prompt_policy",
+    "rates",
+    "held",
+    "holds",
+    "created",
+    "limits",
+    "left",
+)
 
 teams: Final = _commands(
     _Level(

@@ -43,6 +43,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--tpm", type=int, help="Tokens per minute of all keys together.")
     @click.option("--concurrency", type=int, help="Requests in flight at the same time.")
     @click.option("--tier", help="Tier in routing.yaml for keys without a tier.")
+    @click.option("--prompt-policy", help="Where prompts may go: eu,no_training,no_retention.")
     @click.option("--display-name", metavar="NAME", help="Name to show to people.")
     @wraps(command)
     def called(*, limits: tuple[str, ...], models: tuple[str, ...], **arguments: Any) -> None:
@@ -101,6 +102,7 @@ def level_cells(level: Any) -> dict[str, str]:
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
         "tier": level["tier"] or "",
         "rates": ", ".join(_explain_rates(level)),
+        "prompt_policy": level.get("prompt_policy") or "",
         "created": level["created_at"],
     }
 

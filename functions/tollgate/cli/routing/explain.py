@@ -20,6 +20,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.core.prompt_policy import parse_policy
 from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.engine.routing.simulation import Fault
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
@@ -76,6 +77,11 @@ _KEEP_DEV: Final = "\nFiles included for development are left out; --dev keeps t
 @click.option(
     "--key-models", multiple=True, metavar="GLOB", help="With a file: the models of the key."
 )
+@click.option(
+    "--prompt-policy",
+    callback=lambda _ctx, _option, text: _policy(text),
+    help="With a file: the prompt policy of the key, such as eu,no_training.",
+)
 @click.option("--at", type=click.DateTime(), help="With a file: the UTC time; now by default.")
 @click.option(
     "--url",
@@ -126,7 +132,9 @@ def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
     named_options = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    local = sorted(named_options & {"file", "production", "tier", "key_models", "at"})
+    local = sorted(
+        named_options & {"file", "production", "tier", "key_models", "prompt_policy", "at"}
+    )
     if "url" in named_options and local:
         raise click.UsageError(
             f"--{local[0].replace('_', '-')} applies to a file, not to a gateway."
@@ -178,6 +186,14 @@ def _percent(text: str) -> int:
     return int(digits)
 
 
+def _policy(text: str | None) -> str | None:
+    try:
+        parse_policy(text, "key")
+    except ValueError as unknown:
+        raise click.UsageError(f"--prompt-policy {text}: {unknown}.") from unknown
+    return text
+
+
 def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
     """Return the explanation that a gateway would give, computed from the file, without cooldowns
     and measured speeds.
@@ -193,6 +209,7 @@ def _by_file(options: Mapping[str, Any], format_name: str, body: bytes) -> Any:
         label="local",
         tier=options["tier"],
         models=options["key_models"] or None,
+        key_policy=options["prompt_policy"],
     )
     try:
         parsed = Ingresses(ids)[format_name].parse(body)

@@ -98,7 +98,7 @@ def _row(candidate: Any) -> tuple[str, ...]:
         candidate["model"],
         _percent(candidate["model_weight"]),
         _score(candidate["model_draw"]),
-        f"{candidate['provider']}/{candidate['upstream']}",
+        _endpoint(candidate),
         _percent(candidate["weight"]),
         _score(candidate["draw"]),
         _dollars(candidate["cost_max"]),
@@ -106,6 +106,12 @@ def _row(candidate: Any) -> tuple[str, ...]:
         "" if candidate["tokens_per_s"] is None else f"{candidate['tokens_per_s']:,}",
         candidate["removed"] or _remark(candidate),
     )
+
+
+def _endpoint(attempt: Any) -> str:
+    tier = attempt.get("service_tier")
+    name = f"{attempt['provider']}/{attempt['upstream']}"
+    return f"{name} ({tier})" if tier else name
 
 
 def _remark(candidate: Any) -> str:
@@ -131,7 +137,7 @@ def _simulation(simulation: Any) -> Iterator[str]:
     elapsed_s = Decimal(0)
     for attempt in simulation["attempts"]:
         elapsed_s += Decimal(str(attempt["took_s"]))
-        endpoint = f"{attempt['model']} at {attempt['provider']}/{attempt['upstream']}"
+        endpoint = f"{attempt['model']} at {_endpoint(attempt)}"
         yield f"  {elapsed_s:>8.2f} s  {endpoint}  {attempt['error'] or 'serves'}"
         elapsed_s += Decimal(str(attempt["pause_s"]))
     if simulation["error"] is not None:

@@ -1,10 +1,13 @@
-"""Limits on the size of request heads, and on connections that wait for a request."""
+"""Limits on the size of request heads, on connections that wait for a request, and on the CPU that
+the rest of a refused body takes.
+"""
 
 import asyncio
 import contextlib
 import socket
+import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import h11
@@ -20,7 +23,14 @@ from tollgate.ingress.errors import openai_reply
 
 _CONTENT_LENGTH: Final = b"content-length"
 _TRANSFER_ENCODING: Final = b"transfer-encoding"
+_CLOSE: Final = (b"connection", b"close")
 _GONE_WITHIN_S: Final = 1.0
+# h11 copies what it receives three times, which for 256 KB, asyncio's size, takes ten times as long
+# as for four times 64 KB.
+_RECEIVED_BYTES_MAX: Final = 64 * 1024
+# Linux then discards received bytes without copying them (tcp(7), 2026-11-27).
+_DISCARDING: Final = socket.MSG_TRUNC if sys.platform == "linux" else 0
+_DISCARDED: Final = bytearray(1024 * 1024)
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
@@ -36,12 +46,23 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
     """
     waiting_max: int = 500
     """Maximum number of waiting connections; above it, the longest waiting one is closed."""
+    unread_bytes_max: int = 256 * 1024
+    """Maximum size of an unread body whose connection is kept once the request is answered.
+
+    uvicorn parses the rest of such a body. The rest of a longer one is discarded.
+    """
 
 
 class _Connection(socket.socket):
-    """An accepted connection that calls `on_close` when it is closed."""
+    """An accepted connection that calls `on_close` when it is closed.
+
+    If `is_discarding` is set, closing the connection only ends its sending side, and `end` closes
+    it. A connection that is closed with unread bytes would be reset, and clients that still send
+    their request would report the reset instead of the answer.
+    """
 
     requests = 0
+    is_discarding = False
 
     def __init__(self, handle: int, client: Any, on_close: "Callable[[_Connection], None]") -> None:
         super().__init__(fileno=handle)
@@ -49,8 +70,26 @@ class _Connection(socket.socket):
         self._on_close = on_close
 
     @override
+    def recv(self, bufsize: int, flags: int = 0) -> bytes:
+        return super().recv(min(bufsize, _RECEIVED_BYTES_MAX), flags)
+
+    @override
     def close(self) -> None:
         self._on_close(self)
+        if not self.is_discarding:
+            super().close()
+
+    def discard(self) -> bool:
+        """Discard the bytes that have arrived; return False once no more can come."""
+        try:
+            return self.recv_into(_DISCARDED, len(_DISCARDED), _DISCARDING) > 0
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def end(self) -> None:
+        """Close a connection whose bytes were discarded."""
         super().close()
 
 
@@ -64,6 +103,7 @@ class GuardedListener(socket.socket):
         self.limits = limits
         self._open: dict[Any, _Connection] = {}
         self._waiting: OrderedDict[_Connection, asyncio.TimerHandle] = OrderedDict()
+        self._discarding: OrderedDict[_Connection, asyncio.TimerHandle] = OrderedDict()
 
     @override
     def accept(self) -> tuple[socket.socket, Any]:
@@ -86,6 +126,38 @@ class GuardedListener(socket.socket):
             if not connection.requests:
                 self._wait(connection)
 
+    def discard_rest(self, client: Any) -> None:
+        """Discard the unread body from a client address; the caller closes the connection."""
+        connection = self._open.get(client)
+        # A server that stops has closed the listener, and then closes connections at once.
+        if connection is not None and self.fileno() != -1:
+            connection.is_discarding = True
+
+    def end_discarding(self) -> None:
+        """Close all connections whose bodies are being discarded."""
+        for connection in list(self._discarding):
+            self._end_discarding(connection)
+
+    def _discard(self, connection: _Connection) -> None:
+        loop, limits = asyncio.get_running_loop(), self.limits
+        # shutdown() raises OSError if the client has already reset the connection.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+        deadline = loop.call_later(limits.waiting_s, self._end_discarding, connection)
+        self._discarding[connection] = deadline
+        loop.add_reader(connection, self._discard_arrived, connection)
+        if len(self._discarding) > limits.waiting_max:
+            self._end_discarding(next(iter(self._discarding)))
+
+    def _discard_arrived(self, connection: _Connection) -> None:
+        if not connection.discard():
+            self._end_discarding(connection)
+
+    def _end_discarding(self, connection: _Connection) -> None:
+        self._discarding.pop(connection).cancel()
+        asyncio.get_running_loop().remove_reader(connection)
+        connection.end()
+
     def _wait(self, connection: _Connection) -> None:
         loop, limits = asyncio.get_running_loop(), self.limits
         self._waiting[connection] = loop.call_later(limits.waiting_s, self._end, connection)
@@ -107,17 +179,42 @@ class GuardedListener(socket.socket):
         self._stop_waiting(connection)
         if self._open.get(connection.client) is connection:
             del self._open[connection.client]
+            if connection.is_discarding:
+                self._discard(connection)
+
+
+class _Rest:
+    """The part of a request's body that the application has not read."""
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        stated = dict(headers)
+        self._is_chunked = _TRANSFER_ENCODING in stated
+        # uvicorn has verified that the length is a number.
+        self._length = int(stated.get(_CONTENT_LENGTH, b"0"))
+
+    def note(self, message: Message) -> None:
+        """Subtract a part that the application has read."""
+        self._length -= len(message.get("body", b""))
+        self._is_chunked = self._is_chunked and bool(message.get("more_body"))
+
+    def exceeds(self, most: int) -> bool:
+        """Return whether more bytes may come; a chunked body does not state its length."""
+        return self._is_chunked or self._length > most
 
 
 class RequestGuard:
     """An ASGI app that, before any route, refuses long request heads, and bodies with two different
     length headers.
+
+    If a request is answered before its body was read, and much of the body is still to come, the
+    answer closes the connection, and the rest of the body is discarded.
     """
 
     def __init__(self, app: ASGIApp, listener: GuardedListener, ids: IdSource) -> None:
         self._app = app
         self._listener = listener
         self._head_bytes_max = listener.limits.head_bytes_max
+        self._unread_bytes_max = listener.limits.unread_bytes_max
         self._ids = ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,7 +222,18 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
 
+        # The address of a trusted proxy is replaced in the scope.
+        client, rest = scope["client"], _Rest(scope["headers"])
+
+        async def receive_noting() -> Message:
+            message = await receive()
+            rest.note(message)
+            return message
+
         async def send_unless_refused(message: Message) -> None:
+            if message["type"] == "http.response.start" and rest.exceeds(self._unread_bytes_max):
+                message = {**message, "headers": [*message.get("headers", ()), _CLOSE]}
+                self._listener.discard_rest(client)
             try:
                 await send(message)
             except h11.LocalProtocolError as refused:
@@ -134,12 +242,10 @@ class RequestGuard:
                     raise ClientGone from refused
                 raise
 
-        # The address of a trusted proxy is replaced in the scope.
-        client = scope["client"]
         self._listener.begin_request(client)
         try:
             app = self._refusal(scope) or self._app
-            await app(scope, receive, send_unless_refused)
+            await app(scope, receive_noting, send_unless_refused)
         finally:
             self._listener.end_request(client)
 

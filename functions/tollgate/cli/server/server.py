@@ -50,12 +50,20 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=drain_s,
         )
         super().__init__(config)
+        self._listener = listener
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
 
     @override
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    @override
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().serve(sockets)
+        finally:
+            self._listener.end_discarding()
 
     def stop(self) -> None:
         """Accept no more requests; `serve` returns once running requests have ended."""

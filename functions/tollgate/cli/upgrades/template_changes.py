@@ -16,6 +16,7 @@ REPLACING: Final[Mapping[str, frozenset[str]]] = {
     "AWS::S3::Bucket": frozenset({"BucketName", "BucketNamePrefix", "BucketNamespace"}),
     "AWS::KMS::Key": frozenset({"KeySpec", "KeyUsage", "MultiRegion", "Origin"}),
 }
+_ANY_METHOD: Final = "x-amazon-apigateway-any-method"
 # Lists to which entries may be added; changing or removing an entry replaces the resource.
 _EXTENDED: Final = {"AttributeDefinitions"}
 
@@ -114,10 +115,14 @@ def _parameters(template: _Tree) -> dict[str, str]:
 def _paths(template: _Tree) -> dict[str, str]:
     found = {}
     for resource in _section(template, "Resources").values():
-        for event in _section(_section(_tree(resource), "Properties"), "Events").values():
+        stated = _section(_tree(resource), "Properties")
+        for event in _section(stated, "Events").values():
             properties = _section(_tree(event), "Properties")
             if "Path" in properties:
                 found[f"{properties.get('Method')} {properties['Path']}"] = ""
+        for path, methods in _section(_section(stated, "DefinitionBody"), "paths").items():
+            for method in _tree(methods):
+                found[f"{'ANY' if method == _ANY_METHOD else method.upper()} {path}"] = ""
     return found
 
 

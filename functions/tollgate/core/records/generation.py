@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey, CostCeiling
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.kinds import WorkKind
@@ -34,6 +35,8 @@ class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_nano_usd: int
     round: int | None = None
     """The round that the line belongs to, from 1; None if the generation has only one round."""
+    service_tier: str | None = None
+    """The service tier whose rate applies; None for the default."""
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
@@ -63,6 +66,8 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The operator's cost, including tool runs, if the provider failed after reporting usage."""
     provider_words: str = ""
     """The provider's message about a failure, with secrets and parts of the prompt removed."""
+    service_tier: str | None = None
+    """The service tier that the gateway requested; None for the default."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -192,6 +197,10 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True
+    service_tier: str | None = None
+    """The service tier that the caller asked for, under its common name; None for any."""
+    prompt_policies: tuple[PromptPolicy, ...] = ()
+    """The prompt policies of the gateway, the levels and the key."""
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -215,6 +224,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     withheld_calls: int = 0
     """The number of tool calls withheld because the caller asked for at most one per choice."""
     service_tier: str | None = None
+    """The service tier that the provider reported, by the provider's name."""
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
     usage_source: UsageSource = "none"

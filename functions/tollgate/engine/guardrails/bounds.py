@@ -57,6 +57,7 @@ def bound_guards(
     """Return the guardrails of a request; raise GatewayError if a model cannot judge."""
     held_tokens = planner.catalog.defaults.hold_output_tokens
     bounded: list[BoundedGuard] = []
+    judge = unlimited(principal, work)
     for name, row in select_guards(planner, work, principal).items():
         cost = 0
         if row.model is not None:
@@ -64,7 +65,7 @@ def bound_guards(
                 piece = "x" * (characters * _BYTES_PER_CHARACTER_MAX)
                 (question,) = questions(row, [piece])
                 try:
-                    each = plan_inner_call(planner, question, unlimited(principal), now_s=now_s)
+                    each = plan_inner_call(planner, question, judge, now_s=now_s)
                 except GatewayError as failure:
                     raise unjudged(name) from failure
                 cost += count * each.cost_max_nano_usd

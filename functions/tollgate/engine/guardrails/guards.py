@@ -10,7 +10,7 @@ from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.guardrails.bounds import BoundedGuard, bound_guards
 from tollgate.engine.guardrails.guarded_sink import GuardedSink
 from tollgate.engine.guardrails.input_screen import InputScreen
-from tollgate.engine.guardrails.judges import ModelJudge
+from tollgate.engine.guardrails.judges import ModelJudge, unlimited
 from tollgate.engine.guardrails.judging import AnswerRefused, Blocked, Judging
 from tollgate.engine.meter import Meter
 from tollgate.engine.replies.sink import EventSink
@@ -50,10 +50,11 @@ class GuardedGeneration:
             ids=gateway.ids,
             when_s=meter.created_s,
         )
+        judge = unlimited(call.principal, call.parsed.request)
         self._judging = Judging(
             {guard.name: guard.row for guard in guards},
             {
-                guard.name: ModelJudge(row=guard.row, calls=calls, principal=call.principal)
+                guard.name: ModelJudge(row=guard.row, calls=calls, principal=judge)
                 for guard in guards
             },
             meter,

@@ -10,10 +10,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from tollgate.core.content import ResultContent, Text
+from tollgate.core.request import GenerationRequest
 from tollgate.core.work.base import InputWork, Work
 from tollgate.engine.guardrails.judges import cut_pieces
 from tollgate.engine.guardrails.judging import AnswerRefused, Blocked, Judging
-from tollgate.engine.guardrails.texts import change_texts
+from tollgate.engine.guardrails.texts import Joint, change_texts, joints_of, names_of
 from tollgate.engine.side_thread import Computations
 from tollgate.routing.guardrail_sections import JudgedStage
 
@@ -27,6 +28,8 @@ class InputScreen:
         self._judging = judging
         self._computations = computations
         self._seen: set[_Text] = set()
+        self._seen_joints: set[Joint] = set()
+        self._seen_names: set[str] = set()
         self._meanwhile: list[asyncio.Task[None]] = []
         # The task that calls the provider during the judging; None once that task waits for the
         # verdicts.
@@ -117,10 +120,23 @@ class InputScreen:
             return screened
 
         if not isinstance(work, InputWork):
-            return change_texts(work, change), new_texts
+            screened = change_texts(work, change)
+            self._screen_rest(screened)
+            return screened, new_texts
         for text in work.own_texts:
             change("input", text)
         return work, new_texts
+
+    def _screen_rest(self, request: GenerationRequest) -> None:
+        """Refuse matches in what cannot be masked; each is judged once."""
+        for joint in joints_of(request):
+            if joint not in self._seen_joints:
+                self._seen_joints.add(joint)
+                self._judging.screen_joint(joint)
+        for name in names_of(request):
+            if name not in self._seen_names:
+                self._seen_names.add(name)
+                self._judging.screen("input", name, of_request=True, maskable=False)
 
     async def _judge(self, new_texts: Sequence[_Text], *, is_first: bool) -> None:
         by_stage = itemgetter(0)

@@ -48,6 +48,7 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
     row: GuardSection
     calls: InnerCalls
     principal: Principal
+    """The caller, as `unlimited` returns it."""
 
     async def judge(self, pieces: Sequence[str]) -> ModelVerdict:
         """Return the verdict on all pieces; raise TimeoutError or GatewayError if there is none."""
@@ -68,9 +69,7 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
 
     async def _ask(self, work: Work, slots: asyncio.Semaphore) -> ModelVerdict:
         async with slots:
-            answer = await self.calls.answer(
-                work, unlimited(self.principal), timeout_s=self.row.timeout_s
-            )
+            answer = await self.calls.answer(work, self.principal, timeout_s=self.row.timeout_s)
         if self.row.judge is not None:
             findings = _read_verdict(answer.response, self.row.judge)
         else:
@@ -78,11 +77,18 @@ class ModelJudge(Struct, frozen=True, kw_only=True):
         return ModelVerdict(findings=findings, lines=answer.lines)
 
 
-def unlimited(principal: Principal) -> Principal:
+def unlimited(principal: Principal, judged: Work) -> Principal:
     """Return a caller without the limits on models and the cost of one call, which do not apply to
-    models that judge.
+    models that judge. Prompt policies do.
     """
-    return replace(principal, models=None, levels=(), tier=None, cost_max_nano_usd=None)
+    return replace(
+        principal,
+        models=None,
+        levels=tuple(replace(level, models=None) for level in principal.levels),
+        tier=None,
+        cost_max_nano_usd=None,
+        work_policy=judged.preferences.prompt_policy,
+    )
 
 
 def questions(row: GuardSection, pieces: Sequence[str], *, mark: str = _ANY_MARK) -> Iterator[Work]:

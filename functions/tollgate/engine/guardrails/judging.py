@@ -18,7 +18,7 @@ from tollgate.core.records.generation import (
 from tollgate.engine.guardrails.judges import ModelJudge, cut_pieces
 from tollgate.engine.guardrails.masks import Masks
 from tollgate.engine.guardrails.patterns import Match, find
-from tollgate.engine.guardrails.texts import change_arguments
+from tollgate.engine.guardrails.texts import Joint, change_arguments
 from tollgate.engine.meter import Meter
 from tollgate.routing.guardrail_sections import GuardSection, JudgedStage, PatternsSection
 
@@ -109,6 +109,19 @@ class Judging:
                     name, stage, text, matches, of_request=of_request, counted=counted
                 )
         return text
+
+    def screen_joint(self, joint: Joint) -> None:
+        """Apply all patterns to a match that is split over two texts; raise Blocked.
+
+        Such a match cannot be masked, so it is refused instead.
+        """
+        for name, row, patterns in self.patterns_at(joint.stage):
+            found = find(joint.text, patterns.finds, base64=patterns.base64)
+            matches = [each for each in found if each.begin < joint.place < each.end]
+            if matches and row.action != "flag":
+                raise self._block(name, joint.stage, matches)
+            if matches:
+                self._note(name, joint.stage, "flag", _findings(matches))
 
     @property
     def holds_answers(self) -> bool:

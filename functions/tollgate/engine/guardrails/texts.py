@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TypeVar, assert_never
+from itertools import chain
+from typing import Final, TypeVar, assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic_core import to_json
 
@@ -26,6 +28,8 @@ from tollgate.routing.guardrail_sections import JudgedStage
 
 ChangeText = Callable[[JudgedStage, str], str]
 """A function that returns the replacement for a text."""
+# No pattern matches more characters, except base64.
+_JOINT_CHARS: Final = 256
 _Part = TypeVar("_Part", bound=UserContent | AssistantContent)
 
 
@@ -101,6 +105,36 @@ def texts_of(request: GenerationRequest) -> Iterator[tuple[JudgedStage, str]]:
 
     change_texts(request, note)
     yield from (each for each in found if each[1])
+
+
+class Joint(Struct, frozen=True):
+    """The text around the place where a part of a message ends and the next one begins."""
+
+    stage: JudgedStage
+    text: str
+    place: int
+
+
+def joints_of(request: GenerationRequest) -> Iterator[Joint]:
+    """Yield the joints between the texts of each message, which models read as one text."""
+    for message in chain.from_iterable(request.conversations):
+        stage: JudgedStage = "tool_results" if isinstance(message, ToolMessage) else "input"
+        texts = [part.text for part in message.content if isinstance(part, Text)]
+        whole, place = "".join(texts), 0
+        for text in texts[:-1]:
+            place += len(text)
+            start = max(0, place - _JOINT_CHARS)
+            yield Joint(stage, whole[start : place + _JOINT_CHARS], place - start)
+
+
+def names_of(request: GenerationRequest) -> Iterator[str]:
+    """Yield texts that reach the provider but cannot be masked, because they must stay equal."""
+    yield from request.sampling.stop
+    yield from (tool.name for tool in request.tools)
+    for message in chain.from_iterable(request.conversations):
+        if not isinstance(message, ToolMessage) and message.name is not None:
+            yield message.name
+        yield from (part.name for part in message.content if isinstance(part, ToolCall))
 
 
 def _change_message(message: Message, change: ChangeText) -> Message:

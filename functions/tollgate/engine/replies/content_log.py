@@ -3,10 +3,11 @@
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import to_builtins
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from tollgate.core.content import Part
 from tollgate.core.errors import GatewayError
@@ -15,6 +16,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.replies.sink import EventSink
+from tollgate.engine.side_thread import LARGE_BYTES, SideThread
 from tollgate.ingress.base import ServedBy
 from tollgate.stores.ports.base import Hold
 
@@ -41,15 +43,23 @@ class ContentLog(Protocol):
 class ContentSink:
     """A sink that forwards a generation and stores its content, however the generation ends.
 
-    `body` is the caller's request body. If the content cannot be stored, only a warning is logged,
-    because the answer is already paid for.
+    `body` is the caller's request body, a JSON object that has been parsed before. If the content
+    cannot be stored, only a warning is logged, because the answer is already paid for.
     """
 
     def __init__(
-        self, sink: EventSink, contents: ContentLog, *, body: bytes, choices: int, days: int
+        self,
+        sink: EventSink,
+        contents: ContentLog,
+        *,
+        side: SideThread,
+        body: bytes,
+        choices: int,
+        days: int,
     ) -> None:
         self._sink = sink
         self._contents = contents
+        self._side = side
         self._body = body
         self._folds = [Fold() for _ in range(choices)]
         self._days = days
@@ -82,15 +92,24 @@ class ContentSink:
         await self._sink.fail(error, record)
 
     async def _keep(self, hold: Hold) -> None:
-        content = {
-            "id": f"gen-{hold.id}",
-            "request": from_json(self._body),
-            "choices": [[*map(_shown, fold.parts)] for fold in self._folds],
-        }
+        is_large = len(self._body) + sum(fold.size for fold in self._folds) > LARGE_BYTES
+        encode = partial(self._encode, f"gen-{hold.id}")
+        content = await self._side.run(hold.workspace_id, encode, is_large=is_large)
         try:
-            await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
+            await self._contents.keep(hold.workspace_id, hold.id, content, days=self._days)
         except GatewayError as failure:
             _log.warning("content of generation %s could not be stored: %s", hold.id, failure)
+
+    def _encode(self, id_: str) -> bytes:
+        choices = b",".join(map(_encode_parts, self._folds))
+        # Decoding and encoding the request again would take up to a second.
+        pieces = (b'{"id":', to_json(id_), b',"request":', self._body, b',"choices":[', choices)
+        return b"".join((*pieces, b"]}"))
+
+
+def _encode_parts(fold: Fold) -> bytes:
+    """Return the parts of an answer as a JSON array, encoded one by one (decision 231)."""
+    return b"[" + b",".join([to_json(_shown(part)) for part in fold.parts]) + b"]"
 
 
 def _shown(part: Part) -> dict[str, JsonValue]:

@@ -87,6 +87,8 @@ class KeepingSink:
         self._episode_id = episode_id
         self._served: ServedBy | None = None
         self._events: list[Chosen] = []
+        # Texts that continue the last event, which is a delta.
+        self._texts: list[str] = []
         self._result_bytes = 0
         self._decided = False
 
@@ -114,6 +116,7 @@ class KeepingSink:
             await self.release()
             await self._sink.finish(record)
             return
+        self._join_texts()
         answer = KeptAnswer(
             served=self._served,
             events=tuple(self._events),
@@ -145,14 +148,26 @@ class KeepingSink:
             self._result_bytes = RESULT_BYTES_KEPT_MAX + 1
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()
+            self._texts.clear()
             return
         match (self._events[-1:], event):
-            case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
+            case ([(at, PartDelta(index=index))], PartDelta() as more) if (
                 at == choice and index == more.index
             ):
-                self._events[-1] = (choice, PartDelta(index=index, text=text + more.text))
+                self._texts.append(more.text)
             case _:
+                self._join_texts()
                 self._events.append((choice, event))
+
+    def _join_texts(self) -> None:
+        """Append the collected texts to the last event."""
+        match self._events[-1:]:
+            case [(choice, PartDelta(index=index, text=text))] if self._texts:
+                self._events[-1] = (
+                    choice,
+                    PartDelta(index=index, text=text + "".join(self._texts)),
+                )
+        self._texts.clear()
 
     async def release(self) -> None:
         """Delete the claim unless the answer was stored; a second call does nothing."""

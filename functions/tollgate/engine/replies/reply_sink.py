@@ -52,7 +52,12 @@ def reply_sink(
         )
     else:
         sink = CollectSink(
-            reply, ingress, parsed, credits_per_usd=gateway.credits_per_usd, headers=headers
+            reply,
+            ingress,
+            parsed,
+            side=gateway.side,
+            credits_per_usd=gateway.credits_per_usd,
+            headers=headers,
         )
     if around is not None:
         sink = around(sink)

@@ -17,6 +17,7 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.core.routing.endpoint_status import Lifecycle
 from tollgate.engine.gateway import StreamTiming
+from tollgate.engine.side_thread import LARGE_BYTES, SideThread
 from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
 from tollgate.stores.ports.base import Hold
 
@@ -225,12 +226,14 @@ class CollectSink:
         ingress: Ingress,
         parsed: ParsedWork,
         *,
+        side: SideThread,
         credits_per_usd: Decimal,
         headers: Headers = NO_HEADERS,
     ) -> None:
         self._reply = reply
         self._ingress = ingress
         self._parsed = parsed
+        self._side = side
         self._credits_per_usd = credits_per_usd
         self._folds = [Fold() for _ in range(parsed.request.answers)]
         self._served: ServedBy | None = None
@@ -254,7 +257,12 @@ class CollectSink:
         renderer = self._ingress.renderer(
             self._parsed, self._served, credits_per_usd=self._credits_per_usd
         )
-        body = renderer.whole([fold.response() for fold in self._folds], record)
+
+        def render() -> bytes:
+            return renderer.whole([fold.response() for fold in self._folds], record)
+
+        is_large = sum(fold.size for fold in self._folds) > LARGE_BYTES
+        body = await self._side.run(record.workspace_id, render, is_large=is_large)
         headers = {
             "content-type": self._parsed.media_type or "application/json",
             "content-length": str(len(body)),

@@ -42,6 +42,8 @@ def offer_server_tools(
     """Return the request with server tools as functions; raise RequestError if one cannot run."""
     injected: InjectedTools | None = None
     if tools is not None:
+        # A tool that calls a model, such as one for images, does so under the request's policy.
+        principal = replace(principal, work_policy=request.preferences.prompt_policy)
         request, injected = inject_tools(tools, planner, request, principal)
     served = {each.tool.id for each in injected.by_name.values()} if injected else ()
     request, left_out = _leave_out_unserved(request, served)

@@ -52,7 +52,8 @@ class EndpointReports:
         Output tokens are left out if they say nothing about speed: if the provider did not count
         them, if they are spread over several answers, or if tool runs interrupted them.
         """
-        if self._serving is None or record.outcome != "ok":
+        if self._serving is None or record.outcome != "ok" or record.attempts[-1].service_tier:
+            # Other service tiers have other speeds.
             return
         target, first_token_ms = self._serving
         trace = record.trace

@@ -104,13 +104,27 @@ class RoundAccount:
         """
         if self._serving is None:
             return ()
-        by_price: dict[Price, Usage] = {}
-        for usage in usages:
-            price = self.price(self._serving, usage)
-            if by_price and price not in by_price:
+        by_rates: dict[tuple[Price, str | None], Usage] = {}
+        for stream, usage in zip(self.streams, usages, strict=True):
+            tier = self._serving.billed_tier(stream.service_tier)
+            price = self.price(self._serving, usage, tier)
+            if by_rates and (price, tier) not in by_rates:
                 price = replace(price, request=None)
-            by_price[price] = by_price[price].plus(usage) if price in by_price else usage
-        return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
+            sum_so_far = by_rates.get((price, tier))
+            by_rates[price, tier] = usage if sum_so_far is None else sum_so_far.plus(usage)
+        return tuple(
+            replace(line, service_tier=tier) if tier else line
+            for (price, tier), usage in by_rates.items()
+            for line in bill(usage, price)
+        )
+
+    @property
+    def is_other_tier(self) -> bool:
+        """True if the provider reported another service tier than was requested."""
+        attempt = self._serving
+        return attempt is not None and any(
+            attempt.is_other_tier(stream.service_tier) for stream in self.streams
+        )
 
     def bound(self, usage: Usage, attempt: Attempt) -> Usage:
         """Return the usage of an attempt that delivered nothing, limited to plausible values."""
@@ -126,12 +140,12 @@ class RoundAccount:
         )
         return bound.apply(usage).fit_parts()
 
-    def price(self, attempt: Attempt, usage: Usage) -> Price:
+    def price(self, attempt: Attempt, usage: Usage, tier: str | None = None) -> Price:
         """Return the rates that applied when the record was written, so that its bill can be
         recalculated.
         """
         picture = self._plan.trace.picture
-        return attempt.prices.at(self._created_s, usage.input_tokens, picture)
+        return attempt.schedule(tier).at(self._created_s, usage.input_tokens, picture)
 
     def _streams_of_prompts(self) -> Iterator[tuple[StreamUsage, PromptTokens, int]]:
         """Yield each stream with its prompt, and the number of bytes of the prompt that

@@ -46,6 +46,8 @@ class StreamUsage:
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
         self.raw_usage: JsonValue = None
+        self.service_tier: str | None = None
+        """Service tier that the provider reported last."""
         self._choices = choices
         self._delivered_bytes = 0
         self._has_output = False
@@ -62,9 +64,12 @@ class StreamUsage:
                 self._delivered_bytes += _size(event.text)
             case PartDeltas():
                 self._delivered_bytes += _size("".join(event.texts))
-            case UsageReported(usage=usage, raw=raw):
+            case UsageReported(usage=usage, raw=raw, service_tier=tier):
                 self.usage = self.usage.update(usage)
                 self.raw_usage = raw
+                self.service_tier = tier or self.service_tier
+            case Started(service_tier=str(tier)):
+                self.service_tier = tier
             case Ended(prompt_blocked=blocked):
                 self._running -= 1
                 self._prompt_blocked = blocked

@@ -33,6 +33,7 @@ from tollgate.core.json_value import JsonObject, JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
+from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
@@ -54,7 +55,7 @@ _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "stop_sequence": "stop",
 }
 # Anthropic's names for service tiers; other names are omitted from replies.
-_TIERS: Final = frozenset({"standard", "priority", "batch"})
+_TIERS: Final = {DEFAULT_TIER: "standard", "priority": "priority", "batch": "batch"}
 
 
 _DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,%b}\n\n'
@@ -144,8 +145,8 @@ class MessageRenderer:
 
     def _usage_of(self, record: GenerationRecord) -> RenderedBlock:
         usage = _usage(record.usage, self._uses)
-        if record.service_tier in _TIERS:
-            usage["service_tier"] = record.service_tier
+        if tier := _TIERS.get(plain_tier(record.service_tier) or ""):
+            usage["service_tier"] = tier
         return usage
 
 

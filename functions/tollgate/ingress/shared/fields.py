@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tollgate.core.json_value import JsonObject
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.request import (
     PRESET_PREFIX,
     PriceCeiling,
@@ -26,6 +27,7 @@ from tollgate.ingress.shared.wire.request_fields import (
 from tollgate.ingress.shared.wire.request_model import Wire
 
 _SESSION_LENGTH_MAX: Final = 256
+_ANY_USE: Final = PromptPolicy()
 _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 
 
@@ -95,7 +97,17 @@ def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPre
         sort=provider.sort,
         price_max=_ceiling(provider),
         session_id=fields.session_id or session[:_SESSION_LENGTH_MAX] or None,
+        prompt_policy=_prompt_policy(provider),
     )
+
+
+def _prompt_policy(provider: ProviderPreferences) -> PromptPolicy | None:
+    policy = PromptPolicy(
+        regions=tuple(provider.regions or ()),
+        no_training=provider.data_collection == "deny",
+        no_retention=bool(provider.zdr),
+    )
+    return None if policy == _ANY_USE else policy
 
 
 def unknown_fields(fields: RoutingFields) -> Iterator[str]:

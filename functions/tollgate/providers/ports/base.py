@@ -14,6 +14,7 @@ from tollgate.core.buffer_budget import Buffered
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
+from tollgate.core.prompt_policy import UNSTATED, PromptUse
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
@@ -339,6 +340,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """The Google Cloud location, for `auth: google`."""
     countries: tuple[str, ...] = ()
     """The countries in which the provider runs models, as ISO 3166 codes."""
+    prompt_use: PromptUse = UNSTATED
+    """The use that the provider makes of prompts."""
     dialect: Dialect = field(default_factory=Dialect)
     name: str | None = None
     """The display name; None if the provider has only a slug."""

@@ -134,6 +134,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
                 "logprobs",
                 "presence_penalty",
                 "seed",
+                "service_tier",
                 "stop",
                 "temperature",
                 "top_k",

@@ -29,11 +29,12 @@ from tollgate.routing.file.policy_checks import (
     check_model_policy,
     check_route_policy,
 )
-from tollgate.routing.file.price_checks import check_prices
+from tollgate.routing.file.price_checks import check_prices, check_tier_format
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import (
     PlacedModel,
     check_promise,
+    check_route_tier,
     place_chains,
     place_steps,
     placed_heirs,
@@ -195,6 +196,7 @@ class _Checker:
             if route.guardrail is not None:
                 yield from self._guardrails(where, route, models)
             yield from check_promise(self._document, name, route, models=models, today=today)
+            yield from check_route_tier(self._document, name, route, models=models)
             yield from check_route_kind(self._document, name, route, models=models)
             yield from check_route_policy(
                 self._document, name, route, models=models, policies=self._policies
@@ -347,6 +349,7 @@ class _Checker:
             yield from self._provider_of(inside, endpoint.provider)
             yield from check_prices(self._document, inside, endpoint, today)
             formats = self._formats_of(endpoint.provider)
+            yield from check_tier_format(self._document, inside, endpoint, formats)
             yield from check_guardrail(
                 self._document, inside, endpoint, kind=model.kind, formats=formats
             )

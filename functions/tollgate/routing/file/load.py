@@ -23,6 +23,7 @@ from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.known_names import LoadedFile
 from tollgate.routing.file.preset_checks import check_presets
 from tollgate.routing.file.problems import InvalidRouting, Problem
+from tollgate.routing.file.prompt_policies import check_policy_is_met
 from tollgate.routing.file.secret_checks import KeyRules
 from tollgate.routing.file.tool_checks import check_ocr, check_server_tools
 from tollgate.routing.file.validate import validate
@@ -163,6 +164,7 @@ def _check_main_sections(
         key_tiers={name for part in parts for name in part.content.key_tiers},
     )
     yield from check_presets(document, main, parts)
+    yield from check_policy_is_met(document, main, parts)
 
 
 def _parts(paths: Sequence[Path]) -> tuple[list[LoadedFile], list[Problem]]:

@@ -12,6 +12,7 @@ from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.shared.bedrock import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
+from tollgate.routing.file.prompt_policies import without_refused
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import ModelSection
@@ -79,7 +80,11 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def compile_permissions(routing: Routing) -> Permissions:
-    """Return the permissions for a catalog; raise NotPermissible for an unsafe id."""
+    """Return the permissions for a catalog; raise NotPermissible for an unsafe id.
+
+    Endpoints that the gateway's prompt policy refuses get none.
+    """
+    routing = without_refused(routing)
     return Permissions(
         models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),

@@ -1,14 +1,17 @@
-"""Finds prices of the wrong order of magnitude, expensive cache reads, and outdated prices."""
+"""Finds prices of the wrong order of magnitude, expensive cache reads, outdated prices, and service
+tiers with fewer rates than the default.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
+from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.price_sections import PriceSection, RatesSection
-from tollgate.routing.schema import EndpointSection
+from tollgate.routing.schema import EndpointSection, ServiceTierSection
 
 _CHECKED_DAYS_MAX: Final = 90
 _PER_MILLION_TOKENS: Final = (
@@ -30,10 +33,36 @@ def check_prices(
     document: YamlDocument, where: Where, endpoint: EndpointSection, today: date | None
 ) -> Iterator[Problem]:
     """Yield the problems with an endpoint's price and with the overrides."""
-    price = endpoint.price
+    yield from _check_schedule(document, where, endpoint, today)
+    for name, tier in endpoint.service_tiers.items():
+        inside: Where = (*where, "service_tiers", name)
+        yield from _check_schedule(document, inside, tier, today)
+        rates = endpoint.price.price
+        for rate in rates.__struct_fields__:
+            if getattr(rates, rate) is not None and getattr(tier.price, rate) is None:
+                message = f"service tier {name} has no {rate} price, which the default tier has"
+                yield document.at_key((*inside, "price"), "R033", message)
+
+
+def check_tier_format(
+    document: YamlDocument, where: Where, endpoint: EndpointSection, formats: Sequence[WireFormat]
+) -> Iterator[Problem]:
+    """Yield a problem if the provider's format cannot ask for service tiers."""
+    if endpoint.service_tiers and not all("service_tier" in each.parameters for each in formats):
+        message = f"the codec of {endpoint.provider} cannot ask for a service tier"
+        yield document.at_key((*where, "service_tiers"), "R033", message)
+
+
+def _check_schedule(
+    document: YamlDocument,
+    where: Where,
+    section: EndpointSection | ServiceTierSection,
+    today: date | None,
+) -> Iterator[Problem]:
+    price = section.price
     yield from _rates(document, (*where, "price"), price, price.input)
     yield from check_age(document, where, price.checked, today)
-    for index, override in enumerate(endpoint.overrides):
+    for index, override in enumerate(section.overrides):
         rates = override.price
         dearest_input = price.input if rates.input is None else rates.input
         inside: Where = (*where, "overrides", index, "price")

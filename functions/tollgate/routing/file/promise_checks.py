@@ -1,4 +1,6 @@
-"""Finds models that break a route's promise, today or once a dated price applies."""
+"""Finds models that break a route's promise, today or once a dated price applies, and routes
+whose service tier no endpoint has.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -93,6 +95,19 @@ def check_promise(
                     document.place_text(step).removeprefix(f"{document.file}:") for step in steps
                 ],
             )
+
+
+def check_route_tier(
+    document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
+) -> Iterator[Problem]:
+    """Yield a problem if no endpoint of a route has its service tier."""
+    where: Where = ("routes", name)
+    slugs = {slug for _, step in place_steps(route, where) for slug in step} & models.keys()
+    endpoints = (each for slug in slugs for each in models[slug].section.endpoints)
+    tier = route.service_tier
+    if tier is not None and not any(tier in each.service_tiers for each in endpoints):
+        message = f"no endpoint of route {name} has service tier {tier}"
+        yield document.at_value((*where, "service_tier"), "R065", message)
 
 
 def _broken_now(

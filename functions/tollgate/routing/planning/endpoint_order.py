@@ -1,12 +1,56 @@
-"""Orders a model's endpoints by the preferences of a request."""
+"""Orders a model's endpoints by weights, service tiers and the preferences of a request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from tollgate.core.request import RoutingPreferences
-from tollgate.routing.planning.offers import Offer
+from tollgate.routing.planning.offers import Offer, rank
 
+RankedOffer = tuple[Offer, float | None]
+"""An offer with its draw."""
 CostedOffer = tuple[int, Offer, float | None]
 """An offer with its maximum cost in nano-dollars and its draw."""
+
+
+def rank_offers(offers: Sequence[Offer], scope: str, key_hash: str) -> list[RankedOffer]:
+    """Return a model's offers in the order of the draw; offers without weights keep their order in
+    the file.
+    """
+    if len(offers) == 1 or offers[0].weight is None:
+        return [(offer, None) for offer in offers]
+    by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
+    weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
+    return [(by_id[name], draw) for name, draw in rank(scope, key_hash, weights)]
+
+
+def at_service_tiers(
+    ranked: Sequence[RankedOffer], asked: str | None, of_route: str | None
+) -> Sequence[RankedOffer]:
+    """Return the offers at the tier that a caller asks for, or else at the route's.
+
+    For a caller's tier, endpoints that have it come first, and the others serve at their default
+    tier. At a route's tier each endpoint is tried twice, the second time at the default tier.
+    """
+    if asked is not None:
+        able = [_at_tier(each, asked) for each in ranked if _has_tier(each, asked)]
+        return [*able, *(each for each in ranked if not _has_tier(each, asked))]
+    if of_route is None:
+        return ranked
+    return [
+        each
+        for offer in ranked
+        for each in ((_at_tier(offer, of_route), offer) if _has_tier(offer, of_route) else (offer,))
+    ]
+
+
+def _has_tier(ranked: RankedOffer, tier: str) -> bool:
+    return tier in ranked[0].attempt.service_tiers
+
+
+def _at_tier(ranked: RankedOffer, tier: str) -> RankedOffer:
+    offer, draw = ranked
+    return replace(offer, attempt=replace(offer.attempt, service_tier=tier)), draw
 
 
 def order_by_preference(

@@ -61,6 +61,7 @@ class Check(IntEnum):
     RETIRED = auto()
     FORMAT = auto()
     CHARACTERS = auto()
+    DATA = auto()
     PREFERRED = auto()
     PARAMETERS = auto()
     AFFORDABLE = auto()
@@ -92,6 +93,7 @@ class Cause(Enum):
     FORMAT = Check.FORMAT, "does not take {}"
     SOUND = Check.FORMAT, "does not make {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
+    DATA = Check.DATA, "is not known {}, as the prompt policy of the {} demands"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
     NOT_IN_ORDER = Check.PREFERRED, "is not in provider.order"
@@ -273,7 +275,10 @@ def exclude_endpoint(attempt: Attempt, price: Price, request: PlanningRequest) -
     if request.kind == "speech" and _characters(request) > characters_max:
         return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
     preferences = request.preferences
-    provider = attempt.target.provider
+    provider, place = attempt.target.provider, attempt.place
+    for policy in filter(None, (*request.prompt_policies, preferences.prompt_policy)):
+        if unknown := policy.refuse(attempt.prompt_use, place.region, place.countries):
+            return Exclusion(Cause.DATA, amounts=(unknown, policy.owner))
     if preferences.only and provider not in preferences.only:
         return Exclusion(Cause.NOT_IN_ONLY)
     if provider in preferences.ignore:
@@ -343,6 +348,9 @@ def refusal(
         case Check.CHARACTERS:
             param = kind.field_of_input
             message = f"The text has {_characters(request)} characters: {reasons}."
+        case Check.DATA if first.amounts[1] != "request":
+            message = f"No endpoint of {model} may get this prompt: {reasons}."
+            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, message, param=param)
         case Check.AFFORDABLE if first.cause is not Cause.PRICE:
             message = f"{subject} {first.reason}; ask for fewer tokens with max_tokens."
             too_dear = AccessError(ErrorCode.KEY_LIMIT_EXCEEDED, message, param="max_tokens")

@@ -20,6 +20,7 @@ from tollgate.routing.chains import (
     RuleSection,
 )
 from tollgate.routing.lifecycle import list_heirs, list_redirects, make_lifecycle
+from tollgate.routing.places import place_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
@@ -48,6 +49,8 @@ class Chain(Struct, frozen=True, kw_only=True):
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
+    service_tier: str | None = None
+    """Service tier for requests that state none."""
     metadata_names: frozenset[str] = frozenset()
     """Names of the metadata that the rules read."""
     numbered: bool = False
@@ -103,6 +106,7 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
         route=name,
         rules=rules,
         next_on=frozenset(ErrorCode(code) for code in route.next_on),
+        service_tier=route.service_tier,
         numbered=route.rules is not None,
         offers=_all_offers(catalog, models, route),
         redirects=_redirects(catalog, models),
@@ -142,9 +146,16 @@ def _offers(catalog: Catalog, slug: str, route: RouteSection | None) -> tuple[Of
                 ),
                 context_tokens=model.context,
                 prices=endpoint.schedule,
+                service_tiers={
+                    name: tier.schedule for name, tier in endpoint.service_tiers.items()
+                },
                 timeouts=merge_section(catalog.defaults.timeouts, endpoint.timeouts).attempt,
                 retry=retry,
                 lifecycle=make_lifecycle(model, endpoint),
+                place=place_of(catalog.providers[endpoint.provider], endpoint.upstream),
+                prompt_use=endpoint.prompt_use.use
+                if endpoint.prompt_use
+                else catalog.providers[endpoint.provider].prompt_use,
             ),
             weight=endpoint.weight,
         )
@@ -161,6 +172,10 @@ def _target(
     guardrail: GuardrailSection | None,
 ) -> Target:
     dialect = merge_section(row.dialect, endpoint.dialect)
+    if endpoint.service_tiers:
+        # The rows refuse service tiers because most endpoints have no prices for them.
+        refuses = tuple(name for name in dialect.refuses if name != "service_tier")
+        dialect = dialect.model_copy(update={"refuses": refuses})
     return Target(
         provider=endpoint.provider,
         model=slug,

@@ -3,15 +3,20 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.limits import TierLimits
+from tollgate.core.prompt_policy import UNSTATED, PromptUse
 from tollgate.core.records.generation import RoutingTrace
 from tollgate.core.routing.endpoint_status import ENDLESS, Lifecycle, Speed
+from tollgate.core.service_tiers import DEFAULT_TIER, plain_tier
+from tollgate.core.usage import Units
+from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.base import Target, Timeouts
 from tollgate.routing.chains import RetrySection
+from tollgate.routing.places import NOWHERE, Place
 from tollgate.routing.price import PriceSchedule
 
 
@@ -25,11 +30,60 @@ class Attempt(Struct, frozen=True, kw_only=True):
     timeouts: Timeouts
     retry: RetrySection
     lifecycle: Lifecycle = ENDLESS
+    place: Place = NOWHERE
+    """Location of the endpoint."""
+    prompt_use: PromptUse = UNSTATED
+    service_tiers: Mapping[str, PriceSchedule] = field(default_factory=dict)
+    """Prices of the tiers besides the default."""
+    service_tier: str | None = None
+    """Tier of `service_tiers` that the attempt requests; None for the default."""
 
     @property
     def longest_output(self) -> int:
         """Maximum number of tokens in an answer without an output limit."""
         return self.target.output_tokens_max or self.context_tokens
+
+    def billed_tier(self, reported: str | None) -> str | None:
+        """Return the tier whose price applies to an answer; None for the default.
+
+        A provider may serve the default instead of the tier that was requested. Any other
+        tier that it reports was not requested, so it changes no price.
+        """
+        if self.service_tier is None or plain_tier(reported) == DEFAULT_TIER:
+            return None
+        return self.service_tier
+
+    def is_other_tier(self, reported: str | None) -> bool:
+        """Return True if a provider reports another tier than was requested."""
+        served = plain_tier(reported)
+        asked = self.service_tier or DEFAULT_TIER
+        return bool(self.service_tiers) and served is not None and served != asked
+
+    def schedule(self, tier: str | None) -> PriceSchedule:
+        """Return the prices of a tier from `billed_tier`."""
+        return self.prices if tier is None else self.service_tiers[tier]
+
+    @property
+    def asked_prices(self) -> PriceSchedule:
+        """Prices of the tier that the attempt asks for."""
+        return self.schedule(self.service_tier)
+
+    def cost_max_nano_usd(
+        self,
+        when_s: float,
+        input_tokens_max: int,
+        output_tokens_max: int,
+        *,
+        units_max: Units | None = None,
+        picture: Picture | None = None,
+    ) -> int:
+        """Return the maximum cost of a choice, at any tier that may be billed."""
+        return max(
+            self.schedule(tier).cost_max_nano_usd(
+                when_s, input_tokens_max, output_tokens_max, units_max=units_max, picture=picture
+            )
+            for tier in {None, self.service_tier}
+        )
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,11 @@ from tollgate.core.records.generation import RoutingTrace
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.cost_ceilings import exclude_by_cost, lowest_ceiling
-from tollgate.routing.planning.endpoint_order import order_by_preference
+from tollgate.routing.planning.endpoint_order import (
+    at_service_tiers,
+    order_by_preference,
+    rank_offers,
+)
 from tollgate.routing.planning.exclusions import (
     Cause,
     Check,
@@ -139,6 +143,7 @@ class Planner:
             chains = [self._named_chain(name, request, now_s=now_s) for name in names]
         except GatewayError as error:
             return Survey(candidates=(), skipped_rules=(), trace=None, plan=None, refusal=error)
+        request = request.under(self.catalog.defaults.prompt_policy)
         first = chains[0]
         metadata_names = frozenset().union(*(each.chain.metadata_names for each in chains))
         trace = request.trace(
@@ -257,15 +262,17 @@ class Planner:
     ) -> Iterator[Candidate]:
         """Yield a model's endpoints in the order of trying; `excluded` applies to all of these."""
         has_ceiling = lowest_ceiling(request.ceiling, tier) is not None
+        chain = model.chain
+        ranked = rank_offers(chain.offers[model.slug], chain.draw_scope, request.draw_key_hash)
         costed = [
             (self._cost_max_nano_usd(offer, request, now_s, has_ceiling=has_ceiling), offer, draw)
-            for offer, draw in _rank_offers(model, request)
+            for offer, draw in at_service_tiers(ranked, request.service_tier, chain.service_tier)
         ]
         for cost, offer, draw in order_by_preference(
             costed, request.preferences, model.requested.providers
         ):
             attempt = offer.attempt
-            price = attempt.prices.at(now_s, request.input_tokens, request.picture)
+            price = attempt.asked_prices.at(now_s, request.input_tokens, request.picture)
             exclusion = (
                 excluded
                 or exclude_retired(attempt, now_s)
@@ -316,7 +323,7 @@ class Planner:
                 attempt, request, request.rounds, now_s=now_s, context=context, answer_max=held
             )
         return fees + request.choices * sum(
-            attempt.prices.cost_max_nano_usd(
+            attempt.cost_max_nano_usd(
                 now_s,
                 min(prompt.most, context),
                 held,
@@ -354,19 +361,6 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
         for model in chain.models:
             first.setdefault(model.slug, model)
     return list(first.values())
-
-
-def _rank_offers(model: _RankedModel, request: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers in the order of the draw; offers without weights keep their order in
-    the file.
-    """
-    offers = model.chain.offers[model.slug]
-    if len(offers) == 1 or offers[0].weight is None:
-        return [(offer, None) for offer in offers]
-    by_id = {offer.attempt.target.endpoint_id: offer for offer in offers}
-    weights: Mapping[str, int] = {name: offer.weight or 0 for name, offer in by_id.items()}
-    scores = rank(model.chain.draw_scope, request.draw_key_hash, weights)
-    return [(by_id[name], draw) for name, draw in scores]
 
 
 def _keep_first(candidates: list[Candidate], request: PlanningRequest) -> list[Candidate]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.principal import Principal
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.request import (
     Capability,
@@ -18,11 +19,13 @@ from tollgate.core.request import (
     Need,
     RoutingPreferences,
 )
+from tollgate.core.service_tiers import plain_tier
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
+from tollgate.routing.defaults_sections import PromptPolicySection
 from tollgate.routing.planning.prompt_size import PromptSize
 
 _KEY_LENGTH: Final = 16
@@ -87,6 +90,10 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     """Highest acceptable cost, as the request or its key states it."""
     budget_left_percent: int | None = None
     """Smallest share that is left of a limit in USD, rounded down; None if no limit is known."""
+    service_tier: str | None = None
+    """Service tier that the caller asks for, under its common name; None for any."""
+    prompt_policies: tuple[PromptPolicy, ...] = ()
+    """Prompt policies of the gateway, the levels and the key; a request's is a preference."""
     fallbacks: bool = True
     """False allows only the first model of the chain."""
 
@@ -144,6 +151,10 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
                 (*_ceilings_of(principal), *ceilings), key=attrgetter("nano_usd"), default=None
             ),
             budget_left_percent=budget_left_percent,
+            service_tier=plain_tier(request.service_tier)
+            if isinstance(request, GenerationRequest)
+            else None,
+            prompt_policies=principal.prompt_policies,
             fallbacks=fallbacks,
         )
 
@@ -158,6 +169,14 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         names = {"model": trace.requested_model, "input_tokens": trace.estimated_input_tokens}
         preferences = trace.preferences or RoutingPreferences()
         return convert({**shared, **names, "preferences": preferences}, cls)
+
+    def under(self, section: PromptPolicySection | None) -> Self:
+        """Return the request under a catalog's prompt policy, in place of a recorded one."""
+        if section is None and not self.prompt_policies:
+            return self
+        others = (each for each in self.prompt_policies if each.owner != "gateway")
+        of_gateway = () if section is None else (section.policy,)
+        return replace(self, prompt_policies=(*of_gateway, *others))
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:

@@ -38,7 +38,7 @@ def cost_max_of_rounds(
         searches_at_once=attempt.target.native_search is not None
         and rounds.provider_searches_max > 0,
     )
-    costs = (attempt.prices.cost_max_nano_usd(now_s, each.prompt, each.output) for each in sizes)
+    costs = (attempt.cost_max_nano_usd(now_s, each.prompt, each.output) for each in sizes)
     return rounds.fees_nano_usd + sum(costs) + _searches_nano_usd(attempt, rounds, now_s, context)
 
 

@@ -17,10 +17,10 @@ from tollgate.routing.review.facts import (
     Facts,
     OrderedNames,
     list_endpoint_facts,
+    list_endpoint_notes,
     list_facts,
     list_model_facts,
     list_preset_facts,
-    list_price_notes,
     list_rates,
     list_route_facts,
     list_tool_facts,
@@ -262,9 +262,7 @@ def _by_name(slug: str, model: ModelSection) -> dict[str, EndpointSection]:
 def _compare_prices(name: str, before: EndpointSection, after: EndpointSection) -> Iterator[Change]:
     for change in _compare_facts("price", name, list_rates(before), list_rates(after)):
         yield replace(change, facts=tuple(map(_with_percent, change.facts)))
-    yield from _compare_facts(
-        "note", name, list_price_notes(before.price), list_price_notes(after.price)
-    )
+    yield from _compare_facts("note", name, list_endpoint_notes(before), list_endpoint_notes(after))
 
 
 def _with_percent(fact: Fact) -> Fact:

@@ -77,7 +77,7 @@ def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[
 
 def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False) -> dict[str, str]:
     """Return an endpoint's values; with `stated_only` (for a new endpoint), also its price."""
-    without = ("provider", "upstream", "price", "overrides")
+    without = ("provider", "upstream", "price", "overrides", "service_tiers")
     facts = list_facts(endpoint, without=without, stated_only=stated_only)
     if stated_only:
         facts["price"] = summarize_price(endpoint)
@@ -110,12 +110,25 @@ def list_rates(endpoint: EndpointSection) -> dict[str, str]:
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
+    for name, tier in endpoint.service_tiers.items():
+        rates |= _rates(tier.price, f"{name} ")
+        for override in tier.overrides:
+            rates |= _rates(override.price, f"{name} {_when(override)} ")
     return rates
 
 
 def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
     """Return the source of a price, and the day on which it was checked."""
     return {"source": price.source, "checked": price.checked.isoformat()}
+
+
+def list_endpoint_notes(endpoint: EndpointSection) -> dict[str, str]:
+    """Return the source of each price of an endpoint, and the day on which it was checked."""
+    notes = list_price_notes(endpoint.price)
+    for tier, section in endpoint.service_tiers.items():
+        of_tier = list_price_notes(section.price)
+        notes |= {f"{tier} {name}": value for name, value in of_tier.items()}
+    return notes
 
 
 def summarize_price(endpoint: EndpointSection) -> str:

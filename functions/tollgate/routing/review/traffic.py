@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.generation import Fee, Outcome, RoutingTrace
@@ -33,6 +33,12 @@ class RecordedLine(Struct, frozen=True):
     round: int | None = None
 
 
+class RecordedAttempt(Struct, frozen=True):
+    """An attempt of a recorded request."""
+
+    service_tier: str | None = None
+
+
 class RecordedRequest(Struct, frozen=True, kw_only=True):
     """The fields of a generation that a replay needs."""
 
@@ -42,6 +48,8 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     model: str | None
     provider_name: str | None
     upstream_model: str | None
+    service_tier: str | None = None
+    attempts: tuple[RecordedAttempt, ...] = field(default=(), name="provider_responses")
     key_id: str
     key_name: str = ""
     total_cost: Decimal

@@ -115,12 +115,13 @@ class ReplayPlanner:
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
             for fee in request.fees
         )
+        schedule = first.schedule(_billed_tier(request, first))
         if request.rounds:
             rounds = request.billed_rounds
-            prices = [first.prices.at(when_s, usage.input_tokens) for usage in rounds]
+            prices = [schedule.at(when_s, usage.input_tokens) for usage in rounds]
             billed = map(bill, rounds, prices)
             return (*chain.from_iterable(billed), *fees)
-        price = first.prices.at(when_s, request.tokens.input_tokens, request.trace.picture)
+        price = schedule.at(when_s, request.tokens.input_tokens, request.trace.picture)
         return (*bill(_estimate_unread(request, price), price), *fees)
 
     def _unknown_metadata(
@@ -138,6 +139,13 @@ class ReplayPlanner:
             if unknown and _applies_without(rule, planning_request, unknown):
                 return tuple(sorted(unknown))
         return ()
+
+
+def _billed_tier(request: RecordedRequest, first: Attempt) -> str | None:
+    """Return the tier that served, if the request was sent for the same tier, or else that tier."""
+    if any(each.service_tier == first.service_tier for each in request.attempts):
+        return first.billed_tier(request.service_tier)
+    return first.service_tier
 
 
 def _applies_without(

@@ -46,6 +46,7 @@ def principal_of(row: Item) -> Principal:
         team_id=read_optional_text(row, SecretItem.TEAM),
         member_id=read_optional_text(row, SecretItem.MEMBER),
         allowed_ips=read_optional_text(row, SecretItem.ALLOWED_IPS),
+        key_policy=read_optional_text(row, SecretItem.PROMPT_POLICY),
         cost_max_nano_usd=read_optional_number(row, SecretItem.MAX_COST),
         session_nano_usd=read_optional_number(row, SecretItem.SESSION_BUDGET),
         session_requests_max=read_optional_number(row, SecretItem.SESSION_REQUESTS),

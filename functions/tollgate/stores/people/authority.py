@@ -131,4 +131,5 @@ def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int)
         limited=counts_holds(settings, slices),
         models=settings.models,
         slices=slices,
+        prompt_policy=settings.prompt_policy,
     )

@@ -17,6 +17,7 @@ from tollgate.core.limits import Period
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.networks import parse_networks
 from tollgate.core.principal import UsageOn
+from tollgate.core.prompt_policy import NO_RETENTION, NO_TRAINING, parse_policy
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
@@ -27,6 +28,7 @@ RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 NETWORKS_LENGTH_MAX: Final = 4_000
+PROMPT_POLICY_LENGTH_MAX: Final = 200
 
 
 def check_days(name: str, days: int | None) -> None:
@@ -52,6 +54,19 @@ def check_networks(networks: str | None) -> None:
             f"2001:db8::/32, separated by commas: {malformed}.",
             param="allowed_ips",
         ) from malformed
+
+
+def check_prompt_policy(text: str | None) -> None:
+    """Raise RequestError for a prompt policy with an unknown word."""
+    try:
+        parse_policy(text, "key")
+    except ValueError as unknown:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"prompt_policy must be regions, {NO_TRAINING}, {NO_RETENTION}, separated by commas: "
+            f"{unknown}.",
+            param="prompt_policy",
+        ) from unknown
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
@@ -218,6 +233,16 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    prompt_policy: Annotated[
+        str | None,
+        KeyOption(
+            option="prompt-policy",
+            text="Where prompts may go, separated by commas: eu or ISO 3166 codes of countries, "
+            "no_training, no_retention. Providers that do not state what they do get no prompts.",
+            length_max=PROMPT_POLICY_LENGTH_MAX,
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
             name: getattr(self, name)
@@ -238,6 +263,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
         check_days("content_days", self.content_days)
         check_days("response_days", self.response_days)
         check_networks(self.allowed_ips)
+        check_prompt_policy(self.prompt_policy)
 
 
 class PlainSetting(Struct, frozen=True):

@@ -243,7 +243,7 @@ class _Try:
         log = EventLog(services.background, job, clock) if job.streams else None
         sink = BackgroundSink(job, gateway, call, parsed, log=log, clock=clock)
         billed = replace(gateway, ledger=self._ledger(gateway, sink))
-        outer = services.endpoint.logging_sink(sink, call, request.body)
+        outer = services.endpoint.logging_sink(sink, gateway, call, request.body)
         if parsed.request.wants_single_call:
             outer = SingleCallSink(outer, parsed.request.answers)
         await generate(billed, call, outer)

@@ -4,9 +4,21 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.prompt_policy import Training
 from tollgate.routing.places import place_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import EndpointSection, ModelSection
+
+
+class PromptUseFields(BaseModel):
+    """The use that a provider makes of prompts; absent if the provider does not state it."""
+
+    training: Training | None = Field(
+        default=None, description="`none` if prompts are not used for training."
+    )
+    retention_days: int | None = Field(
+        default=None, description="Longest storage of prompts; 0 for none."
+    )
 
 
 class Datacenter(BaseModel):

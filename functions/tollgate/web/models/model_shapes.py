@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Final, Literal
 
+from msgspec.structs import asdict
 from pydantic import BaseModel, Field
 
 from tollgate.core.money.amounts import plain_text
@@ -15,8 +16,8 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
-from tollgate.routing.schema import EndpointSection, ModelSection
-from tollgate.web.models.datacenters import Datacenter, list_datacenters
+from tollgate.routing.schema import EndpointSection, ModelSection, ServiceTierSection
+from tollgate.web.models.datacenters import Datacenter, PromptUseFields, list_datacenters
 from tollgate.web.models.endpoint_status import EndpointStatus
 
 # OpenRouter calls a document `file`; the other modalities have the same names here.
@@ -143,7 +144,7 @@ class ModelObject(BaseModel):
     )
 
 
-class EndpointObject(BaseModel):
+class EndpointObject(PromptUseFields):
     """A provider's offer of a model; `status` is 0, or -1 in a cooldown or without a usable key."""
 
     name: str
@@ -153,6 +154,7 @@ class EndpointObject(BaseModel):
     max_completion_tokens: int | None = None
     pricing: Pricing
     pricing_overrides: list[PricingOverride]
+    service_tiers: dict[str, Pricing] = Field(description="Current rates of other tiers.")
     supported_parameters: list[str]
     status: Literal[0, -1]
     latency_ms: int | None = Field(default=None, description="Time to the first token.")
@@ -292,6 +294,9 @@ def model_endpoints(
                 max_completion_tokens=endpoint.max_output or model.max_output,
                 pricing=_pricing(endpoint, now_s),
                 pricing_overrides=[_override(section) for section in endpoint.overrides],
+                service_tiers={
+                    name: _pricing(tier, now_s) for name, tier in endpoint.service_tiers.items()
+                },
                 supported_parameters=sorted(_parameters(catalog, offer)),
                 status=0 if status.is_ready(target) else -1,
                 **_measured(status.speeds.get(target.endpoint_id)),
@@ -299,6 +304,7 @@ def model_endpoints(
                 deprecation_date=endpoint.deprecated,
                 expiration_date=endpoint.retires,
                 datacenter=Datacenter.of(catalog, endpoint),
+                **asdict(offer.attempt.prompt_use),
             )
             for endpoint, offer, target in offers
         ],
@@ -308,11 +314,8 @@ def model_endpoints(
 def _measured(speed: Speed | None) -> dict[str, Any]:
     if speed is None:
         return {}
-    tokens_per_s = speed.tokens_per_s
-    return {
-        "latency_ms": speed.latency_ms,
-        "tokens_per_s": None if tokens_per_s is None else round(tokens_per_s, 1),
-    }
+    per_s = speed.tokens_per_s
+    return {"latency_ms": speed.latency_ms, "tokens_per_s": per_s and round(per_s, 1)}
 
 
 def _architecture(model: ModelSection) -> Architecture:
@@ -348,7 +351,7 @@ def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     return accepted.union(_ALWAYS, *able)
 
 
-def _pricing(endpoint: EndpointSection, now_s: float) -> Pricing:
+def _pricing(endpoint: EndpointSection | ServiceTierSection, now_s: float) -> Pricing:
     return Pricing.model_validate(_rates(endpoint.schedule.at(now_s, 0)))
 
 

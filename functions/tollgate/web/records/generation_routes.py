@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -15,6 +16,7 @@ from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import MEMBER_LABEL
 from tollgate.core.records.activity import TEAM_LABEL, GenerationFilter
 from tollgate.core.records.generation import GenerationRecord, Outcome
+from tollgate.engine.side_thread import LARGE_BYTES
 from tollgate.stores.ports.credit import refund_id
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.http.csv_columns import csv_cells, csv_columns
@@ -124,10 +126,10 @@ def generation_routes(services: Services) -> APIRouter:
         written = list_notes(record, await _list_earlier(services, own, record)) if notes else None
         return GenerationReply(data=OpenRouterGeneration.show(record, refunded, written))
 
-    @router.get("/generation/content")
+    @router.get("/generation/content", response_model=ContentReply)
     async def show_content(
         principal: Caller, own: OwnThings, by: By, id_: GenerationId
-    ) -> ContentReply:
+    ) -> Response:
         """Show the request and the answer, for as many days as the key stores content."""
         bare, content = without_prefix(id_), None
         is_reached = own.is_all or await find_record(services, own, bare) is not None
@@ -136,10 +138,12 @@ def generation_routes(services: Services) -> APIRouter:
         if content is None:
             raise not_found("No content is stored for this generation.", "id")
         await services.note_read(principal, "content", f"gen-{bare}", by=by)
+        check = partial(ContentObject.model_validate_json, content)
         try:
-            return ContentReply(data=ContentObject.model_validate_json(content))
+            await services.side.run(own.workspace_id, check, is_large=len(content) > LARGE_BYTES)
         except ValidationError as corrupt:
             raise not_found(f"The stored content of gen-{bare} is corrupt.", "id") from corrupt
+        return Response(b'{"data":' + content + b"}", media_type="application/json")
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(

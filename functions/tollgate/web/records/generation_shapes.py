@@ -11,23 +11,26 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tollgate.core.limits import CostCeiling
 from tollgate.core.money.amounts import usd
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
-    AttemptRecord,
     BillLine,
     GenerationRecord,
-    JudgementRecord,
-    JudgementVerdict,
     Outcome,
     PromptTokens,
     RoundsBound,
     RoutingTrace,
-    RunRecord,
     UsageSource,
 )
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.routing.price import MODEL_ITEMS
+from tollgate.web.records.generation_parts import (
+    AttemptObject,
+    BillLineObject,
+    JudgementObject,
+    RunObject,
+)
 from tollgate.web.shapes import Unreadable, Usd, moment
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -73,11 +76,17 @@ class PriceCeilingObject(_Mirror):
     """The highest prices that a caller accepts: USD per million tokens, and per request."""
 
 
+@_with_fields_of(PromptPolicy)
+class PromptPolicyObject(_Mirror):
+    """A prompt policy that every endpoint of the plan meets."""
+
+
 @_with_fields_of(RoutingPreferences)
 class PreferencesObject(_Mirror):
     """The routing preferences of the request."""
 
     price_max: PriceCeilingObject | None
+    prompt_policy: PromptPolicyObject | None
 
 
 @_with_fields_of(PromptTokens)
@@ -126,106 +135,7 @@ class TraceObject(_Mirror):
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
     ceiling: CeilingObject | None
-
-
-class BillLineObject(BaseModel):
-    """One line of a bill."""
-
-    item: str
-    quantity: int
-    usd_per_million: Usd
-    cost: Usd
-    round: int | None = Field(
-        description="number of the request to the model, if there are several"
-    )
-
-    @classmethod
-    def of(cls, line: BillLine) -> "BillLineObject":
-        """Build the object from a stored line."""
-        return cls(
-            item=line.item,
-            quantity=line.quantity,
-            usd_per_million=line.usd_per_million,
-            cost=usd(line.cost_nano_usd),
-            round=line.round,
-        )
-
-
-class RunObject(BaseModel):
-    """One run of a tool within the request, without the query and the result."""
-
-    tool: str
-    engine: str = Field(description="empty if no engine was reached")
-    round: int = Field(description="number of the request to the model, from 1")
-    query_hash: str = Field(description="start of the SHA-256 of the arguments")
-    began: int = Field(description="milliseconds after the start of the first request")
-    latency: int = Field(description="milliseconds")
-    error: str | None = Field(description="error code that the model got")
-    cost: Usd
-
-    @classmethod
-    def of(cls, run: RunRecord) -> "RunObject":
-        """Build the object from a stored run."""
-        return cls(
-            tool=run.tool,
-            engine=run.engine,
-            round=run.round,
-            query_hash=run.query_hash,
-            began=run.began_ms,
-            latency=run.duration_ms,
-            error=run.error,
-            cost=usd(run.cost_nano_usd),
-        )
-
-
-class JudgementObject(BaseModel):
-    """The judgements of one guardrail of the gateway on one stage, without any text."""
-
-    guardrail: str
-    stage: str = Field(description="input, output, tool_arguments or tool_results")
-    verdict: JudgementVerdict = Field(description="strictest verdict; failed if there was none")
-    findings: list[str]
-    pieces: int = Field(description="texts, or pieces of texts, that were judged")
-    latency: int = Field(description="milliseconds that a model needed")
-    cost: Usd
-
-    @classmethod
-    def of(cls, judgement: JudgementRecord) -> "JudgementObject":
-        """Build the object from stored judgements."""
-        return cls(
-            guardrail=judgement.guardrail,
-            stage=judgement.stage,
-            verdict=judgement.verdict,
-            findings=list(judgement.findings),
-            pieces=judgement.pieces,
-            latency=judgement.duration_ms,
-            cost=usd(judgement.cost_nano_usd),
-        )
-
-
-class AttemptObject(BaseModel):
-    """One attempt at one endpoint; `error` is null for the attempt that served."""
-
-    model: str
-    provider_name: str
-    error: str | None
-    status: int | None
-    provider_words: str = Field(description="the provider's error text, without secrets and prompt")
-    latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(description="cost of a failed attempt, which the operator pays")
-
-    @classmethod
-    def of(cls, attempt: AttemptRecord) -> "AttemptObject":
-        """Build the object from a stored attempt."""
-        return cls(
-            model=attempt.model,
-            provider_name=attempt.provider,
-            error=attempt.error,
-            status=attempt.status,
-            provider_words=attempt.provider_words,
-            latency=attempt.duration_ms,
-            operator_cost=usd(attempt.operator_cost_nano_usd),
-        )
+    prompt_policies: tuple[PromptPolicyObject, ...]
 
 
 class GenerationObject(BaseModel):

@@ -244,7 +244,8 @@ class StoringSink:
             return encode_readable(renderer.whole([response], record), items, owner=owner)
 
         workspace_id = call.principal.workspace_id
-        content = await self._gateway.computations(call).run(encode)
+        is_large = call.is_large or self._fold.size > LARGE_BYTES
+        content = await self._gateway.side.run(workspace_id, encode, is_large=is_large)
         # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()

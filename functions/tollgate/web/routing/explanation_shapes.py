@@ -61,6 +61,7 @@ class CandidateObject(BaseModel):
     model: str
     provider: str
     upstream: str = Field(description="the provider's name for the model")
+    service_tier: str | None = Field(description="requested tier; null for the default")
     model_weight: int | None = Field(description="percent, if models are drawn by weight")
     model_draw: float | None = Field(description="score of the model's draw; the highest is first")
     weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
@@ -101,6 +102,7 @@ class SimulatedAttemptObject(BaseModel):
     model: str
     provider: str
     upstream: str
+    service_tier: str | None
     error: str | None
     took_s: float
     pause_s: float = Field(description="pause before the next attempt, in seconds")
@@ -113,6 +115,7 @@ class SimulatedAttemptObject(BaseModel):
             model=target.model,
             provider=target.provider,
             upstream=target.upstream_model,
+            service_tier=simulated.attempt.service_tier,
             error=simulated.error.value if simulated.error else None,
             took_s=round(simulated.took_s, 3),
             pause_s=round(simulated.pause_s, 3),
@@ -329,11 +332,11 @@ def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
     return WebLimits().stream_total_s - SETTLE_BUDGET_S
 
 
-_Place = tuple[str, str]
+_Place = tuple[str, str, str | None]
 
 
 def _place_of(attempt: Attempt) -> _Place:
-    return attempt.target.model, attempt.target.endpoint_id
+    return attempt.target.model, attempt.target.endpoint_id, attempt.service_tier
 
 
 def _candidate(
@@ -351,6 +354,7 @@ def _candidate(
         model=attempt.target.model,
         provider=attempt.target.provider,
         upstream=attempt.target.upstream_model,
+        service_tier=attempt.service_tier,
         model_weight=candidate.model_weight,
         model_draw=candidate.model_draw,
         weight=candidate.weight,

@@ -150,7 +150,7 @@ def test_presets_of_openrouter_try_their_models_at_the_providers_they_admit(
         "preset terse: callers write terse instead of @preset/terse",
         "preset terse: its system prompt is left to the callers",
         "preset terse: its temperature is left to the callers",
-        "preset terse: its provider.zdr becomes `data_policy` of providers, by hand",
+        "preset terse: its provider.zdr becomes a `prompt_policy`, by hand",
         "preset terse (openrouter/nobody/knows): ",
     ):
         assert note in said

@@ -77,6 +77,56 @@ async def test_c56_c73_what_a_server_tool_may_not_get_or_say_ends_the_answer(sta
     assert (record.outcome, record.finish) == ("ok", "content_filter")
 
 
+def in_parts(*texts: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text} for text in texts]
+
+
+@pytest.mark.parametrize("action", ["block", "mask", "flag"])
+@pytest.mark.parametrize(
+    "texts", [(CARD[:7], CARD[7:]), tuple(CARD), ("4111 11", "11 1111", " 1111")]
+)
+async def test_c56_a_match_that_is_split_over_parts_is_found(
+    action: str, texts: tuple[str, ...]
+) -> None:
+    home = await guarded(answers("Hello"), cards=patterns("card_number", action=action))
+    reply = await ask(home, in_parts("Charge ", *texts, ", please."))
+    assert reply.status == (200 if action == "flag" else 400)
+    if action == "flag":
+        judged = {each.stage: (each.verdict, each.findings) for each in home.record.judgements}
+        assert judged["input"] == ("flag", ("card_number",))
+    else:
+        assert "card_number" in reply.error["message"]
+        assert home.near.requests == []
+
+
+async def test_c56_a_match_within_one_of_several_parts_is_masked() -> None:
+    home = await guarded(answers("Hello"), mail=patterns("email", action="mask"))
+    assert (await ask(home, in_parts(f"Write to {EMAIL}", "m today"))).status == 200
+    [content] = [each["content"] for each in sent(home.near, 0)["messages"]]
+    assert EMAIL not in json.dumps(content)
+
+
+NAMED: Any = {"type": "function", "function": {"name": SECRET}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stop": [SECRET]},
+        {"tools": [NAMED]},
+        {"messages": [{"role": "user", "name": SECRET, "content": "Hi"}]},
+    ],
+)
+@pytest.mark.parametrize("action", ["block", "mask"])
+async def test_c56_a_match_in_a_name_or_stop_sequence_is_refused(
+    fields: dict[str, Any], action: str
+) -> None:
+    home = await guarded(answers("Hello"), secrets=patterns("secret", action=action))
+    reply = await ask(home, **fields)
+    assert (reply.status, reply.error["code"]) == (400, "content_filter")
+    assert home.near.requests == []
+
+
 async def test_c56_every_choice_ends_when_one_is_refused() -> None:
     fine = [*says("fine " * 99), FOREVER]
     refused = [Silence(1), *says(f"{SECRET} ", "more words " * 60), *ends()]

@@ -224,3 +224,13 @@ def test_c18_guided_decoding_is_a_schema_where_it_can_be_and_else_the_callers_er
     with pytest.raises(RequestError) as raised:
         encoded(guided={"guided_regex": "a+"})
     assert raised.value.param == "guided_regex"
+
+
+@pytest.mark.parametrize(("tier", "field"), [("flex", "flex"), ("default", "standard")])
+def test_c87_a_priced_tier_is_asked_for_at_ai_studio_alone(tier: str, field: str) -> None:
+    priced = BUDGET.model_copy(update={"refuses": ()})
+    wire = encoded(to=target(priced), service_tier=tier)
+    assert (wire.body["serviceTier"], wire.adapted) == (field, ())
+    vertex = encoded(to=target(priced, project="acme-1", location="eu"), service_tier=tier)
+    assert "serviceTier" not in vertex.body
+    assert vertex.adapted == ("service_tier",)

@@ -18,6 +18,7 @@ from msgspec.structs import fields, replace
 from tests.cells import cells
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.limits import CostCeiling
+from tollgate.core.prompt_policy import PromptPolicy
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -33,14 +34,8 @@ from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
-from tollgate.web.records.generation_shapes import (
-    AttemptObject,
-    BillLineObject,
-    GenerationObject,
-    RunObject,
-    TokensObject,
-    TraceObject,
-)
+from tollgate.web.records.generation_parts import AttemptObject, BillLineObject, RunObject
+from tollgate.web.records.generation_shapes import GenerationObject, TokensObject, TraceObject
 
 _RUN: Final = RunRecord(
     tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7
@@ -84,6 +79,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "documents": ReadSize(types=("application/pdf",), pages=3),
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
     "ceiling": CostCeiling(level="key", id="other", nano_usd=11),
+    "prompt_policies": (PromptPolicy(owner="key", regions=("eu",)),),
 }
 # A caller knows their workspace, and which shard or slice pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard", "slices"}

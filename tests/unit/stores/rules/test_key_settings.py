@@ -54,6 +54,7 @@ CHOSEN = KeySettings(
     team_id="search",
     member_id="ana@example.com",
     allowed_ips="192.0.2.0/24,2001:db8::1",
+    prompt_policy="eu,CH,no_training",
     usage_on="finish",
     max_cost=Decimal("0.25"),
     session_budget=Decimal("2.5"),

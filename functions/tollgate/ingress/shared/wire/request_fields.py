@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tollgate.core.principal import UsageOn
+from tollgate.core.prompt_policy import check_region
 from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 
@@ -147,12 +148,22 @@ class PriceCeiling(Wire):
     request: Dollars | None = None
 
 
+def _known_region(region: str) -> str:
+    try:
+        return check_region(region)
+    except ValueError as unknown:
+        raise PydanticCustomError("region", "must be eu or the code of a country") from unknown
+
+
+_Region = Annotated[str, Field(max_length=32), AfterValidator(_known_region)]
+
+
 class ProviderPreferences(Wire):
     """Preferences for the providers of a request and for the order in which they are tried.
 
     The fields are OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-21).
-    A preference that the gateway cannot guarantee (such as where data is sent, or which weights are
-    served) is refused, not ignored.
+    `regions` is Tollgate's own. A preference that the gateway cannot guarantee (such as which
+    weights are served) is refused, not ignored.
     """
 
     order: Names | None = None
@@ -166,8 +177,16 @@ class ProviderPreferences(Wire):
         "that were not measured come last.",
     )
     max_price: PriceCeiling | None = None
-    data_collection: Literal["allow"] | None = None
-    zdr: Literal[False] | None = None
+    data_collection: Literal["allow", "deny"] | None = Field(
+        default=None, description="`deny` leaves out endpoints that may train on the prompt."
+    )
+    zdr: bool | None = Field(
+        default=None, description="`true` leaves out endpoints that may store the prompt."
+    )
+    regions: Annotated[list[_Region], Field(max_length=64)] | None = Field(
+        default=None,
+        description="`eu`, and ISO 3166 codes of countries, in which endpoints may run.",
+    )
     quantizations: _Nothing | None = None
 
 

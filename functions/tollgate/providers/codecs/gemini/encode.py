@@ -14,6 +14,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
+from tollgate.core.service_tiers import DEFAULT_TIER
 from tollgate.providers.codecs.gemini.thinking import thinking_config
 from tollgate.providers.codecs.gemini.turns import conversation
 from tollgate.providers.codecs.gemini.wire import model_path
@@ -25,6 +26,9 @@ from tollgate.providers.shared.readable import keep_readable
 
 _INT32_MAX: Final = 2**31 - 1
 _NO_SAMPLING: Final = Sampling()
+_OTHERS_LACK: Final = frozenset(REFUSED_BY_DEFAULT) - {"service_tier"}
+# ai.google.dev/gemini-api/docs/flex-inference, 2026-11-27.
+_TIERS: Final = {DEFAULT_TIER: "standard"}
 _NAMES: Final = frozenset(Sampling.__struct_fields__)
 
 
@@ -45,7 +49,10 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         body["systemInstruction"] = {"parts": history.system}
     # The default list names parameters that OpenAI's API lacks. It does not apply to Gemini: the
     # rows of Gemini's providers name the parameters that a model refuses.
-    refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
+    refused = frozenset(dialect.refuses).difference(_OTHERS_LACK)
+    if target.project is not None:
+        # Vertex AI has other tiers, in headers.
+        refused |= {"service_tier"}
     config = _sampling(request, target, refused) | _output_format(request)
     if "image" in request.output:
         # Image models return text and images by default, and no image model returns text only.
@@ -54,6 +61,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config
+    if request.service_tier is not None and "service_tier" not in refused:
+        body["serviceTier"] = _TIERS.get(request.service_tier, request.service_tier)
     body |= _tools(request)
     return WireRequest(
         # Without `alt=sse` Gemini streams one JSON array.
