@@ -78,6 +78,8 @@ async def _sweep() -> None:
             _log.info("late uploads removed", extra={"fields": {"objects": removed}})
         woken = await upkeep.open_batches.wake()
         _log.info("workers of open batches woken", extra={"fields": {"batches": woken}})
+        woken = await upkeep.open_background.wake()
+        _log.info("workers of open responses woken", extra={"fields": {"responses": woken}})
 
 
 async def _send_webhooks() -> WebhookReport:

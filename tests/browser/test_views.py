@@ -24,6 +24,7 @@ VIEWS = {
     "generations?model=nobody": "No generations match.",
     "generation?id=SERVED": "Input",
     "generation?id=FAILED": "provider_rate_limit",
+    "batches": "of 2 lines",
     "keys": "search production",
     "teams": "Add a member …",
     "statement": "Closing balance",

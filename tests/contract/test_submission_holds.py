@@ -59,7 +59,7 @@ async def test_c83_a_submissions_hold_outlives_the_sweep_until_it_is_settled(
 async def test_c83_what_no_open_batch_has_is_swept(dynamo: DynamoStores) -> None:
     hold = await held_by_a_batch(dynamo)
     store = batch_store(dynamo)
-    [place] = await store.open_batches()
+    [place] = await store.open_jobs()
     await store.change(place, lambda found: replace(found, status="cancelled", submissions={}))
     dynamo.clock.now += DAY_S
     assert (await dynamo.sweeper.run()).settled == 1

@@ -293,3 +293,35 @@ SUBMISSION_MUTANTS: Final = (
         instead="            pass\n        else:",
     ),
 )
+
+# Bugs of the workers of background responses; each is shown by a unit test.
+BACKGROUND_MUTANTS: Final = (
+    Mutant(
+        name="a dead worker's generation is not decided",
+        shown_by="without_its_lease",
+        path="web/background/running.py",
+        text="record = await records.decide(lost)",
+        instead="record = lost",
+    ),
+    Mutant(
+        name="billed before the answer is stored",
+        shown_by="may_die",
+        path="web/background/answering.py",
+        text="                await self._store(record)\n            except",
+        instead="                pass\n            except",
+    ),
+    Mutant(
+        name="a stream that is cancelled is free",
+        shown_by="cancelled_stream",
+        path="web/background/running.py",
+        text="lambda: self._is_cancelled or self._job.streams",
+        instead="lambda: False",
+    ),
+    Mutant(
+        name="an answer that was read begins again",
+        shown_by="does_not_begin_again",
+        path="web/background/running.py",
+        text="if is_lost and await self._parts",
+        instead="if not earlier and await self._parts",
+    ),
+)

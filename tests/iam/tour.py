@@ -79,6 +79,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
 REFUSED: Final = {"error": {"message": "no such key"}}
 UPLOAD: Final = ("POST", "/v1/files")
 PUBLIC_ROUTES: Final = ("/v1/models", "/v1/health/live", "/v1/health/ready", "/v1/openapi.json")
+QUEUED = {"background": True}
 
 
 async def tour(
@@ -159,8 +160,7 @@ async def read_documents(deployment: Deployment, workspace: Workspace) -> None:
     large = pdf(["Hello"], further={6: stream(os.urandom(INLINE_BYTES_MAX))})
     file_id = await send_file(deployment, workspace, large, "large.pdf")
     for part in ({"file_data": small}, {"file_id": file_id}):
-        content = [{"type": "file", "file": part}]
-        body = ECHO | {"messages": [{"role": "user", "content": content}]}
+        body = ECHO | {"messages": [{"role": "user", "content": [{"type": "file", "file": part}]}]}
         answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
         assert answer.status == 200, answer.body
 
@@ -177,8 +177,9 @@ async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
             answer = await said.json()
             assert (said.status, answer.get("store")) == (200, True), answer
         fields = {"previous_response_id": answer["id"]}
-    async with deployment.http.post(f"{url}/compact", headers=headers, json=body) as compacted:
-        assert compacted.status == 200, await compacted.text()
+    for path in (url, f"{url}/compact"):
+        async with deployment.http.post(path, headers=headers, json=body | QUEUED) as said:
+            assert said.status == 200, await said.text()
     return str(answer["id"])
 
 

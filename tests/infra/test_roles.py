@@ -27,6 +27,12 @@ OIDC_SECRET: Final = (
     "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
     "tollgate/oidc-??????"
 )
+WORKS_ON_QUEUE: Final = {
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ReceiveMessage",
+    "sqs:SendMessage",
+}
 
 PERMISSIONS: Final = {
     "ChatRole": {
@@ -38,7 +44,7 @@ PERMISSIONS: Final = {
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
         },
-        "CoreTable where pk begins with E#": {"dynamodb:PutItem"},
+        "CoreTable where pk begins with B#, BATCHES, E#": {"dynamodb:PutItem"},
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "CoreTable where pk begins with T#M#, T#W#": {"dynamodb:PutItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
@@ -50,6 +56,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
+        "BackgroundQueue": {"sqs:SendMessage"},
     },
     "ApiRole": {
         "ApiLogs": LOGS,
@@ -92,13 +99,11 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/batches/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
+        "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
+        "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
-        "BatchQueue": {
-            "sqs:DeleteMessage",
-            "sqs:GetQueueAttributes",
-            "sqs:ReceiveMessage",
-            "sqs:SendMessage",
-        },
+        "BackgroundQueue": WORKS_ON_QUEUE,
+        "BatchQueue": WORKS_ON_QUEUE,
     },
     "SweeperRole": {
         "SweeperLogs": LOGS,
@@ -119,6 +124,7 @@ PERMISSIONS: Final = {
         "ObjectsBucket": {"s3:ListBucket"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject"},
         "SecretsKey": {"kms:Decrypt"},
+        "BackgroundQueue": {"sqs:SendMessage"},
         "BatchQueue": {"sqs:SendMessage"},
     },
     "ReaderRole": {

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
+from typing_extensions import override
 
 from tollgate.core.clock import DAY_S
+from tollgate.core.jobs import Job
 
 BATCH_PREFIX: Final = "batch_"
 BatchStatus = Literal[
@@ -88,15 +90,9 @@ class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Batch(Job, frozen=True, kw_only=True, omit_defaults=True):
     """The stored state of a batch; `stores/rules/batches.py` has its transitions."""
 
-    id: str
-    workspace_id: str
-    key_id: str
-    """The key under which the lines run."""
-    member_id: str | None = None
-    """The member that owns the batch; None if no member does."""
     client: BatchClient = "openai"
     endpoint: str
     """The path of the route that every line names."""
@@ -129,8 +125,6 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The last clean try, and the tries since, of each step that has begun and is not finished."""
     submissions: Mapping[int, Submission] = field(default_factory=dict)
     """The submissions of pieces that have begun and are not finished."""
-    revision: int = 0
-    """The number of changes, by which concurrent changes are found."""
 
     @property
     def created_s(self) -> int:
@@ -138,6 +132,16 @@ class Batch(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.times["validating"]
 
     @property
+    @override
     def is_ended(self) -> bool:
-        """True if nothing is left to do."""
         return self.status in ENDED
+
+    @property
+    @override
+    def event_type(self) -> str:
+        return f"batch.{self.status}"
+
+    @property
+    @override
+    def kept_s(self) -> int:
+        return max(self.output_expires_s, KEPT_DAYS * DAY_S)

@@ -126,6 +126,8 @@ class ParsedCall(ParsedWork, frozen=True, kw_only=True):
     """The rule for compacting the conversation before the answer; None for no compaction."""
     usage_on: UsageOn | None = None
     """The frame of a stream that contains the usage; None if the request does not set it."""
+    background: bool = False
+    """True if a worker answers later, and the caller gets only the queued response."""
     echoes: bool = False
     """True if each answer starts with the prompt."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)

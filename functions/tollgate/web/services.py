@@ -38,7 +38,7 @@ from tollgate.stores.ports.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.ports.base import AnswerCache, CooldownStore
-from tollgate.stores.ports.batches import BatchQueue, BatchStore
+from tollgate.stores.ports.batches import BackgroundServices, BatchQueue, BatchStore
 from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.ports.people import MemberStore, SessionStore, TeamStore
 from tollgate.stores.ports.subjects import SubjectStore
@@ -84,6 +84,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """Batches; None in a deployment that has neither a bucket nor a folder."""
     batch_queue: BatchQueue | None = None
     """The queue that wakes workers; None if the workers of this host look for batches."""
+    background: BackgroundServices | None = None
+    """Background responses; None in a deployment that stores no responses."""
     named_files: FileReader | None
     """Reader of the uploaded files that requests refer to."""
     answers: AnswerStore | None

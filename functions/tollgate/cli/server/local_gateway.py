@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from tollgate.cli.options import utc_today
-from tollgate.cli.server.batch_work import working_on_batches
+from tollgate.cli.server.batch_work import working_on_jobs
 from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.local_models import LocalModels, describe_local_models
@@ -35,6 +35,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.background_workers import wire_background_polling
 from tollgate.wiring.batches import wire_polling
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
@@ -96,6 +97,9 @@ async def _serve(
         catalogs = Reloaded(catalog, lambda catalog: catalog)
         files = wire_files(settings, stores, clock)
         polling = wire_polling(settings, stores, files, gateways, clock=clock)
+        answering = wire_background_polling(
+            settings, stores, gateways, clock=clock, journal=journal
+        )
         app = wire_whole_app(
             settings,
             stores,
@@ -104,6 +108,7 @@ async def _serve(
             upstream=upstream,
             files=files,
             batch_queue=polling,
+            background_queue=answering,
             clock=clock,
             journal=journal,
         )
@@ -127,7 +132,7 @@ async def _serve(
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         async with AsyncExitStack() as stack:
             stack.enter_context(stop_on_signals(server))
-            await stack.enter_async_context(working_on_batches(polling, _STOP_S))
+            await stack.enter_async_context(working_on_jobs((polling, answering), _STOP_S))
             if ready_file is not None:
                 _write_ready_file(ready_file, f"{_host(listener)}/api/v1", keys)
             _announce(catalog, store, listener, keys=keys, providers=providers)

@@ -185,7 +185,7 @@ class LineRun(Struct, frozen=True, kw_only=True):
     async def run(self, line: BatchLine, generation_id: str, deadline: Deadline) -> LineOutcome:
         """Run a line as one generation with this id, and return the outcome."""
         outcome = await self.serve(line, generation_id, deadline, make_ledger=self._ledger)
-        return _waits(outcome) if isinstance(outcome, GatewayError) else outcome
+        return wait_after(outcome) if isinstance(outcome, GatewayError) else outcome
 
     async def serve(
         self,
@@ -271,7 +271,8 @@ def _answer_name(generation_id: str) -> str:
     return f"answers/{generation_id}"
 
 
-def _waits(failure: GatewayError) -> Waits:
+def wait_after(failure: GatewayError) -> Waits:
+    """Return the time to wait after a refusal or a failure of WAITS_FOR."""
     return Waits(min(max(failure.retry_after_s or 0.0, _WAIT_S), _WAIT_MAX_S))
 
 

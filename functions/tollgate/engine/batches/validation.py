@@ -82,6 +82,8 @@ class LineParser(Struct, frozen=True, kw_only=True):
         parsed = self.ingress.parse(line.body, NO_HEADERS)
         if parsed.stream:
             raise invalid_request("stream: a line of a batch is not streamed.", "stream")
+        if isinstance(parsed, ParsedCall) and parsed.background:
+            raise invalid_request("background: a line of a batch already waits.", "background")
         if isinstance(parsed, ParsedCall) and parsed.request.preset is not None:
             return _APPLY_PRESET()(self.gateway.planner.catalog, parsed)
         return parsed

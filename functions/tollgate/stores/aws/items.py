@@ -382,13 +382,19 @@ class FileUsageItem(AnyItem):
 
 
 class BatchItem(AnyItem):
-    """Core table: a batch."""
+    """Core table: a job, such as a batch."""
 
-    STATE: Final = "batch"  # B: the Batch as JSON
-    REVISION: Final = "rev"  # N: Batch.revision
+    STATE: Final = "batch"  # B: the job's state as JSON
+    REVISION: Final = "rev"  # N: Job.revision
+
+
+class JobEventItem(AnyItem):
+    """Core table: the end of a job, for webhooks."""
+
+    EVENT: Final = "event"  # S: the WebhookEvent as JSON
 
 
 class OpenBatchItem(AnyItem):
-    """Core table: a batch that has not ended; its sort key has the id."""
+    """Core table: a job that has not ended; its sort key has the id."""
 
     WORKSPACE: Final = "ws"  # S: id of the workspace

@@ -41,7 +41,7 @@ class StoredBatchObjects:
 
     async def clear(self, batch: Batch) -> None:
         with refusing_when_unavailable():
-            async for group in self._objects.list(_object(batch, "")):
+            async for group in self._objects.list(batch_folder(batch)):
                 for first in range(0, len(group), _DELETED_AT_ONCE):
                     some = group[first : first + _DELETED_AT_ONCE]
                     await asyncio.gather(*(self._objects.delete(it.key) for it in some))
@@ -72,5 +72,10 @@ class StoredBatchObjects:
         return file
 
 
+def batch_folder(batch: Batch) -> str:
+    """Return the prefix of a batch's intermediate results, which ends in `/`."""
+    return f"{PREFIX}{workspace_folder(batch.workspace_id)}/{batch.id}/"
+
+
 def _object(batch: Batch, name: str) -> str:
-    return f"{PREFIX}{workspace_folder(batch.workspace_id)}/{batch.id}/{name}"
+    return batch_folder(batch) + name

@@ -19,6 +19,7 @@ from tollgate.core.records.subjects import (
 from tollgate.stores.records.answer_cache import cached_folder
 from tollgate.stores.records.kept_answers import answers_folder
 from tollgate.stores.rules.reports import SubjectReport
+from tollgate.stores.subjects.jobs import JobErasure
 from tollgate.stores.subjects.people import PeopleErasure
 from tollgate.stores.subjects.standing import DynamoSubjectStore
 from tollgate.stores.subjects.stored import StoredRecords, delete_below, without_person
@@ -41,12 +42,14 @@ class ErasureRounds:
         people: PeopleErasure,
         objects: ObjectStore | None,
         *,
+        jobs: JobErasure | None,
         clock: Clock,
     ) -> None:
         self._store = store
         self._records = records
         self._people = people
         self._objects = objects
+        self._jobs = jobs
         self._clock = clock
 
     async def run(self, workspace_id: str) -> SubjectReport:
@@ -94,6 +97,8 @@ class ErasureRounds:
         if subject.kind != "user":
             async for name, count in self._people.erase(subject, waiting):
                 yield name, count
+        if self._jobs is not None:
+            yield "jobs", await self._jobs.erase(erasure, waiting)
         if self._objects is not None:
             # Answers are found through their records, so they are deleted before the records.
             with refusing_when_unavailable():
